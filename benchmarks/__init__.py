@@ -1,0 +1,1 @@
+"""Measured comparisons, each with the command that makes it."""

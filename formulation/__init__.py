@@ -1,0 +1,1 @@
+"""The problem statements: which decisions exist, which are legal, what each costs."""

@@ -1,0 +1,1 @@
+"""What computes it: engines of memory levels, PE arrays and networks, as YAML presets."""

@@ -1,0 +1,1 @@
+"""Tables, loop nests and drawings of what was found."""

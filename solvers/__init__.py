@@ -1,0 +1,1 @@
+"""How a decision is found and proven: exact solvers, bounds and limits."""

@@ -1,0 +1,1 @@
+"""What is to be computed: operators, networks of operators, and their import."""
