@@ -1,0 +1,84 @@
+"""Expressions read with numpy arrays: one value per candidate, many candidates at once.
+
+Values are float64.  Integers below 2**53 are exact in it, quotients and roundings of such integers
+included, so counts, energies in scaled integers and cycles are exact; only a final product of two of them
+(an energy-delay product) carries a relative error of at most 2**-52.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from functools import reduce
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tilewright.formulation.expression.nodes import Choice, Expr, Function, Variable, Where
+from tilewright.formulation.expression.reader import Reader
+
+Array = NDArray[np.float64]
+EXACT_LIMIT = 2**53
+
+
+class BatchReader(Reader[Array]):
+    """Reads expressions under arrays of values that broadcast against each other.
+
+    Parameters
+    ----------
+    values : an array (or a scalar) for every variable
+    known : arrays of nodes that were obtained another way, such as tables of one axis group
+    """
+
+    def __init__(
+        self, values: Mapping[Variable, Array | int], known: dict[Expr, Array] | None = None
+    ) -> None:
+        super().__init__(known)
+        self._assignment = values
+
+    def constant(self, value: int) -> Array:
+        return np.float64(value)  # type: ignore[return-value]
+
+    def variable(self, variable: Variable) -> Array:
+        return np.asarray(self._assignment[variable], dtype=np.float64)
+
+    def sum(self, terms: Sequence[tuple[int, Array]], constant: int) -> Array:
+        parts = [value if coefficient == 1 else coefficient * value for coefficient, value in terms]
+        result = reduce(np.add, parts)
+        return np.asarray(result + constant, dtype=np.float64)
+
+    def product(self, factors: Sequence[Array]) -> Array:
+        return reduce(np.multiply, factors)
+
+    def quotient(self, numerator: Array, denominator: Array) -> Array:
+        return np.asarray(np.ceil(numerator / denominator))
+
+    def maximum(self, arguments: Sequence[Array]) -> Array:
+        return reduce(np.maximum, arguments)
+
+    def is_one(self, argument: Array) -> Array:
+        return (argument == 1).astype(np.float64)
+
+    def where(self, node: Where) -> Array:
+        condition = self.read(node.condition)
+        if condition.ndim == 0:
+            return self.read(node.then if condition else node.otherwise)
+        return np.where(condition != 0, self.read(node.then), self.read(node.otherwise))
+
+    def choice(self, node: Choice) -> Array:
+        index = self.read(node.selector)
+        if index.ndim == 0:
+            return self.read(node.options[int(index)])
+        result = self.read(node.options[-1])
+        for position, option in enumerate(node.options[:-1]):
+            result = np.where(index == position, self.read(option), result)
+        return result
+
+    def function(self, node: Function, arguments: Sequence[Array]) -> Array:
+        evaluated = np.frompyfunc(lambda *values: node.evaluate(*map(int, values)), len(arguments), 1)
+        return np.asarray(evaluated(*arguments), dtype=np.float64)
+
+    def rounded(self, argument: Array, denominator: int) -> Array:
+        quotient = np.floor(argument / denominator)
+        twice = 2 * (argument - quotient * denominator)
+        up = (twice > denominator) | ((twice == denominator) & (quotient % 2 == 1))
+        return np.asarray(quotient + up)

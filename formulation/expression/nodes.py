@@ -1,0 +1,418 @@
+"""The nodes of an expression, built through functions that fold constants and share equal nodes.
+
+All values are integers.  Sub-expressions are non-negative wherever a node's meaning needs it (products,
+quotients, maxima); only sums may subtract.  Equal expressions are the same object, so readers memoise by
+identity.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Iterable, Sequence
+from weakref import WeakValueDictionary
+
+_interned: WeakValueDictionary[Hashable, Expr] = WeakValueDictionary()
+
+
+class Expr:
+    """An integer-valued expression.
+
+    Attributes
+    ----------
+    support : the variables that it depends on
+    group : the one axis group that all of its variables belong to; ``None`` if there is no such group
+    """
+
+    __slots__ = ("__weakref__", "group", "support")
+
+    support: frozenset[Variable]
+    group: str | None
+
+    def __add__(self, other: Expr | int) -> Expr:
+        return total([self, other])
+
+    __radd__ = __add__
+
+    def __sub__(self, other: Expr | int) -> Expr:
+        return total([self, -1 * as_expr(other)])
+
+    def __rsub__(self, other: Expr | int) -> Expr:
+        return total([other, -1 * self])
+
+    def __mul__(self, other: Expr | int) -> Expr:
+        return product([self, other])
+
+    __rmul__ = __mul__
+
+    def children(self) -> tuple[Expr, ...]:
+        """The nodes that this one is computed from."""
+        return ()
+
+
+def _make(cls: type[Expr], children: Iterable[Expr], key: Hashable, **fields: object) -> Expr:
+    """Return the one node with this key, creating it where it does not exist yet."""
+    full_key = (cls, key)
+    found = _interned.get(full_key)
+    if found is not None:
+        return found
+    node = cls.__new__(cls)
+    for name, value in fields.items():
+        setattr(node, name, value)
+    node.support = frozenset().union(*(child.support for child in children))
+    groups = {variable.axis_group for variable in node.support}
+    node.group = groups.pop() if len(groups) == 1 else None
+    _interned[full_key] = node
+    return node
+
+
+class Constant(Expr):
+    """An integer."""
+
+    __slots__ = ("value",)
+    value: int
+
+
+class Variable(Expr):
+    """A decision variable with an explicit finite domain.
+
+    Parameters
+    ----------
+    name : unique in its problem
+    domain : increasing integers
+    axis_group : the group of dimensions whose tile sizes are chosen together; ``None`` for choices that
+        belong to no dimension (loop orders, bypasses)
+    """
+
+    __slots__ = ("axis_group", "domain", "name")
+
+    def __init__(self, name: str, domain: Sequence[int], axis_group: str | None = None) -> None:
+        self.name = name
+        self.domain = tuple(domain)
+        self.axis_group = axis_group
+        self.support = frozenset((self,))
+        self.group = axis_group
+
+    def __repr__(self) -> str:
+        return f"Variable({self.name})"
+
+
+class Sum(Expr):
+    """``constant + sum(coefficient * term)``."""
+
+    __slots__ = ("constant", "terms")
+    terms: tuple[tuple[int, Expr], ...]
+    constant: int
+
+    def children(self) -> tuple[Expr, ...]:
+        return tuple(term for _, term in self.terms)
+
+
+class Product(Expr):
+    """A product of at least two factors; those of one axis group are kept together as one factor."""
+
+    __slots__ = ("factors",)
+    factors: tuple[Expr, ...]
+
+    def children(self) -> tuple[Expr, ...]:
+        return self.factors
+
+
+class Quotient(Expr):
+    """``ceil(numerator / denominator)``; exact wherever the factors are perfect."""
+
+    __slots__ = ("denominator", "numerator")
+    numerator: Expr
+    denominator: Expr
+
+    def children(self) -> tuple[Expr, ...]:
+        return (self.numerator, self.denominator)
+
+
+class Maximum(Expr):
+    """The largest of its arguments."""
+
+    __slots__ = ("arguments",)
+    arguments: tuple[Expr, ...]
+
+    def children(self) -> tuple[Expr, ...]:
+        return self.arguments
+
+
+class IsOne(Expr):
+    """1 where the argument (at least 1 everywhere) equals 1, else 0."""
+
+    __slots__ = ("argument",)
+    argument: Expr
+
+    def children(self) -> tuple[Expr, ...]:
+        return (self.argument,)
+
+
+class Where(Expr):
+    """``then`` where the 0-1 valued ``condition`` is 1, else ``otherwise``."""
+
+    __slots__ = ("condition", "otherwise", "then")
+    condition: Expr
+    then: Expr
+    otherwise: Expr
+
+    def children(self) -> tuple[Expr, ...]:
+        return (self.condition, self.then, self.otherwise)
+
+
+class Choice(Expr):
+    """The option whose index is the value of ``selector`` (a variable with domain 0, 1, ...)."""
+
+    __slots__ = ("options", "selector")
+    selector: Variable
+    options: tuple[Expr, ...]
+
+    def children(self) -> tuple[Expr, ...]:
+        return (self.selector, *self.options)
+
+
+class Function(Expr):
+    """A named integer function of a few arguments that has no closed form in the other nodes."""
+
+    __slots__ = ("arguments", "evaluate", "name")
+    name: str
+    evaluate: Callable[..., int]
+    arguments: tuple[Expr, ...]
+
+    def children(self) -> tuple[Expr, ...]:
+        return self.arguments
+
+
+class Rounded(Expr):
+    """``argument / denominator`` rounded to the nearest integer, halves to the even one."""
+
+    __slots__ = ("argument", "denominator")
+    argument: Expr
+    denominator: int
+
+    def children(self) -> tuple[Expr, ...]:
+        return (self.argument,)
+
+
+class Tightened(Expr):
+    """``argument``, with the knowledge that the problem's constraints keep it within two bounds.
+
+    Numbers read the argument alone; intervals and solvers may use the bounds.
+    """
+
+    __slots__ = ("argument", "lower", "upper")
+    argument: Expr
+    lower: Expr
+    upper: int | None
+
+    def children(self) -> tuple[Expr, ...]:
+        return (self.argument, self.lower)
+
+
+def as_expr(value: Expr | int) -> Expr:
+    """The expression itself, or an integer as a constant."""
+    if isinstance(value, Expr):
+        return value
+    return _make(Constant, (), value, value=value)
+
+
+def total(terms: Iterable[Expr | int]) -> Expr:
+    """The sum of the terms, like terms collected."""
+    constant = 0
+    collected: dict[Expr, int] = {}
+
+    def collect(expr: Expr, coefficient: int) -> None:
+        nonlocal constant
+        if isinstance(expr, Constant):
+            constant += coefficient * expr.value
+        elif isinstance(expr, Sum):
+            constant += coefficient * expr.constant
+            for inner, term in expr.terms:
+                collect(term, coefficient * inner)
+        else:
+            factor, core = _split_constant(expr)
+            collected[core] = collected.get(core, 0) + coefficient * factor
+
+    for term in terms:
+        collect(as_expr(term), 1)
+    pairs = tuple((coefficient, core) for core, coefficient in collected.items() if coefficient)
+    if not pairs:
+        return as_expr(constant)
+    if constant == 0 and len(pairs) == 1 and pairs[0][0] > 0:
+        return _scaled(pairs[0][1], pairs[0][0])
+    key = (frozenset((coefficient, id(core)) for coefficient, core in pairs), constant)
+    return _make(Sum, (core for _, core in pairs), key, terms=pairs, constant=constant)
+
+
+def product(factors: Iterable[Expr | int]) -> Expr:
+    """The product of the factors: constants folded, factors of one axis group multiplied first."""
+    constant = 1
+    local: dict[str, list[Expr]] = {}
+    mixed: list[Expr] = []
+
+    def collect(expr: Expr) -> None:
+        nonlocal constant
+        if isinstance(expr, Constant):
+            constant *= expr.value
+        elif isinstance(expr, Product):
+            for factor in expr.factors:
+                collect(factor)
+        elif expr.group is not None:
+            local.setdefault(expr.group, []).append(expr)
+        else:
+            mixed.append(expr)
+
+    for factor in factors:
+        collect(as_expr(factor))
+    if constant == 0:
+        return as_expr(0)
+    if constant < 0 and not local and len(mixed) == 1:
+        pairs = ((constant, mixed[0]),)
+        return _make(Sum, mixed, (frozenset(((constant, id(mixed[0])),)), 0), terms=pairs, constant=0)
+    groups = [_node(items) for _, items in sorted(local.items())]
+    core = _node([*groups, *mixed])
+    if core is None:
+        return as_expr(constant)
+    if constant < 0:
+        pairs = ((constant, core),)
+        return _make(Sum, (core,), (frozenset(((constant, id(core)),)), 0), terms=pairs, constant=0)
+    return _scaled(core, constant)
+
+
+def _node(factors: Sequence[Expr | None]) -> Expr | None:
+    present = [factor for factor in factors if factor is not None]
+    if not present:
+        return None
+    if len(present) == 1:
+        return present[0]
+    ordered = sorted(present, key=id)
+    return _make(Product, ordered, tuple(id(factor) for factor in ordered), factors=tuple(present))
+
+
+def _scaled(core: Expr, constant: int) -> Expr:
+    if constant == 1:
+        return core
+    rest = core.factors if isinstance(core, Product) else (core,)
+    factors = (as_expr(constant), *rest)
+    key = ("scaled", constant, *sorted(id(factor) for factor in rest))
+    return _make(Product, factors, key, factors=factors)
+
+
+def _split_constant(expr: Expr) -> tuple[int, Expr]:
+    """A product's leading constant and the rest."""
+    if isinstance(expr, Product) and isinstance(expr.factors[0], Constant):
+        rest = _node(expr.factors[1:])
+        assert rest is not None
+        return expr.factors[0].value, rest
+    return 1, expr
+
+
+def ceil_div(numerator: Expr | int, denominator: Expr | int) -> Expr:
+    """``ceil(numerator / denominator)`` for a denominator of at least 1."""
+    numerator, denominator = as_expr(numerator), as_expr(denominator)
+    if numerator is denominator:
+        return as_expr(1)
+    if isinstance(denominator, Constant):
+        if denominator.value == 1:
+            return numerator
+        if isinstance(numerator, Constant):
+            return as_expr(-(-numerator.value // denominator.value))
+    key = (id(numerator), id(denominator))
+    return _make(
+        Quotient, (numerator, denominator), key, numerator=numerator, denominator=denominator
+    )
+
+
+def maximum(arguments: Iterable[Expr | int]) -> Expr:
+    """The largest of the arguments (at least one)."""
+    constant: int | None = None
+    rest: dict[Expr, None] = {}
+
+    def collect(expr: Expr) -> None:
+        nonlocal constant
+        if isinstance(expr, Constant):
+            constant = expr.value if constant is None else max(constant, expr.value)
+        elif isinstance(expr, Maximum):
+            for inner in expr.arguments:
+                collect(inner)
+        else:
+            rest[expr] = None
+
+    for argument in arguments:
+        collect(as_expr(argument))
+    parts = [*rest]
+    if constant is not None:
+        if not parts:
+            return as_expr(constant)
+        parts.append(as_expr(constant))
+    if len(parts) == 1:
+        return parts[0]
+    return _make(Maximum, parts, frozenset(id(part) for part in parts), arguments=tuple(parts))
+
+
+def is_one(argument: Expr | int) -> Expr:
+    """1 where the argument, at least 1 everywhere, equals 1; else 0."""
+    argument = as_expr(argument)
+    if isinstance(argument, Constant):
+        return as_expr(int(argument.value == 1))
+    return _make(IsOne, (argument,), id(argument), argument=argument)
+
+
+def where(condition: Expr | int, then: Expr | int, otherwise: Expr | int) -> Expr:
+    """``then`` where the 0-1 valued condition is 1, else ``otherwise``."""
+    condition, then, otherwise = as_expr(condition), as_expr(then), as_expr(otherwise)
+    if isinstance(condition, Constant):
+        return then if condition.value else otherwise
+    if then is otherwise:
+        return then
+    key = (id(condition), id(then), id(otherwise))
+    return _make(
+        Where, (condition, then, otherwise), key, condition=condition, then=then, otherwise=otherwise
+    )
+
+
+def choose(selector: Variable | int, options: Sequence[Expr | int]) -> Expr:
+    """The option at the selector's value."""
+    parts = tuple(as_expr(option) for option in options)
+    if isinstance(selector, int):
+        return parts[selector]
+    if all(part is parts[0] for part in parts):
+        return parts[0]
+    key = (id(selector), tuple(id(part) for part in parts))
+    return _make(Choice, (selector, *parts), key, selector=selector, options=parts)
+
+
+def function(name: str, evaluate: Callable[..., int], arguments: Sequence[Expr | int]) -> Expr:
+    """A named integer function; the name identifies it, so equal names must mean equal functions."""
+    parts = tuple(as_expr(argument) for argument in arguments)
+    if all(isinstance(part, Constant) for part in parts):
+        return as_expr(evaluate(*(part.value for part in parts if isinstance(part, Constant))))
+    key = (name, tuple(id(part) for part in parts))
+    return _make(Function, parts, key, name=name, evaluate=evaluate, arguments=parts)
+
+
+def round_half_even(value: int, denominator: int) -> int:
+    """``value / denominator`` to the nearest integer, halves to the even one, exactly."""
+    quotient, remainder = divmod(value, denominator)
+    twice = 2 * remainder
+    return quotient + (twice > denominator or (twice == denominator and quotient % 2 == 1))
+
+
+def rounded(argument: Expr | int, denominator: int) -> Expr:
+    """``argument / denominator`` rounded half to even."""
+    argument = as_expr(argument)
+    if denominator == 1:
+        return argument
+    if isinstance(argument, Constant):
+        return as_expr(round_half_even(argument.value, denominator))
+    return _make(
+        Rounded, (argument,), (id(argument), denominator), argument=argument, denominator=denominator
+    )
+
+
+def tighten(argument: Expr | int, lower: Expr | int = 0, upper: int | None = None) -> Expr:
+    """``argument`` with bounds that the problem's constraints imply."""
+    argument, lower = as_expr(argument), as_expr(lower)
+    if isinstance(argument, Constant):
+        return argument
+    key = (id(argument), id(lower), upper)
+    return _make(Tightened, (argument, lower), key, argument=argument, lower=lower, upper=upper)
