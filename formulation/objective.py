@@ -37,7 +37,8 @@ class Objective:
     def key(self, energy: Fraction, cycles: int) -> Fraction:
         """The exact value that solvers compare."""
         a, b = self.key_powers
-        return Fraction(energy**a) * cycles**b
+        result: Fraction = energy**a * cycles**b
+        return result
 
     def value(self, key: Fraction) -> float | int:
         """What is shown: an integer where it is one, a float otherwise."""

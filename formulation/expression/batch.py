@@ -44,7 +44,7 @@ class BatchReader(Reader[Array]):
     def sum(self, terms: Sequence[tuple[int, Array]], constant: int) -> Array:
         parts = [value if coefficient == 1 else coefficient * value for coefficient, value in terms]
         result = reduce(np.add, parts)
-        return np.asarray(result + constant, dtype=np.float64)
+        return np.add(result, constant)
 
     def product(self, factors: Sequence[Array]) -> Array:
         return reduce(np.multiply, factors)
@@ -56,7 +56,7 @@ class BatchReader(Reader[Array]):
         return reduce(np.maximum, arguments)
 
     def is_one(self, argument: Array) -> Array:
-        return (argument == 1).astype(np.float64)
+        return np.asarray(argument == 1, dtype=np.float64)
 
     def where(self, node: Where) -> Array:
         condition = self.read(node.condition)

@@ -2,125 +2,159 @@
 
 The lower end of an objective's interval over a part of the map space is a proof that nothing in that part
 is better.  Factors of one axis group stand together in products, so that a table of their joint minimum
-and maximum (``known``) keeps what plain interval arithmetic would lose: tile size times number of tiles.
+and maximum keeps what plain interval arithmetic would lose: tile size times number of tiles.
+
+Lower and upper ends are read apart and only where they are needed.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
 from functools import reduce
 
 import numpy as np
 
 from tilewright.formulation.expression.batch import Array
-from tilewright.formulation.expression.nodes import Choice, Expr, Function, Tightened, Variable, Where
-from tilewright.formulation.expression.reader import Reader
+from tilewright.formulation.expression.nodes import (
+    Choice,
+    Constant,
+    Expr,
+    Function,
+    IsOne,
+    Maximum,
+    Product,
+    Quotient,
+    Rounded,
+    Sum,
+    Tightened,
+    Variable,
+    Where,
+)
 
 
-@dataclass(frozen=True, slots=True)
-class Interval:
-    """All values between ``low`` and ``high``, element by element."""
+class IntervalReader:
+    """Reads lower and upper ends of expressions.
 
-    low: Array
-    high: Array
+    Parameters
+    ----------
+    fixed : values of variables that are decided; others range over their whole domain
+
+    A subclass may know ends that were obtained another way, such as tables (:meth:`known_low`,
+    :meth:`known_high`).
+    """
+
+    def __init__(self, fixed: Mapping[Variable, int]) -> None:
+        self._fixed = fixed
+        self._low: dict[Expr, Array] = {}
+        self._high: dict[Expr, Array] = {}
+
+    def known_low(self, expr: Expr) -> Array | None:
+        """A lower end that needs no reading."""
+        return None
+
+    def known_high(self, expr: Expr) -> Array | None:
+        """An upper end that needs no reading."""
+        return None
+
+    def low(self, expr: Expr) -> Array:
+        """A value that the expression never falls below."""
+        found = self._low.get(expr)
+        if found is None:
+            found = self.known_low(expr)
+            found = self._low[expr] = self._read_low(expr) if found is None else found
+        return found
+
+    def high(self, expr: Expr) -> Array:
+        """A value that the expression never exceeds."""
+        found = self._high.get(expr)
+        if found is None:
+            found = self.known_high(expr)
+            found = self._high[expr] = self._read_high(expr) if found is None else found
+        return found
+
+    def _read_low(self, expr: Expr) -> Array:
+        match expr:
+            case Constant():
+                return _scalar(expr.value)
+            case Variable():
+                return _scalar(self._fixed.get(expr, expr.domain[0]))
+            case Sum():
+                ends = [c * (self.low(t) if c > 0 else self.high(t)) for c, t in expr.terms]
+                return np.add(reduce(np.add, ends), expr.constant)
+            case Product():
+                return reduce(np.multiply, (np.maximum(self.low(factor), 0) for factor in expr.factors))
+            case Quotient():
+                return np.asarray(np.ceil(self.low(expr.numerator) / self.high(expr.denominator)))
+            case Maximum():
+                return reduce(np.maximum, (self.low(argument) for argument in expr.arguments))
+            case IsOne():
+                return np.asarray(self.high(expr.argument) <= 1, dtype=np.float64)
+            case Where():
+                return self._where(expr, self.low, np.minimum)
+            case Choice():
+                return reduce(np.minimum, (self.low(option) for option in self._options(expr)))
+            case Function():
+                return self._function(expr, 0)
+            case Rounded():
+                return np.asarray(np.ceil(self.low(expr.argument) / expr.denominator - 0.5))
+            case Tightened():
+                return np.maximum(self.low(expr.argument), self.low(expr.lower))
+        raise TypeError(f"unknown expression node {type(expr).__name__}")
+
+    def _read_high(self, expr: Expr) -> Array:
+        match expr:
+            case Constant():
+                return _scalar(expr.value)
+            case Variable():
+                return _scalar(self._fixed.get(expr, expr.domain[-1]))
+            case Sum():
+                ends = [c * (self.high(t) if c > 0 else self.low(t)) for c, t in expr.terms]
+                return np.add(reduce(np.add, ends), expr.constant)
+            case Product():
+                return reduce(np.multiply, (np.maximum(self.high(factor), 0) for factor in expr.factors))
+            case Quotient():
+                return np.asarray(np.ceil(self.high(expr.numerator) / self.low(expr.denominator)))
+            case Maximum():
+                return reduce(np.maximum, (self.high(argument) for argument in expr.arguments))
+            case IsOne():
+                return np.asarray(self.low(expr.argument) <= 1, dtype=np.float64)
+            case Where():
+                return self._where(expr, self.high, np.maximum)
+            case Choice():
+                return reduce(np.maximum, (self.high(option) for option in self._options(expr)))
+            case Function():
+                return self._function(expr, np.inf)
+            case Rounded():
+                return np.asarray(np.floor(self.high(expr.argument) / expr.denominator + 0.5))
+            case Tightened():
+                high = self.high(expr.argument)
+                return high if expr.upper is None else np.minimum(high, expr.upper)
+        raise TypeError(f"unknown expression node {type(expr).__name__}")
+
+    def _options(self, expr: Choice) -> tuple[Expr, ...]:
+        chosen = self._fixed.get(expr.selector)
+        return expr.options if chosen is None else (expr.options[chosen],)
+
+    def _where(self, expr: Where, end: Callable[[Expr], Array], combine: np.ufunc) -> Array:
+        """The end of the branch that is taken, or the looser one of both while that is open."""
+        always = self.low(expr.condition) >= 1
+        never = self.high(expr.condition) <= 0
+        if np.all(always):
+            return end(expr.then)
+        if np.all(never):
+            return end(expr.otherwise)
+        then, otherwise = end(expr.then), end(expr.otherwise)
+        return np.where(always, then, np.where(never, otherwise, combine(then, otherwise)))
+
+    def _function(self, expr: Function, unknown: float) -> Array:
+        """Functions are tabulated by axis group where it matters; elsewhere nothing is known of them."""
+        lows = [self.low(argument) for argument in expr.arguments]
+        highs = [self.high(argument) for argument in expr.arguments]
+        if all(np.array_equal(low, high) for low, high in zip(lows, highs, strict=True)):
+            evaluated = np.frompyfunc(lambda *v: expr.evaluate(*map(int, v)), len(lows), 1)
+            return np.asarray(evaluated(*lows), dtype=np.float64)
+        return _scalar(unknown)
 
 
 def _scalar(value: float) -> Array:
     return np.float64(value)  # type: ignore[return-value]
-
-
-class IntervalReader(Reader[Interval]):
-    """Reads expressions under intervals of the variables.
-
-    Parameters
-    ----------
-    values : an interval, or one fixed value, for variables; others range over their whole domain
-    known : intervals of nodes that were obtained another way
-    """
-
-    def __init__(
-        self,
-        values: Mapping[Variable, Interval | int],
-        known: dict[Expr, Interval] | None = None,
-    ) -> None:
-        super().__init__(known)
-        self._assignment = values
-
-    def constant(self, value: int) -> Interval:
-        return Interval(_scalar(value), _scalar(value))
-
-    def variable(self, variable: Variable) -> Interval:
-        value = self._assignment.get(variable)
-        if value is None:
-            return Interval(_scalar(variable.domain[0]), _scalar(variable.domain[-1]))
-        if isinstance(value, Interval):
-            return value
-        return self.constant(value)
-
-    def sum(self, terms: Sequence[tuple[int, Interval]], constant: int) -> Interval:
-        lows = [c * (v.low if c > 0 else v.high) for c, v in terms]
-        highs = [c * (v.high if c > 0 else v.low) for c, v in terms]
-        return Interval(reduce(np.add, lows) + constant, reduce(np.add, highs) + constant)
-
-    def product(self, factors: Sequence[Interval]) -> Interval:
-        low = reduce(np.multiply, (np.maximum(f.low, 0) for f in factors))
-        return Interval(low, reduce(np.multiply, (f.high for f in factors)))
-
-    def quotient(self, numerator: Interval, denominator: Interval) -> Interval:
-        return Interval(
-            np.ceil(numerator.low / denominator.high), np.ceil(numerator.high / denominator.low)
-        )
-
-    def maximum(self, arguments: Sequence[Interval]) -> Interval:
-        return Interval(
-            reduce(np.maximum, (a.low for a in arguments)), reduce(np.maximum, (a.high for a in arguments))
-        )
-
-    def is_one(self, argument: Interval) -> Interval:
-        return Interval(
-            np.asarray(argument.high == 1, dtype=np.float64), np.asarray(argument.low <= 1, dtype=np.float64)
-        )
-
-    def where(self, node: Where) -> Interval:
-        condition = self.read(node.condition)
-        always, never = condition.low == 1, condition.high == 0
-        if np.all(always):
-            return self.read(node.then)
-        if np.all(never):
-            return self.read(node.otherwise)
-        then, otherwise = self.read(node.then), self.read(node.otherwise)
-        low = np.where(
-            always, then.low, np.where(never, otherwise.low, np.minimum(then.low, otherwise.low))
-        )
-        high = np.where(
-            always, then.high, np.where(never, otherwise.high, np.maximum(then.high, otherwise.high))
-        )
-        return Interval(low, high)
-
-    def choice(self, node: Choice) -> Interval:
-        selector = self.read(node.selector)
-        first, last = int(np.min(selector.low)), int(np.max(selector.high))
-        options = [self.read(option) for option in node.options[first : last + 1]]
-        return Interval(
-            reduce(np.minimum, (o.low for o in options)), reduce(np.maximum, (o.high for o in options))
-        )
-
-    def function(self, node: Function, arguments: Sequence[Interval]) -> Interval:
-        """Functions are tabulated by axis group where it matters; elsewhere nothing is known of them."""
-        if all(np.all(argument.low == argument.high) for argument in arguments):
-            evaluated = np.frompyfunc(lambda *v: node.evaluate(*map(int, v)), len(arguments), 1)
-            value = np.asarray(evaluated(*(argument.low for argument in arguments)), dtype=np.float64)
-            return Interval(value, value)
-        return Interval(_scalar(0), _scalar(np.inf))
-
-    def rounded(self, argument: Interval, denominator: int) -> Interval:
-        return Interval(
-            np.ceil(argument.low / denominator - 0.5), np.floor(argument.high / denominator + 0.5)
-        )
-
-    def tightened(self, node: Tightened) -> Interval:
-        argument = self.read(node.argument)
-        low = np.maximum(argument.low, self.read(node.lower).low)
-        high = argument.high if node.upper is None else np.minimum(argument.high, node.upper)
-        return Interval(low, np.maximum(high, low))

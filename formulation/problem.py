@@ -1,0 +1,184 @@
+"""The mapping problem of one layer: map space, cost statement, objective and constraints together."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping as MappingABC, Sequence
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from functools import cached_property
+
+import numpy as np
+
+from tilewright.formulation.constraints import Constraints, MetricCap, parse_constraints
+from tilewright.formulation.cost import CostModel, Limit, Statement, cost_model, cost_model_names
+from tilewright.formulation.evaluator import Evaluation, evaluate_mapping, nest_of
+from tilewright.formulation.expression import Expr, Variable, product
+from tilewright.formulation.mapping import Mapping
+from tilewright.formulation.nest import Nest
+from tilewright.formulation.objective import Objective
+from tilewright.formulation.orders import OrderClass
+from tilewright.formulation.space import MapSpace, build_space
+from tilewright.hardware.engine import Engine
+from tilewright.hardware.identity import engine_hash
+from tilewright.workloads.errors import InputError
+from tilewright.workloads.operator import Operator
+
+
+@dataclass(frozen=True)
+class LayerProblem:
+    """Find the mapping of ``operator`` on ``engine`` that minimises ``objective``.
+
+    Parameters
+    ----------
+    space : the decisions
+    statement : energy, cycles and constraints over them
+    limits : everything that a mapping must satisfy, the user's caps included
+    """
+
+    operator: Operator
+    engine: Engine
+    model: CostModel
+    objective: Objective
+    constraints: Constraints
+    space: MapSpace
+    statement: Statement
+    limits: tuple[Limit, ...]
+
+    @cached_property
+    def key(self) -> Expr:
+        """The objective as an integer expression: energy in its scaled unit."""
+        a, b = self.objective.key_powers
+        return product([*[self.statement.energy] * a, *[self.statement.cycles] * b])
+
+    @property
+    def key_scale(self) -> int:
+        """What the key expression must be divided by to be in pJ and cycles."""
+        return int(self.statement.energy_scale ** self.objective.key_powers[0])
+
+    def evaluate(self, mapping: Mapping, where: str = "mapping") -> Evaluation:
+        """Evaluate any mapping against this problem's constraints, the user's included."""
+        found = evaluate_mapping(self.operator, self.engine, self.model, mapping, where)
+        broken = self._broken_demands(mapping, found)
+        return replace(found, violations=(*found.violations, *broken)) if broken else found
+
+    def key_of(self, evaluation: Evaluation) -> Fraction:
+        """The exact objective key of an evaluated mapping."""
+        return self.objective.key(evaluation.energy, evaluation.cycles)
+
+    def decode(self, assignment: MappingABC[Variable, int]) -> Mapping:
+        """The mapping that an assignment of all decisions stands for."""
+        return self.space.decode(assignment)
+
+    @cached_property
+    def input_hash(self) -> str:
+        """Content hash of everything that the answer depends on."""
+        content = {
+            "operator": [
+                self.operator.kind,
+                list(self.operator.bounds.items()),
+                [
+                    [t.name, t.role, [[[(x.dim, x.stride) for x in axis.terms], axis.size] for axis in t.axes]]
+                    for t in self.operator.tensors
+                ],
+            ],
+            "likes": [dimension.like for dimension in self.operator.dimensions],
+            "engine": engine_hash(self.engine),
+            "cost_model": self.model.name,
+            "objective": [str(power) for power in (self.objective.energy_power, self.objective.delay_power)],
+            "constraints": self.constraints.texts,
+        }
+        return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()
+
+    def _broken_demands(self, mapping: Mapping, found: Evaluation) -> list[str]:
+        broken = [cap.text for cap in self.constraints.caps if not _satisfied(cap, found)]
+        nest = nest_of(self.operator, self.engine, mapping)
+        for rule in self.constraints.tiles:
+            tiles = [np.array([_number(edge[rule.dim])]) for edge in nest.boundaries]
+            if not rule.holds(tiles, nest.blocks, self.engine)[0]:
+                broken.append(rule.text)
+        for order in self.constraints.orders:
+            level = [memory.name for memory in self.engine.levels].index(order.level)
+            for block in nest.blocks:
+                if block.level == level and block.orders and not block.orders[0].reused[order.tensor]:
+                    broken.append(order.text)
+        return [f"constraint {text}" for text in broken]
+
+
+def _number(expr: Expr) -> int:
+    return int(expr.value)  # type: ignore[attr-defined]
+
+
+def _satisfied(cap: MetricCap, found: Evaluation) -> bool:
+    match cap.metric:
+        case "energy":
+            return found.energy <= cap.limit
+        case "cycles":
+            return found.cycles <= cap.limit
+        case "edp":
+            return found.energy * found.cycles <= cap.limit
+    return Fraction(found.utilization) >= cap.limit - Fraction(1, 10**12)
+
+
+def layer_problem(
+    operator: Operator,
+    engine: Engine,
+    objective: Objective,
+    model_name: str | None = None,
+    constraints: Sequence[str] = (),
+) -> LayerProblem:
+    """State the mapping problem of a layer.
+
+    Parameters
+    ----------
+    model_name : the cost model; by default the one that the engine names
+    constraints : the user's demands, as in :mod:`tilewright.formulation.constraints`
+
+    Raises
+    ------
+    InputError : for an unknown cost model, one that does not apply, or a malformed constraint
+    """
+    name = model_name or engine.cost_model
+    if name not in cost_model_names():
+        raise InputError("--cost-model", None, f"unknown {name!r}, expected {' or '.join(cost_model_names())}")
+    model = cost_model(name)
+    model.check(operator, engine)
+    demands = parse_constraints(constraints, operator, engine)
+    rules = {rule.level: rule.tensor for rule in demands.orders}
+
+    def orders(level: int) -> tuple[OrderClass, ...]:
+        classes = model.orders(operator, engine, level)
+        wanted = rules.get(engine.levels[level].name)
+        kept = tuple(order for order in classes if wanted is None or order.reused[wanted])
+        if classes and not kept:
+            raise InputError("--constraint", None, f"no loop order at {engine.levels[level].name} keeps {wanted}")
+        return kept
+
+    plain = build_space(operator, engine, orders)
+    space = plain
+    if demands.tiles:
+        space = build_space(operator, engine, orders, demands.row_filters(plain.nest.blocks, engine))
+    statement = model.statement(space.nest)
+    caps = _cap_limits(demands.caps, statement, space.nest)
+    return LayerProblem(
+        operator, engine, model, objective, demands, space, statement, (*statement.limits, *caps)
+    )
+
+
+def _cap_limits(caps: Sequence[MetricCap], statement: Statement, nest: Nest) -> list[Limit]:
+    """Caps on metrics as limits on integer expressions."""
+    limits: list[Limit] = []
+    for cap in caps:
+        match cap.metric:
+            case "energy":
+                limits.append(Limit(cap.text, statement.energy, int(cap.limit * statement.energy_scale)))
+            case "cycles":
+                limits.append(Limit(cap.text, statement.cycles, int(cap.limit)))
+            case "edp":
+                edp = product([statement.energy, statement.cycles])
+                limits.append(Limit(cap.text, edp, int(cap.limit * statement.energy_scale)))
+            case _:
+                most = Fraction(nest.operator.iterations) / (cap.limit * nest.engine.instances)
+                limits.append(Limit(cap.text, statement.cycles, int(most)))
+    return limits

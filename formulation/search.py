@@ -1,0 +1,154 @@
+"""The state of one running search: incumbent, bound, trace, limits.
+
+Every solver and heuristic offers mappings and bounds here.  Offers are re-evaluated by the evaluator
+before they count, so no method can report a value that the evaluator does not confirm.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from fractions import Fraction
+
+from tilewright.formulation.evaluator import Evaluation
+from tilewright.formulation.mapping import Mapping
+from tilewright.formulation.problem import LayerProblem
+from tilewright.formulation.result import SearchResult, Status, TracePoint, relative_gap
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """When to stop, and with which resources to search.
+
+    Parameters
+    ----------
+    seconds : for the whole call from the moment that ``started`` was taken; ``None`` for no limit
+    gap : stop once the relative gap is at most this
+    threads : workers of a parallel solver
+    seed : of every random choice
+    deterministic : whether two runs must give the same answer and trace
+    stop : set from outside to end the search with what it has
+    """
+
+    seconds: float | None = None
+    gap: float = 0.0
+    threads: int = 2
+    seed: int = 0
+    deterministic: bool = False
+    stop: threading.Event = field(default_factory=threading.Event)
+    started: float = field(default_factory=time.monotonic)
+
+    @property
+    def elapsed(self) -> float:
+        return time.monotonic() - self.started
+
+    @property
+    def remaining(self) -> float | None:
+        """Seconds left, at least 0; ``None`` for no limit."""
+        return None if self.seconds is None else max(0.0, self.seconds - self.elapsed)
+
+    @property
+    def expired(self) -> bool:
+        """Whether the search must end now."""
+        return self.stop.is_set() or (self.seconds is not None and self.elapsed >= self.seconds)
+
+
+class Search:
+    """Best mapping and best bound so far; safe to share between threads."""
+
+    def __init__(
+        self,
+        problem: LayerProblem,
+        limits: Limits,
+        listener: Callable[[TracePoint], None] | None = None,
+    ) -> None:
+        self.problem = problem
+        self.limits = limits
+        self.mapping: Mapping | None = None
+        self.evaluation: Evaluation | None = None
+        self.value: Fraction | None = None
+        self.bound: Fraction | None = None
+        self.trace: list[TracePoint] = []
+        self._listener = listener
+        self._lock = threading.RLock()
+
+    def offer(self, mapping: Mapping, source: str, heuristic: bool = False) -> Fraction | None:
+        """Re-evaluate a mapping; keep it if legal and better.  Returns its key, ``None`` if illegal."""
+        evaluation = self.problem.evaluate(mapping)
+        if evaluation.violations:
+            return None
+        key = self.problem.key_of(evaluation)
+        with self._lock:
+            if self.value is None or key < self.value:
+                self.mapping, self.evaluation, self.value = mapping, evaluation, key
+                self._record(source, True, heuristic)
+        return key
+
+    def raise_bound(self, bound: Fraction, source: str) -> None:
+        """Tell that no mapping has a key below ``bound``."""
+        with self._lock:
+            if self.bound is None or bound > self.bound:
+                self.bound = bound
+                self._record(source, False, False)
+
+    @property
+    def gap(self) -> float | None:
+        return relative_gap(self.value, self.bound)
+
+    @property
+    def done(self) -> bool:
+        """Whether the gap that was asked for is reached or a limit has struck."""
+        gap = self.gap
+        return self.limits.expired or (gap is not None and gap <= self.limits.gap)
+
+    def result(
+        self,
+        solver: str,
+        version: str,
+        exhausted: bool = False,
+        message: str = "",
+        error: bool = False,
+    ) -> SearchResult:
+        """The outcome; ``exhausted`` tells that the whole space is accounted for.
+
+        Raises ``AssertionError`` where a bound exceeds the value that the evaluator confirmed: some solver
+        claimed a proof that is wrong, and that must never pass in silence.
+        """
+        with self._lock:
+            if self.value is not None and self.bound is not None and self.bound > self.value:
+                raise AssertionError(
+                    f"{solver} claims the bound {self.bound}, but a mapping of value {self.value} exists"
+                )
+            return SearchResult(
+                status=self._status(exhausted, error),
+                mapping=self.mapping,
+                evaluation=self.evaluation,
+                value=self.value,
+                bound=self.bound,
+                trace=tuple(self.trace),
+                solver=solver,
+                solver_version=version,
+                seed=self.limits.seed,
+                wall_seconds=self.limits.elapsed,
+                input_hash=self.problem.input_hash,
+                message=message,
+            )
+
+    def _status(self, exhausted: bool, error: bool) -> Status:
+        if self.value is not None and self.bound == self.value:
+            return Status.OPTIMAL
+        if error:
+            return Status.ERROR
+        if self.value is None and exhausted:
+            return Status.INFEASIBLE
+        if self.limits.stop.is_set():
+            return Status.INTERRUPTED
+        return Status.UNKNOWN if self.value is None else Status.FEASIBLE
+
+    def _record(self, source: str, improved: bool, heuristic: bool) -> None:
+        point = TracePoint(self.limits.elapsed, self.value, self.bound, source, improved, heuristic)
+        self.trace.append(point)
+        if self._listener is not None:
+            self._listener(point)

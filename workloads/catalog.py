@@ -1,0 +1,111 @@
+"""Models and layers by name: whatever a user writes for MODEL or LAYER."""
+
+from __future__ import annotations
+
+import importlib
+import os
+import pkgutil
+from pathlib import Path
+
+import onnx
+
+from tilewright.workloads import networks
+from tilewright.workloads.errors import InputError, did_you_mean
+from tilewright.workloads.layer_fields import KINDS
+from tilewright.workloads.layer_text import NamedOperator, is_layer_text, parse_layer, read_layers
+from tilewright.workloads.network import Layer, Network
+from tilewright.workloads.onnx_import import load_onnx
+
+PREFIX = "onnx:"
+_FILE_PREFIXES = ("light_bvlc_", "light_")
+
+
+def list_models() -> tuple[str, ...]:
+    """Names of all models that need no file: the built-in networks, then those the onnx package ships."""
+    return (*_builtin_names(), *(PREFIX + name for name in _shipped()))
+
+
+def resolve_model(text: str, batch: int | None = None) -> Network:
+    """The network that a MODEL or LAYER text stands for.
+
+    Parameters
+    ----------
+    text : an ONNX file, ``onnx:NAME`` for a model that the onnx package ships, the name of a built-in
+        network, a layer text such as ``gemm:M=512,N=768,K=768``, or a YAML file of layers
+    batch : samples; ``None`` for the model's own number
+
+    Returns
+    -------
+    The network; layers from a text or a YAML file are not linked
+
+    Raises
+    ------
+    InputError : for a name that is not known, with the nearest one, and for any fault of the file or text
+    """
+    if batch is not None and batch < 1:
+        raise InputError(text, "batch", f"expected at least 1, got {batch}")
+    if not text.strip():
+        raise InputError("model", None, f"the name is empty{_EXPECTED}")
+    if text.startswith(PREFIX):
+        return _load_shipped(text, batch)
+    suffix = Path(text).suffix.lower()
+    if is_layer_text(text):
+        return _unlinked(text, (parse_layer(text, batch),), batch)
+    if suffix == ".onnx":
+        return load_onnx(text, batch)
+    if suffix in (".yaml", ".yml"):
+        return _unlinked(Path(text).stem, read_layers(Path(text), batch), batch)
+    if text in _builtin_names():
+        network: Network = importlib.import_module(f"{networks.__name__}.{text}").build(batch or 1)
+        return network
+    kind, colon, _ = text.partition(":")
+    if colon and not os.path.exists(text):
+        known = (*KINDS, PREFIX.removesuffix(":"))
+        raise InputError(text, None, f"unknown layer kind {kind!r}{did_you_mean(kind, known)}{_EXPECTED}")
+    if os.path.exists(text):
+        raise InputError(text, None, f"expected a file that ends in .onnx, .yaml or .yml{_EXPECTED}")
+    names = {name.removeprefix(PREFIX): name for name in list_models()}
+    nearest = f", did you mean {names[text]!r}?" if text in names else did_you_mean(text, list_models())
+    nearest = nearest or did_you_mean(PREFIX + text, list_models())
+    raise InputError(text, None, f"no such model{nearest}{_EXPECTED}")
+
+
+_EXPECTED = (
+    " (expected an ONNX or YAML file, a name that `tilewright list models` shows, "
+    "or a layer such as gemm:M=512,N=768,K=768)"
+)
+
+
+def _unlinked(name: str, layers: tuple[NamedOperator, ...], batch: int | None) -> Network:
+    made = [
+        Layer(title, operator, operator.kind, stored_weights=operator.kind != "matmul")
+        for title, operator in layers
+    ]
+    own = (op.bounds["N"] for _, op in layers if op.kind not in ("gemm", "matmul", "nest"))
+    return Network(name, made, batch=batch or max(own, default=1))
+
+
+def _builtin_names() -> tuple[str, ...]:
+    return tuple(sorted(module.name for module in pkgutil.iter_modules(networks.__path__)))
+
+
+def _shipped() -> dict[str, Path]:
+    """Models in the onnx package by short name: ``light_resnet50.onnx`` is ``resnet50``."""
+    folder = Path(onnx.__file__).parent / "backend" / "test" / "data" / "light"
+    found = {}
+    for path in sorted(folder.glob("*.onnx")):
+        name = path.stem
+        for prefix in _FILE_PREFIXES:
+            name = name.removeprefix(prefix)
+        found[name] = path
+    return dict(sorted(found.items()))
+
+
+def _load_shipped(text: str, batch: int | None) -> Network:
+    name, shipped = text.removeprefix(PREFIX), _shipped()
+    if name not in shipped:
+        listed = ", ".join(shipped) or "none: the onnx package has no models"
+        raise InputError(
+            text, None, f"no such model{did_you_mean(name, shipped)} (expected one of: {listed})"
+        )
+    return load_onnx(shipped[name], batch, name)

@@ -1,0 +1,50 @@
+"""Errors in what a user hands over: a text, a file, a name or a number."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable
+
+
+class InputError(ValueError):
+    """Bad input, told in one line: ``where: field: message``.
+
+    Parameters
+    ----------
+    where : the text, file or builder that the input came from
+    field : the field (or node, or position) at fault; ``None`` where it is the whole input
+    message : what was found and what was expected
+    """
+
+    def __init__(self, where: str, field: str | None, message: str) -> None:
+        super().__init__(where, field, message)
+        self.where = where
+        self.field = field
+        self.message = message
+
+    def __str__(self) -> str:
+        parts = [self.where, self.message] if self.field is None else [self.where, self.field, self.message]
+        return " ".join(": ".join(parts).split())
+
+
+def did_you_mean(name: str, known: Iterable[str]) -> str:
+    """``", did you mean 'x'?"`` for the known name nearest to ``name``, or an empty string.
+
+    Case is ignored in the comparison, so that ``k`` finds ``K``.
+    """
+    by_folded = {candidate.casefold(): candidate for candidate in known}
+    nearest = difflib.get_close_matches(name.casefold(), by_folded, n=1, cutoff=0.6)
+    return f", did you mean {by_folded[nearest[0]]!r}?" if nearest else ""
+
+
+def unknown_name(name: str, known: Iterable[str]) -> str:
+    """Message for a name that is not among the known ones: the nearest one, and the whole list."""
+    candidates = list(known)
+    listed = ", ".join(candidates) if candidates else "nothing"
+    return f"unknown name {name!r}{did_you_mean(name, candidates)} (expected one of: {listed})"
+
+
+def one_line(error: BaseException, limit: int = 300) -> str:
+    """The text of another library's exception on one line, cut at ``limit`` characters."""
+    text = " ".join(str(error).split()) or type(error).__name__
+    return text if len(text) <= limit else text[: limit - 1] + "…"

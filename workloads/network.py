@@ -1,0 +1,205 @@
+"""Networks: directed acyclic graphs of layers, with the tensors that flow between them."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, TypeAlias
+
+import networkx as nx
+
+from tilewright.workloads.errors import InputError
+from tilewright.workloads.operator import Operator, Role
+
+if TYPE_CHECKING:
+    Graph: TypeAlias = nx.DiGraph[str]
+else:
+    Graph = nx.DiGraph
+
+
+@dataclass(frozen=True, slots=True)
+class Layer:
+    """One operator at one place of a network.
+
+    Parameters
+    ----------
+    name : unique in its network
+    operator : what it computes
+    source : the operation it was made from, such as the ONNX operation ``Conv`` or the kind of a layer text
+    fused : operations applied to each result on its way out, in order (activation, normalisation)
+    nodes : names of the source's nodes that the layer covers, its own and the fused ones
+    stored_weights : whether the weight tensor is a parameter, rather than another layer's result
+    """
+
+    name: str
+    operator: Operator
+    source: str
+    fused: tuple[str, ...] = ()
+    nodes: tuple[str, ...] = ()
+    stored_weights: bool = True
+
+    @property
+    def parameters(self) -> int:
+        """Weight elements; biases and normalisation constants are not counted."""
+        if not self.stored_weights:
+            return 0
+        weights = (tensor for tensor in self.operator.tensors if tensor.role is Role.WEIGHT)
+        return sum(math.prod(axis.size for axis in tensor.axes) for tensor in weights)
+
+
+@dataclass(frozen=True, slots=True)
+class Link:
+    """A tensor on its way from where it is made to one operand of one layer.
+
+    Parameters
+    ----------
+    producer : the layer that makes it; ``None`` for an input of the network
+    consumer, operand : the layer that reads it, and as which of its operator's tensors
+    tensor : the tensor's name in the source
+    elements : how many of its elements the consumer reads (an upper bound behind a slice)
+    channel : the first channel of the operand that the tensor fills, 0 unless it was concatenated with
+        others; ``None`` where reshaping, transposing or slicing lies between
+    moves : data movement on the way, in order, such as ``("Transpose", "Concat")``
+    """
+
+    producer: str | None
+    consumer: str
+    operand: str
+    tensor: str
+    elements: int
+    channel: int | None = 0
+    moves: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class DistinctLayer:
+    """Layers of a network that compute the same thing.
+
+    Parameters
+    ----------
+    layer : the first of them
+    count : how many they are
+    names : all their names, in the network's order
+    """
+
+    layer: Layer
+    count: int
+    names: tuple[str, ...]
+
+
+class Network:
+    """Layers in a topological order, and the links between them.
+
+    Parameters
+    ----------
+    name : for tables and results
+    layers : in any order; where the links leave a choice, this order is kept
+    links : tensors read by the layers; an operand without links is read from memory
+    batch : samples that the operators' bounds stand for
+    outputs : layers whose results leave the network; by default those that nobody reads
+
+    Attributes
+    ----------
+    graph : frozen `networkx.DiGraph` over layer names; a node carries ``layer``, an edge carries ``links``
+        (a tuple of `Link`) and ``elements`` (their sum)
+
+    Raises
+    ------
+    InputError : for no layers, a repeated name, a link to an unknown layer or operand, or a cycle
+    """
+
+    def __init__(
+        self,
+        name: str,
+        layers: Iterable[Layer],
+        links: Iterable[Link] = (),
+        *,
+        batch: int = 1,
+        outputs: Iterable[str] | None = None,
+    ) -> None:
+        self.name = name
+        self.batch = batch
+        self.links = tuple(links)
+        self._reads: dict[str, list[Link]] = {}
+        graph = Graph()
+        for layer in layers:
+            if layer.name in graph:
+                raise InputError(name, layer.name, "two layers have this name")
+            graph.add_node(layer.name, layer=layer)
+        if not graph:
+            raise InputError(name, None, "expected at least one layer")
+        for link in self.links:
+            _check_link(name, graph, link)
+            self._reads.setdefault(link.consumer, []).append(link)
+            if link.producer is not None:
+                between = (graph.get_edge_data(link.producer, link.consumer) or {"links": ()})["links"]
+                both = (*between, link)
+                elements = sum(one.elements for one in both)
+                graph.add_edge(link.producer, link.consumer, links=both, elements=elements)
+        if not nx.is_directed_acyclic_graph(graph):
+            raise InputError(name, None, "the layers form a cycle")
+        position = {layer: i for i, layer in enumerate(graph)}
+        order = nx.lexicographical_topological_sort(graph, key=position.__getitem__)
+        self.layers: tuple[Layer, ...] = tuple(graph.nodes[layer]["layer"] for layer in order)
+        self.graph: Graph = nx.freeze(graph)
+        leaving = (
+            {layer for layer in graph if not graph.out_degree(layer)} if outputs is None else set(outputs)
+        )
+        unknown = leaving - set(graph)
+        if unknown:
+            raise InputError(name, min(unknown), "an output that is no layer")
+        self.outputs = frozenset(leaving)
+
+    def __repr__(self) -> str:
+        return f"Network({self.name!r}, {len(self)} layers, batch {self.batch}, {self.macs} MACs)"
+
+    def __len__(self) -> int:
+        return len(self.layers)
+
+    def layer(self, name: str) -> Layer:
+        """The layer of that name; raises ``KeyError``."""
+        layer: Layer = self.graph.nodes[name]["layer"]
+        return layer
+
+    def reads(self, consumer: str) -> tuple[Link, ...]:
+        """Everything that a layer reads from other layers and from the network's inputs."""
+        return tuple(self._reads.get(consumer, ()))
+
+    @property
+    def macs(self) -> int:
+        """Multiply-accumulates of the whole batch."""
+        return sum(layer.operator.macs for layer in self.layers)
+
+    @property
+    def parameters(self) -> int:
+        """Weight elements of all layers."""
+        return sum(layer.parameters for layer in self.layers)
+
+    @property
+    def mac_layers(self) -> tuple[Layer, ...]:
+        """The layers that multiply and accumulate, in order."""
+        return tuple(layer for layer in self.layers if layer.operator.is_mac)
+
+    def distinct_layers(self, *, mac_only: bool = False) -> tuple[DistinctLayer, ...]:
+        """Layers with equal operators taken together, in the order of their first appearance.
+
+        Parameters
+        ----------
+        mac_only : leave out pooling and element-wise layers
+        """
+        groups: dict[Operator, list[Layer]] = {}
+        for layer in self.mac_layers if mac_only else self.layers:
+            groups.setdefault(layer.operator, []).append(layer)
+        return tuple(
+            DistinctLayer(same[0], len(same), tuple(layer.name for layer in same)) for same in groups.values()
+        )
+
+
+def _check_link(name: str, graph: Graph, link: Link) -> None:
+    for layer in (link.producer, link.consumer):
+        if layer is not None and layer not in graph:
+            raise InputError(name, link.tensor, f"links the unknown layer {layer}")
+    operands = [tensor.name for tensor in graph.nodes[link.consumer]["layer"].operator.inputs]
+    if link.operand not in operands:
+        raise InputError(name, link.consumer, f"has no operand {link.operand}, expected one of {operands}")

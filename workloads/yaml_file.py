@@ -1,0 +1,55 @@
+"""YAML files read with one-line errors, duplicate keys refused."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from tilewright.workloads.errors import InputError
+
+
+class _Loader(yaml.SafeLoader):
+    """The safe loader, which by itself would let the last of two equal keys win in silence."""
+
+    def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Hashable, Any]:
+        seen: set[Hashable] = set()
+        for key_node, _ in node.value:
+            key = self.construct_object(key_node, deep=True)
+            if isinstance(key, Hashable) and key in seen:
+                raise yaml.constructor.ConstructorError(
+                    None, None, f"the key {key!r} is given twice", key_node.start_mark
+                )
+            if isinstance(key, Hashable):
+                seen.add(key)
+        return super().construct_mapping(node, deep)
+
+
+def read_yaml(path: Path) -> Any:
+    """What a YAML file holds.
+
+    Raises
+    ------
+    InputError : naming the file, and the line and column where known, for a file that cannot be read, that
+        is not UTF-8 text or not YAML, that repeats a key, or that is empty
+    """
+    where = str(path)
+    try:
+        text = path.read_text(encoding="utf-8")
+    except OSError as error:
+        raise InputError(where, None, f"cannot be read: {error.strerror or error}") from None
+    except ValueError:
+        raise InputError(where, None, "expected a text file in UTF-8") from None
+    try:
+        content = yaml.load(text, Loader=_Loader)
+    except yaml.MarkedYAMLError as error:
+        mark = error.problem_mark or error.context_mark
+        place = f"line {mark.line + 1}, column {mark.column + 1}" if mark else None
+        raise InputError(where, place, f"not valid YAML: {error.problem or error.context}") from None
+    except (yaml.YAMLError, ValueError, RecursionError) as error:
+        raise InputError(where, None, f"not valid YAML: {type(error).__name__}") from None
+    if content is None:
+        raise InputError(where, None, "the file is empty")
+    return content
