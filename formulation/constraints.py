@@ -109,7 +109,9 @@ class Constraints:
     ) -> list[Callable[[Mapping[str, Sequence[NDArray[np.int64]]]], NDArray[np.bool_]]]:
         """The tile rules as predicates over tables of tile sizes."""
 
-        def filter_of(rule: TileRule) -> Callable[[Mapping[str, Sequence[NDArray[np.int64]]]], NDArray[np.bool_]]:
+        def filter_of(
+            rule: TileRule,
+        ) -> Callable[[Mapping[str, Sequence[NDArray[np.int64]]]], NDArray[np.bool_]]:
             def keep(tiles: Mapping[str, Sequence[NDArray[np.int64]]]) -> NDArray[np.bool_]:
                 if rule.dim in tiles:
                     return rule.holds(tiles[rule.dim], blocks, engine)
@@ -150,7 +152,14 @@ def parse_constraints(texts: Sequence[str], operator: Operator, engine: Engine) 
                 _known(text, match["site"], levels, "level")
             if match["dim"] in operator.bounds:
                 tiles.append(
-                    TileRule(line, match["what"], match["dim"], match["site"], match["compare"], int(match["number"]))
+                    TileRule(
+                        line,
+                        match["what"],
+                        match["dim"],
+                        match["site"],
+                        match["compare"],
+                        int(match["number"]),
+                    )
                 )
         else:
             raise InputError(

@@ -88,7 +88,12 @@ def evaluate_mapping(
         },
         accesses=tuple(
             Access(
-                row.level, row.tensor, number(row.reads), number(row.fills), number(row.updates), number(row.tile)
+                row.level,
+                row.tensor,
+                number(row.reads),
+                number(row.fills),
+                number(row.updates),
+                number(row.tile),
             )
             for row in statement.traffic
         ),
@@ -193,4 +198,3 @@ class _NestBuilder:
             for name, positions in self.positions.items()
         }
         return Nest(self.operator, self.engine, tuple(self.boundaries), tuple(self.blocks), residency)
-

@@ -106,13 +106,9 @@ class Mapping:
                 raise InputError(where, field, f"unknown axis {node.axis!r}, expected one of {[*axes]}")
         for dim, rest in tile.items():
             if rest != 1:
-                raise InputError(
-                    where, "nodes", f"{dim} ends with a tile of {rest}, the innermost must be 1"
-                )
+                raise InputError(where, "nodes", f"{dim} ends with a tile of {rest}, the innermost must be 1")
         for tensor in operator.tensors:
-            first = next(
-                (n for n in self.nodes if isinstance(n, Storage) and n.tensor == tensor.name), None
-            )
+            first = next((n for n in self.nodes if isinstance(n, Storage) and n.tensor == tensor.name), None)
             if first is None or first.level != levels[0]:
                 raise InputError(where, "nodes", f"{tensor.name} is not stored in {levels[0]} first")
 
@@ -147,9 +143,7 @@ _SHAPES: MappingABC[frozenset[str], type[Node]] = {
 def _node(row: object, where: str, field: str) -> Node:
     shape = _SHAPES.get(frozenset(row)) if isinstance(row, dict) else None
     if shape is None or not isinstance(row, dict):
-        raise InputError(
-            where, field, "expected {temporal, tile}, {spatial, tile, axis} or {store, level}"
-        )
+        raise InputError(where, field, "expected {temporal, tile}, {spatial, tile, axis} or {store, level}")
     for key, value in row.items():
         wanted = int if key == "tile" else str
         if not isinstance(value, wanted) or isinstance(value, bool):

@@ -10,7 +10,9 @@ from fractions import Fraction
 from tilewright.workloads.errors import InputError
 
 _NAMED = {"energy": (1, 0), "cycles": (0, 1), "edp": (1, 1), "ed2p": (1, 2)}
-_POWER = re.compile(r"E(?:\^(?P<a>\d+(?:\.\d+)?))?(?:[·*]?D(?:\^(?P<b>\d+(?:\.\d+)?))?)?$|D(?:\^(?P<c>\d+(?:\.\d+)?))?$")
+_POWER = re.compile(
+    r"E(?:\^(?P<a>\d+(?:\.\d+)?))?(?:[·*]?D(?:\^(?P<b>\d+(?:\.\d+)?))?)?$|D(?:\^(?P<c>\d+(?:\.\d+)?))?$"
+)
 
 
 @dataclass(frozen=True, slots=True)

@@ -49,8 +49,7 @@ class OrderClass:
     def dominates(self, other: OrderClass) -> bool:
         """Whether this order never moves more data than the other, whatever the trip counts."""
         return all(
-            self.reused[name] >= other.reused[name]
-            and other.slides[name] in (None, self.slides[name])
+            self.reused[name] >= other.reused[name] and other.slides[name] in (None, self.slides[name])
             for name in self.reused
         )
 

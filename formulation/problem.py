@@ -79,7 +79,11 @@ class LayerProblem:
                 self.operator.kind,
                 list(self.operator.bounds.items()),
                 [
-                    [t.name, t.role, [[[(x.dim, x.stride) for x in axis.terms], axis.size] for axis in t.axes]]
+                    [
+                        t.name,
+                        t.role,
+                        [[[(x.dim, x.stride) for x in axis.terms], axis.size] for axis in t.axes],
+                    ]
                     for t in self.operator.tensors
                 ],
             ],
@@ -141,7 +145,9 @@ def layer_problem(
     """
     name = model_name or engine.cost_model
     if name not in cost_model_names():
-        raise InputError("--cost-model", None, f"unknown {name!r}, expected {' or '.join(cost_model_names())}")
+        raise InputError(
+            "--cost-model", None, f"unknown {name!r}, expected {' or '.join(cost_model_names())}"
+        )
     model = cost_model(name)
     model.check(operator, engine)
     demands = parse_constraints(constraints, operator, engine)
@@ -152,7 +158,9 @@ def layer_problem(
         wanted = rules.get(engine.levels[level].name)
         kept = tuple(order for order in classes if wanted is None or order.reused[wanted])
         if classes and not kept:
-            raise InputError("--constraint", None, f"no loop order at {engine.levels[level].name} keeps {wanted}")
+            raise InputError(
+                "--constraint", None, f"no loop order at {engine.levels[level].name} keeps {wanted}"
+            )
         return kept
 
     plain = build_space(operator, engine, orders)

@@ -215,7 +215,9 @@ class _Tree:
             base = ends[piece - 1] if piece else 0
             stop = max(piece + 1, int(np.searchsorted(ends, base + BATCH, side="right")))
             index = np.repeat(np.arange(piece, stop), counts[piece:stop])
-            offset = np.arange(len(index)) - np.repeat(ends[piece:stop] - counts[piece:stop] - base, counts[piece:stop])
+            offset = np.arange(len(index)) - np.repeat(
+                ends[piece:stop] - counts[piece:stop] - base, counts[piece:stop]
+            )
             grown = nodes.take(index)
             cells = list(grown.cells)
             cells[position] = first[index] + offset
@@ -258,9 +260,7 @@ class _Tree:
         bounded = _Nodes(nodes.cells, nodes.at, nodes.chosen, bounds)
         return self._open(bounded, energy, cycles)
 
-    def _open(
-        self, nodes: _Nodes, energy: Array | None = None, cycles: Array | None = None
-    ) -> _Nodes:
+    def _open(self, nodes: _Nodes, energy: Array | None = None, cycles: Array | None = None) -> _Nodes:
         """Nodes whose bound is below what the incumbent leaves to gain."""
         value = self.search.value
         if value is None:

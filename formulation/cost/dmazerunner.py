@@ -437,4 +437,3 @@ class _Model:
             traffic=traffic,
             details=details,
         )
-

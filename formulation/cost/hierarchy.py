@@ -142,16 +142,16 @@ def _counts(nest: Nest, tensor: Tensor, stores: Sequence[int], level: int, whole
     slides = nest.engine.levels[level].sliding_window
     fills = nest.delivered(tensor, here, instances, slides) if depth > 0 else as_expr(0)
     if inner is None:
-        shares = _shares(nest, tensor, here, len(nest.blocks))
+        shares = _shares(nest, tensor, nest.spatial_between(here, len(nest.blocks)))
         reads = product([*instances, *shares, *nest.trips(nest.temporal)])
     else:
         store = nest.engine.levels[stores[depth + 1]]
-        extra = [*instances, *_shares(nest, tensor, here, inner)]
+        extra = [*instances, *_shares(nest, tensor, nest.spatial_between(here, inner))]
         reads = nest.delivered(tensor, inner, extra, store.sliding_window)
     return _Counts(reads, fills, as_expr(0))
 
 
-def _shares(nest: Nest, tensor: Tensor, outer: int, inner: int) -> list[Expr]:
+def _shares(nest: Nest, tensor: Tensor, spatial: Sequence[int]) -> list[Expr]:
     """Accesses of the outer store per access of one inner instance, as factors.
 
     Instances with the same tile share an access where the network between multicasts (inputs) or reduces
@@ -159,7 +159,7 @@ def _shares(nest: Nest, tensor: Tensor, outer: int, inner: int) -> list[Expr]:
     """
     factors: list[Expr] = []
     for index, level in enumerate(nest.engine.levels):
-        blocks = [b for b in nest.spatial_between(outer, inner) if nest.blocks[b].level == index]
+        blocks = [b for b in spatial if nest.blocks[b].level == index]
         if not blocks or level.fanout is None:
             continue
         shared = level.fanout.reduction if tensor.is_output else level.fanout.multicast
@@ -225,10 +225,12 @@ def _overlapping_output_counts(
     if has_outer:
         fills = maximum([0, nest.delivered(tensor, here, instances) - seen])
     if inner is None:
-        shares = _shares(nest, tensor, here, len(nest.blocks))
+        shares = _shares(nest, tensor, nest.spatial_between(here, len(nest.blocks)))
         updates = product([*instances, *shares, *nest.trips(nest.temporal)])
     else:
-        updates = nest.delivered(tensor, inner, [*instances, *_shares(nest, tensor, here, inner)])
+        updates = nest.delivered(
+            tensor, inner, [*instances, *_shares(nest, tensor, nest.spatial_between(here, inner))]
+        )
     return _Counts(maximum([0, updates - seen]), fills, updates)
 
 
@@ -236,13 +238,13 @@ def _transported(nest: Nest, tensor: Tensor, level: int) -> Expr:
     """Elements that cross a level's network, counted at every instance that receives or sends them."""
     residency = nest.residency[tensor.name]
     end = len(nest.blocks)
-    below = max(b for b in nest.spatial if nest.blocks[b].level == level) + 1
-    reached = nest.trips(nest.spatial_between(0, below))
+    reached = nest.trips(b for b in nest.spatial if nest.blocks[b].level <= level)
+    deeper = [b for b in nest.spatial if nest.blocks[b].level > level]
 
     def crossing(stores: Sequence[int]) -> Expr:
         inner = next((residency.positions[s] for s in stores if s > level), None)
         target = end if inner is None else inner
-        extra = [*reached, *_shares(nest, tensor, below, target)]
+        extra = [*reached, *_shares(nest, tensor, [b for b in deeper if b < target])]
         if inner is None:
             return product([*extra, *nest.trips(nest.temporal)])
         if not tensor.is_output:

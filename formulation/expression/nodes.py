@@ -317,9 +317,7 @@ def ceil_div(numerator: Expr | int, denominator: Expr | int) -> Expr:
         if isinstance(numerator, Constant):
             return as_expr(-(-numerator.value // denominator.value))
     key = (id(numerator), id(denominator))
-    return _make(
-        Quotient, (numerator, denominator), key, numerator=numerator, denominator=denominator
-    )
+    return _make(Quotient, (numerator, denominator), key, numerator=numerator, denominator=denominator)
 
 
 def maximum(arguments: Iterable[Expr | int]) -> Expr:
