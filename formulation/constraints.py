@@ -72,9 +72,7 @@ class TileRule:
             level = engine.levels[block.level].name
             if self.what == "tile" and block.axis is None and level == self.site:
                 value = tiles[index]
-            elif self.what == "trips" and block.axis is None and level == self.site:
-                value = value * trips
-            elif self.what == "spatial" and block.axis is not None and self.site in (None, block.axis.name):
+            elif (self.what == "trips" and block.axis is None and level == self.site) or (self.what == "spatial" and block.axis is not None and self.site in (None, block.axis.name)):
                 value = value * trips
         return np.asarray(_COMPARE[self.compare](value, self.number), dtype=np.bool_)
 

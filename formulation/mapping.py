@@ -8,7 +8,8 @@ are evaluated.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping as MappingABC
+from collections.abc import Iterator
+from collections.abc import Mapping as MappingABC
 from dataclasses import dataclass
 from typing import Any
 

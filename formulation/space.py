@@ -7,7 +7,8 @@ level begin to live at one point.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping as MappingABC, Sequence
+from collections.abc import Callable, Sequence
+from collections.abc import Mapping as MappingABC
 from dataclasses import dataclass
 from itertools import chain, combinations
 

@@ -13,7 +13,8 @@ import heapq
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from itertools import count, product as cartesian
+from itertools import count
+from itertools import product as cartesian
 
 import numpy as np
 from numpy.typing import NDArray
