@@ -55,6 +55,10 @@ class Limits:
         return self.stop.is_set() or (self.seconds is not None and self.elapsed >= self.seconds)
 
 
+class UnsoundBoundError(RuntimeError):
+    """A bound was claimed that a confirmed mapping contradicts."""
+
+
 class Search:
     """Best mapping and best bound so far; safe to share between threads."""
 
@@ -113,12 +117,12 @@ class Search:
     ) -> SearchResult:
         """The outcome; ``exhausted`` tells that the whole space is accounted for.
 
-        Raises ``AssertionError`` where a bound exceeds the value that the evaluator confirmed: some solver
-        claimed a proof that is wrong, and that must never pass in silence.
+        Raises ``UnsoundBoundError`` where a bound exceeds the value that the evaluator confirmed: some
+        solver claimed a proof that is wrong, and that must never pass in silence.
         """
         with self._lock:
             if self.value is not None and self.bound is not None and self.bound > self.value:
-                raise AssertionError(
+                raise UnsoundBoundError(
                     f"{solver} claims the bound {self.bound}, but a mapping of value {self.value} exists"
                 )
             return SearchResult(

@@ -139,7 +139,7 @@ class _Tree:
                 if len(rest):
                     self._push(fringe, rest)
                 self._explore(head, 1)
-                size = min(2 * size, 64)
+                size = min(4 * size, 1024)
         return self._finish()
 
     def _push(self, fringe: list[tuple[float, int, _Nodes]], nodes: _Nodes) -> None:
@@ -168,7 +168,7 @@ class _Tree:
 
     def _explore(self, nodes: _Nodes, stage: int) -> None:
         """Depth first, cheapest first, in growing pieces."""
-        size = 1
+        size = 1 if self.search.value is None else 256
         while len(nodes):
             if self.search.limits.expired:
                 return
@@ -181,7 +181,7 @@ class _Tree:
                         self._leaves(part)
                     else:
                         self._explore(part, stage + 1)
-            size = min(4 * size, 1024)
+            size = min(4 * size, 4096)
 
     def _refine(self, nodes: _Nodes, stage: int) -> Iterator[_Nodes]:
         """All children of some nodes that may beat the incumbent, cheapest first, by choice."""

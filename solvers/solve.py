@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from tilewright.formulation.mapping import Mapping
 from tilewright.formulation.problem import LayerProblem
 from tilewright.formulation.result import SearchResult, TracePoint
-from tilewright.formulation.search import Limits, Search
+from tilewright.formulation.search import Limits, Search, UnsoundBoundError
 from tilewright.solvers.base import Outcome
 from tilewright.solvers.registry import solver, solver_names
 from tilewright.workloads.errors import InputError, unknown_name
@@ -46,4 +46,8 @@ def solve(
         outcome = engine.solve(search)
     except (MemoryError, OverflowError) as failure:
         outcome = Outcome(False, f"{type(failure).__name__}: {failure}", error=True)
-    return search.result(chosen, engine.version, outcome.exhausted, outcome.message, outcome.error)
+    try:
+        return search.result(chosen, engine.version, outcome.exhausted, outcome.message, outcome.error)
+    except UnsoundBoundError as failure:
+        search.bound = None
+        return search.result(chosen, engine.version, False, str(failure), error=True)
