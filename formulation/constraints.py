@@ -66,13 +66,18 @@ class TileRule:
         self, tiles: Sequence[NDArray[np.int64]], blocks: Sequence[Block], engine: Engine
     ) -> NDArray[np.bool_]:
         """Row by row, for the tile sizes of the dimension at every boundary."""
+        names = [level.name for level in engine.levels]
         value = np.ones_like(tiles[0])
+        if self.what == "tile":  # what the first loops inside the level's stores walk through
+            level = names.index(str(self.site))
+            value = tiles[next((i for i, block in enumerate(blocks) if block.level >= level), len(blocks))]
         for index, block in enumerate(blocks):
             trips = -(-tiles[index] // tiles[index + 1])
-            level = engine.levels[block.level].name
-            if self.what == "tile" and block.axis is None and level == self.site:
-                value = tiles[index]
-            elif (self.what == "trips" and block.axis is None and level == self.site) or (self.what == "spatial" and block.axis is not None and self.site in (None, block.axis.name)):
+            if block.axis is None:
+                counted = self.what == "trips" and names[block.level] == self.site
+            else:
+                counted = self.what == "spatial" and self.site in (None, block.axis.name)
+            if counted:
                 value = value * trips
         return np.asarray(_COMPARE[self.compare](value, self.number), dtype=np.bool_)
 

@@ -15,7 +15,7 @@ import numpy as np
 from tilewright.formulation.constraints import Constraints, MetricCap, parse_constraints
 from tilewright.formulation.cost import CostModel, Limit, Statement, cost_model, cost_model_names
 from tilewright.formulation.evaluator import Evaluation, evaluate_mapping, nest_of
-from tilewright.formulation.expression import Expr, Variable, product
+from tilewright.formulation.expression import Expr, Variable, as_expr, product
 from tilewright.formulation.mapping import Mapping
 from tilewright.formulation.nest import Nest
 from tilewright.formulation.objective import Objective
@@ -170,9 +170,20 @@ def layer_problem(
         space = build_space(operator, engine, orders, demands.row_filters(plain.nest.blocks, engine))
     statement = model.statement(space.nest)
     caps = _cap_limits(demands.caps, statement, space.nest)
+    unmet = _unmet_limits(demands, space.nest)
     return LayerProblem(
-        operator, engine, model, objective, demands, space, statement, (*statement.limits, *caps)
+        operator, engine, model, objective, demands, space, statement, (*statement.limits, *caps, *unmet)
     )
+
+
+def _unmet_limits(demands: Constraints, nest: Nest) -> list[Limit]:
+    """Rules that a dimension of one iteration breaks whatever is decided, as limits that nothing meets."""
+    ones = [np.ones(1, dtype=np.int64)] * len(nest.boundaries)
+    return [
+        Limit(rule.text, as_expr(1), 0)
+        for rule in demands.tiles
+        if nest.operator.bounds[rule.dim] == 1 and not rule.holds(ones, nest.blocks, nest.engine)[0]
+    ]
 
 
 def _cap_limits(caps: Sequence[MetricCap], statement: Statement, nest: Nest) -> list[Limit]:

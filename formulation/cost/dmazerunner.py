@@ -318,7 +318,7 @@ class _Model:
             broken = product([invocation(burst), *sizes[:position]])
             return where(contiguous, run(position - 1, burst), broken)
 
-        return run(len(sizes) - 1, [])
+        return run(len(sizes) - 1, []) if sizes else invocation([as_expr(1)])  # a scalar has no axes
 
     def _pass_cycles(self, reused_outside: Tensor | None, continuing: Expr) -> Expr:
         """Cycles of one SPM pass.
