@@ -162,7 +162,7 @@ def layer_problem(
         raise InputError("--factors", None, f"unknown {factors!r}, expected {' or '.join(FACTORS)}")
     if factors == IMPERFECT and model.perfect_only:
         raise InputError("--factors", None, f"the {model.name} cost model knows perfect factors only")
-    perfect = model.perfect_only or factors == PERFECT
+    perfect = factors != IMPERFECT
     demands = parse_constraints(constraints, operator, engine)
     rules = {rule.level: rule.tensor for rule in demands.orders}
 
