@@ -80,6 +80,27 @@ def perfect_chains(bound: int, length: int) -> Rows:
     return np.concatenate(parts)
 
 
+@lru_cache(maxsize=4096)
+def balanced_tiles(size: int) -> tuple[int, ...]:
+    """The smallest tile for every trip count: ``ceil(size / n)``, increasing."""
+    return tuple(sorted({-(-size // n) for n in range(1, size + 1)}))
+
+
+@lru_cache(maxsize=4096)
+def balanced_chains(bound: int, length: int) -> Rows:
+    """All sequences of ``length`` tile sizes, each ``ceil(outer / n)`` of the one before it for some ``n``.
+
+    Divisor chains are among them.  Returns an array of shape (chains, length).
+    """
+    if length == 0:
+        return np.ones((1, 0), dtype=np.int64)
+    parts = []
+    for first in balanced_tiles(bound):
+        rest = balanced_chains(first, length - 1)
+        parts.append(np.column_stack([np.full(len(rest), first, dtype=np.int64), rest]))
+    return np.concatenate(parts)
+
+
 def cross(tables: Sequence[Rows]) -> Rows:
     """Every combination of one row of each table, side by side."""
     result = tables[0]

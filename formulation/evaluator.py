@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 from tilewright.formulation.cost.base import CostModel
-from tilewright.formulation.expression import Expr, as_expr
+from tilewright.formulation.expression import Constant, Expr, as_expr
 from tilewright.formulation.expression.exact import evaluate
 from tilewright.formulation.mapping import Mapping, Spatial, Storage, Temporal
 from tilewright.formulation.nest import Block, Nest, Residency, whole
@@ -133,6 +133,7 @@ class _NestBuilder:
         self.level = 0
         self._dims: list[str] = []
         self._inner: dict[str, Expr] = dict(self.boundaries[0])
+        self.perfect = True
         self.sliding = {tensor.name: sliding_dims(operator, tensor) for tensor in operator.tensors}
 
     def store(self, tensor: str, level: str) -> None:
@@ -143,9 +144,11 @@ class _NestBuilder:
 
     def loop(self, dim: str, tile: int, axis_name: str | None, field: str = "nodes") -> None:
         """A loop; one of a single iteration is no loop."""
-        inner = as_expr(tile)
-        if self._inner[dim] is inner:
+        inner, outer = as_expr(tile), self._inner[dim]
+        if outer is inner:
             return
+        if isinstance(outer, Constant) and outer.value % tile:
+            self.perfect = False
         if axis_name is not None:
             self._spatial_loop(dim, inner, axis_name, field)
             return
@@ -197,4 +200,5 @@ class _NestBuilder:
             name: Residency(positions, (tuple(sorted(positions)),))
             for name, positions in self.positions.items()
         }
-        return Nest(self.operator, self.engine, tuple(self.boundaries), tuple(self.blocks), residency)
+        edges, blocks = tuple(self.boundaries), tuple(self.blocks)
+        return Nest(self.operator, self.engine, edges, blocks, residency, self.perfect)

@@ -8,10 +8,9 @@ every dimension at that point.  Cost models read a nest without knowing whether 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from math import gcd
 
 from tilewright.formulation.expression import (
     Expr,
@@ -27,6 +26,7 @@ from tilewright.formulation.expression import (
     where,
 )
 from tilewright.formulation.orders import OrderClass
+from tilewright.formulation.pieces import Pieces, covered, cut, distinct_sums, number, shared_windows, slid_windows
 from tilewright.hardware.engine import ArrayAxis, Engine
 from tilewright.workloads.operator import Axis, Operator, Tensor
 
@@ -69,6 +69,24 @@ class Residency:
     selector: Variable | int = 0
 
 
+@dataclass(frozen=True, slots=True)
+class Spread:
+    """Which instances count, by the spatial blocks that make them.
+
+    Parameters
+    ----------
+    every : blocks whose instances all count
+    shared : blocks whose instances count once where they need the same tile
+    """
+
+    every: frozenset[int] = frozenset()
+    shared: frozenset[int] = frozenset()
+
+    def blocks(self, own: bool) -> frozenset[int]:
+        """Blocks whose cuts count, for a dimension that the tensor depends on or not."""
+        return self.every | self.shared if own else self.every
+
+
 @dataclass(frozen=True)
 class Nest:
     """Blocks, boundaries and residencies of one operator on one engine.
@@ -79,6 +97,7 @@ class Nest:
         one iteration
     blocks : outermost first
     residency : per tensor name
+    perfect : whether every tile size divides the one around it, so that all pieces are equal
     """
 
     operator: Operator
@@ -86,6 +105,7 @@ class Nest:
     boundaries: tuple[Mapping[str, Expr], ...]
     blocks: tuple[Block, ...]
     residency: Mapping[str, Residency]
+    perfect: bool = True
 
     def trip(self, block: int, dim: str) -> Expr:
         """Iterations of a dimension's loop in a block."""
@@ -124,10 +144,6 @@ class Nest:
         """Spatial blocks between two boundaries."""
         return tuple(index for index in self.spatial if outer <= index < inner)
 
-    def instances(self, boundary: int) -> Expr:
-        """Active instances of whatever stands at a boundary."""
-        return product(self.trips(self.spatial_between(0, boundary)))
-
     def cap(self, blocks: Iterable[int]) -> int:
         """How many instances the arrays of these spatial blocks have."""
         result = 1
@@ -137,34 +153,152 @@ class Nest:
             result *= axis.size
         return result
 
-    def distinct(self, tensor: Tensor, blocks: Sequence[int]) -> list[Expr]:
-        """Different tiles of a tensor among the instances that spatial blocks span, to be multiplied.
+    def pieces(self, dim: str, boundary: int, counted: Collection[int]) -> Expr:
+        """How many pieces a dimension is cut into at a boundary, counting the cuts of some blocks only.
 
-        Instances that need the very same tile share one access (multicast; for the output, spatial
-        reduction).  Along an axis of two loops the tiles at ``i * a + j * b`` coincide for
-        different ``(i, j)``; more than two loops on one axis are counted without coincidences.
+        Of a block that is not counted the first piece stands for all: it is the largest.
         """
-        factors: list[Expr] = []
-        for level in sorted({self.blocks[index].level for index in blocks}):
-            fan = [index for index in blocks if self.blocks[index].level == level]
-            first, last = fan[0], fan[-1] + 1
-            for axis in tensor.axes:
-                count = {t.dim: product(self.trips(fan, [t.dim])) for t in axis.terms}
-                if len(axis.terms) == 2:
-                    a, b = axis.terms
-                    steps = [t.stride * self.boundaries[last][t.dim] for t in (a, b)]
-                    factors.append(
-                        function("distinct", distinct_sums, [count[a.dim], steps[0], count[b.dim], steps[1]])
-                    )
-                else:
-                    factors.extend(count.values())
-            assert last - first == len(fan)
-        return factors
+        if self.perfect:
+            return product(self.trips([block for block in counted if block < boundary], [dim]))
+        return self._measure("pieces", number, dim, boundary, counted)
 
-    def delivered(
-        self, tensor: Tensor, boundary: int, extra: Sequence[Expr] = (), slides: bool = False
+    def covered(self, dim: str, boundary: int, counted: Collection[int]) -> Expr:
+        """Iterations in all those pieces together."""
+        if self.perfect:
+            return product([self.boundaries[boundary][dim], self.pieces(dim, boundary, counted)])
+        return self._measure("covered", covered, dim, boundary, counted)
+
+    def _measure(
+        self, name: str, measure: Callable[[Pieces], int], dim: str, boundary: int, counted: Collection[int]
     ) -> Expr:
-        """Elements that one instance at a boundary receives over the whole run.
+        sizes, flags = self._chain(dim, 0, boundary, counted)
+        if not flags:
+            return as_expr(measure(((self.operator.bounds[dim], 1),)))
+        pattern = "".join("+" if flag else "-" for flag in flags)
+        return function(f"{name}{pattern}", lambda *s: measure(cut(s, flags)), sizes)
+
+    def _chain(
+        self, dim: str, first: int, last: int, counted: Collection[int]
+    ) -> tuple[list[Expr], tuple[bool, ...]]:
+        """Tile sizes between two boundaries, without cuts that are none, and which of them count."""
+        sizes = [self.boundaries[first][dim]]
+        flags: list[bool] = []
+        for block in range(first, last):
+            inner = self.boundaries[block + 1][dim]
+            if inner is sizes[-1]:
+                continue
+            if flags and not flags[-1] and block not in counted:
+                sizes[-1] = inner  # the first piece of a first piece
+            else:
+                sizes.append(inner)
+                flags.append(block in counted)
+        return sizes, tuple(flags)
+
+    def window(
+        self,
+        axis: Axis,
+        boundary: int,
+        counted: Callable[[str], Collection[int]],
+        fan: Sequence[int] = (),
+        slide: tuple[str, int] | None = None,
+    ) -> Expr:
+        """Elements along a tensor axis, over all counted pieces of its loops.
+
+        Parameters
+        ----------
+        boundary : where the tile is stored
+        counted : per dimension, the blocks whose cuts count
+        fan : spatial blocks just outside the boundary whose instances share equal tiles
+        slide : the dimension along which a window slides, and the block of its loop
+        """
+        dims = [term.dim for term in axis.terms]
+        if len(dims) == 1:
+            return self.covered(dims[0], boundary, counted(dims[0]))
+        if len(dims) > 2:
+            return self._wide_window(axis, boundary, counted)
+        if self.perfect:
+            return self._perfect_window(axis, boundary, counted, fan, slide)
+        terms = list(axis.terms)
+        if slide is not None and terms[1].dim == slide[0]:
+            terms.reverse()
+        strides = (terms[0].stride, terms[1].stride)
+        shared = all(set(fan) <= set(counted(dim)) for dim in dims)
+        start = fan[0] if fan else boundary
+        ends = [start, start]
+        arguments: list[Expr] = []
+        shape: list[tuple[int, tuple[bool, ...]]] = []
+        if slide is not None:
+            ends[0] = slide[1]
+            arguments.append(self.boundaries[slide[1] + 1][slide[0]])
+        for term, end in zip(terms, ends, strict=True):
+            inner_start = end if slide is None or term.dim != slide[0] else slide[1] + 1
+            outer_sizes, flags = self._chain(term.dim, 0, end, counted(term.dim))
+            inner_sizes, inner_flags = self._chain(term.dim, inner_start, boundary, counted(term.dim))
+            arguments += [*outer_sizes, *inner_sizes[1:]]
+            shape += [(len(outer_sizes), flags), (len(inner_sizes) - 1, inner_flags)]
+
+        def evaluate(*values: int) -> int:
+            rest = list(values)
+            step = rest.pop(0) if slide is not None else 0
+            parts: list[tuple[int, ...]] = []
+            for length, _ in shape:
+                parts.append(tuple(rest[:length]))
+                del rest[:length]
+            outer = cut(parts[0], shape[0][1]), cut(parts[2], shape[2][1])
+            fans = (parts[1], shape[1][1]), (parts[3], shape[3][1])
+            if slide is None:
+                return shared_windows(outer, fans, strides, shared)
+            return slid_windows(outer, step, fans, strides, shared)
+
+        return function(f"window{shape}{strides}{shared}{slide is not None}", evaluate, arguments)
+
+    def _wide_window(self, axis: Axis, boundary: int, counted: Callable[[str], Collection[int]]) -> Expr:
+        """An axis of more than two loops: all combinations of pieces, none shared."""
+        dims = [term.dim for term in axis.terms]
+        many = {dim: self.pieces(dim, boundary, counted(dim)) for dim in dims}
+        sizes = [
+            product([t.stride, self.covered(t.dim, boundary, counted(t.dim)), *(many[d] for d in dims if d != t.dim)])
+            for t in axis.terms
+        ]
+        offset = 1 - sum(term.stride for term in axis.terms)
+        return total([*sizes, product([offset, *many.values()])])
+
+    def _perfect_window(
+        self,
+        axis: Axis,
+        boundary: int,
+        counted: Callable[[str], Collection[int]],
+        fan: Sequence[int],
+        slide: tuple[str, int] | None,
+    ) -> Expr:
+        extent = self.extent(axis, boundary)
+        sweep = extent
+        if slide is not None:
+            dim, block = slide
+            stride = next(term.stride for term in axis.terms if term.dim == dim)
+            step = stride * self.boundaries[block + 1][dim]
+            new = extent + step - maximum([extent, step])
+            sweep = extent + product([self.trip(block, dim) - 1, new])
+        factors: list[Expr] = [sweep]
+        a, b = axis.terms
+        shared = bool(fan) and all(set(fan) <= set(counted(term.dim)) for term in axis.terms)
+        if shared:
+            tiles = self.boundaries[boundary]
+            sides = [
+                side
+                for t in (a, b)
+                for side in (product(self.trips(fan, [t.dim])), t.stride * tiles[t.dim])
+            ]
+            factors.append(function("distinct", distinct_sums, sides))
+        for term in axis.terms:
+            left = [n for n in counted(term.dim) if n < boundary and not (shared and n in fan)]
+            if slide is not None and term.dim == slide[0]:
+                left.remove(slide[1])
+            factors += self.trips(left, [term.dim])
+        return product(factors)
+
+    def delivered(self, tensor: Tensor, boundary: int, spread: Spread, slides: bool = False) -> Expr:
+        """Elements that instances at a boundary receive over the whole run.
 
         A tile is fetched again whenever a loop that the tensor depends on advances outside the boundary;
         loops of the leading run, continued through consecutive blocks in which nothing else moves, reuse
@@ -173,90 +307,143 @@ class Nest:
         Parameters
         ----------
         boundary : where the tile is stored
-        extra : factors to multiply the result by, such as the number of instances; inside, so that they
-            meet the tile sizes of their own axis group
+        spread : which instances count
         slides : whether the store keeps the overlap of consecutive tiles
         """
 
-        def fetched(block: int | None, slide: str | None, rest: list[Expr]) -> Expr:
-            if block is None or slide is None or not slides:
-                moved = self.extents(tensor, boundary)
-            else:
-                moved = self._slid(tensor, boundary, block, slide)
-            return product([*extra, *moved, *rest])
+        def leaf(block: int | None, slide: str | None, moving: Mapping[str, frozenset[int]]) -> Expr:
+            sliding = None if slide is None or block is None else (slide, block)
+            return self._elements(tensor, boundary, spread, moving, sliding)
 
-        return self._walk(tensor, boundary, [*self.operator.bounds], fetched, slides)
+        return self._walk(tensor, boundary, leaf, slides)
 
-    def fetches(self, tensor: Tensor, boundary: int, payload: Sequence[Expr]) -> Expr:
-        """``payload`` times the number of fetches of a tensor's tile at a boundary."""
-        return self._walk(
-            tensor, boundary, [*self.operator.bounds], lambda _b, _s, rest: product([*payload, *rest]), False
-        )
+    def held(self, tensor: Tensor, boundary: int, spread: Spread) -> Expr:
+        """Elements of the first tile at a boundary, over the instances that count."""
+        return self._elements(tensor, boundary, spread, {dim: frozenset() for dim in self.operator.bounds}, None)
 
-    def visits(self, tensor: Tensor, boundary: int, leaf: Callable[[Expr], Expr]) -> Expr:
+    def _elements(
+        self,
+        tensor: Tensor,
+        boundary: int,
+        spread: Spread,
+        moving: Mapping[str, frozenset[int]],
+        slide: tuple[str, int] | None,
+    ) -> Expr:
+        """Elements of all tiles that the moving loops and the instances that count make."""
+
+        def counted(dim: str) -> list[int]:
+            return sorted(moving[dim] | spread.blocks(dim in tensor.dims))
+
+        factors = [
+            self.window(
+                axis,
+                boundary,
+                counted,
+                self._adjacent(boundary, spread),
+                slide if slide is not None and any(term.dim == slide[0] for term in axis.terms) else None,
+            )
+            for axis in tensor.axes
+        ]
+        others = [dim for dim in self.operator.bounds if dim not in tensor.dims]
+        return product([*factors, *(self.pieces(dim, boundary, counted(dim)) for dim in others)])
+
+    def _adjacent(self, boundary: int, spread: Spread) -> list[int]:
+        """Spatial blocks just outside a boundary whose instances share equal tiles."""
+        fan: list[int] = []
+        for block in range(boundary - 1, -1, -1):
+            if block not in spread.shared:
+                break
+            fan.insert(0, block)
+        return fan
+
+    def visits(
+        self, tensor: Tensor, boundary: int, spread: Spread, leaf: Callable[[Expr], Expr]
+    ) -> Expr:
         """How often one element's tile comes and goes at a boundary, passed through ``leaf``.
 
-        The fetches that are due to loops that the tensor does not depend on: every element of an output is
-        written back that many times.
+        The pieces of the loops that the tensor does not depend on and that move: every element of an
+        output is written back that many times.
         """
-        dims = [dim for dim in self.operator.bounds if dim not in tensor.dims]
-        return self._walk(tensor, boundary, dims, lambda _b, _s, rest: leaf(product(rest)), False)
+
+        def end(_block: int | None, _slide: str | None, moving: Mapping[str, frozenset[int]]) -> Expr:
+            return leaf(product(self._other_pieces(tensor, boundary, spread, moving)))
+
+        return self._walk(tensor, boundary, end, False)
+
+    def partners(self, tensor: Tensor, boundary: int, spread: Spread) -> Expr:
+        """Instances that hold the same elements: pieces of the loops that the tensor does not depend on."""
+        still = {dim: frozenset[int]() for dim in self.operator.bounds}
+        return product(self._other_pieces(tensor, boundary, spread, still))
+
+    def _other_pieces(
+        self, tensor: Tensor, boundary: int, spread: Spread, moving: Mapping[str, frozenset[int]]
+    ) -> list[Expr]:
+        others = [dim for dim in self.operator.bounds if dim not in tensor.dims]
+        return [self.pieces(dim, boundary, sorted(moving[dim] | spread.blocks(False))) for dim in others]
+
+    def coverage(self, tensor: Tensor, boundary: int, spread: Spread) -> list[Expr]:
+        """Different elements that the counting instances at a boundary ever hold, as factors per axis."""
+        outside = frozenset(block for block in self.temporal if block < boundary)
+        result: list[Expr] = []
+        for axis in tensor.axes:
+            walked = self.window(axis, boundary, lambda _dim: sorted(outside | spread.blocks(True)))
+            if axis.is_compound:  # tiles overlap, so the walk may count elements twice
+                full = axis.extent(self.operator.bounds)
+                walked = walked + full - maximum([walked, full])
+            result.append(walked)
+        return result
+
+    def iterations(self, tensor: Tensor, spread: Spread) -> Expr:
+        """Accesses of PEs to a tensor over the whole run, over the instances that count."""
+        end = len(self.blocks)
+        temporal = frozenset(self.temporal)
+        return product(
+            self.pieces(dim, end, sorted(temporal | spread.blocks(dim in tensor.dims)))
+            for dim in self.operator.bounds
+        )
+
+    def steps(self) -> Expr:
+        """Iterations that the busiest PE executes one after the other."""
+        return product(self.pieces(dim, len(self.blocks), self.temporal) for dim in self.operator.bounds)
 
     def _walk(
         self,
         tensor: Tensor,
         boundary: int,
-        counted: Sequence[str],
-        leaf: Callable[[int | None, str | None, list[Expr]], Expr],
+        leaf: Callable[[int | None, str | None, Mapping[str, frozenset[int]]], Expr],
         slides: bool,
     ) -> Expr:
-        """Follow a tensor's leading run outwards; ``leaf`` gets the trip counts of ``counted`` loops."""
+        """Follow a tensor's leading run outwards; ``leaf`` gets the temporal blocks that count."""
         outside = [block for block in reversed(self.temporal) if block < boundary]
         own = [dim for dim in self.operator.bounds if dim in tensor.dims]
-        own_counted = [dim for dim in own if dim in counted]
 
-        def stopped(position: int, order: OrderClass, passed: list[Expr]) -> Expr:
+        def stopped(position: int, order: OrderClass) -> Expr:
             """The leading run ends inside this block."""
             block = outside[position]
             slide = order.slides[tensor.name] if slides else None
-            stay = order.reused[tensor.name] | ({slide} if slide else set())
-            moving = self.trips([block], [dim for dim in counted if dim not in stay])
-            rest = self.trips(outside[position + 1 :], counted)
-            return leaf(block, slide, [*passed, *moving, *rest])
+            moving = {}
+            for dim in self.operator.bounds:
+                stays = dim in order.reused[tensor.name]
+                first = 0 if dim in own else position + 1 if stays else position
+                moving[dim] = frozenset(outside[first:])
+            return leaf(block, slide, moving)
 
-        def walk(position: int, passed: list[Expr]) -> Expr:
+        def walk(position: int) -> Expr:
             """Nothing that the tensor depends on has moved in the blocks before ``position``."""
             if position == len(outside):
-                return leaf(None, None, passed)
+                # the trips of still blocks are all one; counting them ties a tile size to its bound
+                return leaf(
+                    None, None, {d: frozenset(outside if d in own else ()) for d in self.operator.bounds}
+                )
             block = outside[position]
             still = is_one(product(self.trips([block], own)))
             ended = choose(
                 self.blocks[block].selector,
-                [stopped(position, order, passed) for order in self.blocks[block].orders],
+                [stopped(position, order) for order in self.blocks[block].orders],
             )
-            # the trips of a still block are all one; keeping them ties the tile size to its bound
-            return where(still, walk(position + 1, [*passed, *self.trips([block], own_counted)]), ended)
+            return where(still, walk(position + 1), ended)
 
-        return walk(0, [])
-
-    def _slid(self, tensor: Tensor, boundary: int, block: int, dim: str) -> list[Expr]:
-        """Extents of all that a window touches while one loop slides it, each element fetched once."""
-        sizes: list[Expr] = []
-        for axis in tensor.axes:
-            extent = self.extent(axis, boundary)
-            for term in axis.terms:
-                if term.dim == dim:
-                    step = term.stride * self.boundaries[block + 1][dim]
-                    new = extent + step - maximum([extent, step])
-                    extent = extent + product([self.trip(block, dim) - 1, new])
-            sizes.append(extent)
-        return sizes
-
-
-def distinct_sums(m: int, a: int, n: int, b: int) -> int:
-    """How many different values ``i * a + j * b`` takes for ``0 <= i < m`` and ``0 <= j < n``."""
-    common = gcd(a, b)
-    return m * n - max(0, m - b // common) * max(0, n - a // common)
+        return walk(0)
 
 
 def whole(operator: Operator) -> dict[str, Expr]:

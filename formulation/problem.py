@@ -27,6 +27,9 @@ from tilewright.workloads.errors import InputError
 from tilewright.workloads.operator import Operator
 
 
+PERFECT, IMPERFECT = FACTORS = ("perfect", "imperfect")
+
+
 @dataclass(frozen=True)
 class LayerProblem:
     """Find the mapping of ``operator`` on ``engine`` that minimises ``objective``.
@@ -93,6 +96,7 @@ class LayerProblem:
             "cost_model": self.model.name,
             "objective": [str(power) for power in (self.objective.energy_power, self.objective.delay_power)],
             "constraints": self.constraints.texts,
+            "perfect": self.space.nest.perfect,
         }
         return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()
 
@@ -132,6 +136,7 @@ def layer_problem(
     objective: Objective,
     model_name: str | None = None,
     constraints: Sequence[str] = (),
+    factors: str | None = None,
 ) -> LayerProblem:
     """State the mapping problem of a layer.
 
@@ -139,6 +144,8 @@ def layer_problem(
     ----------
     model_name : the cost model; by default the one that the engine names
     constraints : the user's demands, as in :mod:`tilewright.formulation.constraints`
+    factors : ``perfect`` (tile sizes divide each other) or ``imperfect`` (the last tile may be smaller);
+        by default imperfect wherever the cost model counts it
 
     Raises
     ------
@@ -151,6 +158,11 @@ def layer_problem(
         )
     model = cost_model(name)
     model.check(operator, engine)
+    if factors not in (None, *FACTORS):
+        raise InputError("--factors", None, f"unknown {factors!r}, expected {' or '.join(FACTORS)}")
+    if factors == IMPERFECT and model.perfect_only:
+        raise InputError("--factors", None, f"the {model.name} cost model knows perfect factors only")
+    perfect = factors != IMPERFECT
     demands = parse_constraints(constraints, operator, engine)
     rules = {rule.level: rule.tensor for rule in demands.orders}
 
@@ -164,10 +176,11 @@ def layer_problem(
             )
         return kept
 
-    plain = build_space(operator, engine, orders)
+    plain = build_space(operator, engine, orders, perfect=perfect)
     space = plain
     if demands.tiles:
-        space = build_space(operator, engine, orders, demands.row_filters(plain.nest.blocks, engine))
+        filters = demands.row_filters(plain.nest.blocks, engine)
+        space = build_space(operator, engine, orders, filters, perfect)
     statement = model.statement(space.nest)
     caps = _cap_limits(demands.caps, statement, space.nest)
     unmet = _unmet_limits(demands, space.nest)

@@ -15,7 +15,13 @@ from itertools import chain, combinations
 import numpy as np
 from numpy.typing import NDArray
 
-from tilewright.formulation.chains import AxisGroup, axis_group_dims, cross, perfect_chains
+from tilewright.formulation.chains import (
+    AxisGroup,
+    axis_group_dims,
+    balanced_chains,
+    cross,
+    perfect_chains,
+)
 from tilewright.formulation.expression import Expr, Variable, as_expr
 from tilewright.formulation.mapping import Mapping, Node, Spatial, Storage, Temporal
 from tilewright.formulation.nest import Block, Nest, Residency, whole
@@ -23,6 +29,7 @@ from tilewright.formulation.orders import OrderClass
 from tilewright.hardware.engine import Engine
 from tilewright.workloads.operator import Operator
 
+Chains = Callable[[int, int], NDArray[np.int64]]
 RowFilter = Callable[[MappingABC[str, Sequence[NDArray[np.int64]]]], NDArray[np.bool_]]
 
 
@@ -114,6 +121,7 @@ def build_space(
     engine: Engine,
     orders: Callable[[int], tuple[OrderClass, ...]],
     row_filters: Sequence[RowFilter] = (),
+    perfect: bool = True,
 ) -> MapSpace:
     """The map space of an operator on an engine.
 
@@ -122,17 +130,20 @@ def build_space(
     orders : per memory level index, the order effects to choose from; the innermost level's loops run over
         registers, where no order matters
     row_filters : user constraints on tile sizes, as predicates over the tile sizes at every boundary
+    perfect : whether tiles must divide the tile around them; otherwise every trip count is a choice and
+        the last tile is smaller
     """
+    chains = perfect_chains if perfect else balanced_chains
     blocks, sites = _blocks(engine, orders)
-    boundaries, variables = _boundaries(operator, engine, blocks, sites)
+    boundaries, variables = _boundaries(operator, blocks, sites, chains)
     groups = tuple(
-        _group(operator, dims, blocks, boundaries, variables, row_filters)
+        _group(operator, dims, blocks, boundaries, variables, row_filters, chains)
         for dims in axis_group_dims(operator)
     )
     residency = _residency(operator, engine, blocks)
     choices = [block.selector for block in blocks] + [r.selector for r in residency.values()]
     return MapSpace(
-        nest=Nest(operator, engine, tuple(boundaries), tuple(blocks), residency),
+        nest=Nest(operator, engine, tuple(boundaries), tuple(blocks), residency, perfect),
         groups=groups,
         selectors=tuple(choice for choice in choices if isinstance(choice, Variable)),
         sites=tuple(sites),
@@ -163,7 +174,7 @@ def _blocks(
 
 
 def _boundaries(
-    operator: Operator, engine: Engine, blocks: Sequence[Block], sites: Sequence[LoopSite]
+    operator: Operator, blocks: Sequence[Block], sites: Sequence[LoopSite], chains: Chains
 ) -> tuple[list[dict[str, Expr]], dict[str, list[Variable]]]:
     """Tile sizes between the blocks, and per dimension the variables among them, outermost first."""
     groups = {dim: "+".join(dims) for dims in axis_group_dims(operator) for dim in dims}
@@ -179,7 +190,7 @@ def _boundaries(
             elif carries is not None and dimension.like not in carries:
                 tile[dim] = outer
             else:
-                domain = [int(v) for v in np.unique(perfect_chains(dimension.bound, 1))]
+                domain = [int(v) for v in np.unique(chains(dimension.bound, len(blocks) - 1))]
                 after = sites[index + 1]
                 tile[dim] = variable = Variable(f"{dim}@{after}", domain, groups[dim])
                 variables[dim].append(variable)
@@ -194,11 +205,12 @@ def _group(
     boundaries: Sequence[MappingABC[str, Expr]],
     variables: MappingABC[str, Sequence[Variable]],
     row_filters: Sequence[RowFilter],
+    chains: Chains,
 ) -> AxisGroup:
     columns = tuple(chain.from_iterable(variables[dim] for dim in dims))
     tables = []
     for dim in dims:
-        rows = perfect_chains(operator.bounds[dim], len(variables[dim]))
+        rows = chains(operator.bounds[dim], len(variables[dim]))
         tables.append(_keep(rows, variables[dim], [dim], operator, blocks, boundaries, row_filters))
     rows = _keep(cross(tables), columns, dims, operator, blocks, boundaries, ())
     return AxisGroup("+".join(dims), dims, columns, rows)

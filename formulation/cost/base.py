@@ -70,9 +70,13 @@ class Statement:
 
 
 class CostModel(Protocol):
-    """A cost model.  A new one is one module with such an object, named in the registry."""
+    """A cost model.  A new one is one module with such an object, named in the registry.
+
+    ``perfect_only`` tells that tile sizes must divide each other.
+    """
 
     name: str
+    perfect_only: bool
 
     def check(self, operator: Operator, engine: Engine) -> None:
         """Raise ``InputError`` where the model cannot speak of this operator or engine."""

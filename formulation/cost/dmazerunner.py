@@ -45,6 +45,7 @@ class DMazeRunner:
     """Three levels, perfect nests in which every loop is reused by at most one tensor."""
 
     name = "dmazerunner"
+    perfect_only = True
 
     def check(self, operator: Operator, engine: Engine) -> None:
         """Raise ``InputError`` for an engine or operator outside the published model."""
@@ -97,6 +98,8 @@ class _Model:
     """The expressions of one nest."""
 
     def __init__(self, nest: Nest) -> None:
+        if not nest.perfect:
+            raise InputError("mapping", "nodes", "dmazerunner needs tile sizes that divide each other")
         self.nest = nest
         self.operator = nest.operator
         self.engine = nest.engine

@@ -33,7 +33,7 @@ from tilewright.formulation.expression import (
     tighten,
     total,
 )
-from tilewright.formulation.nest import Nest
+from tilewright.formulation.nest import Nest, Spread
 from tilewright.formulation.orders import OrderClass, order_classes, sliding_dims
 from tilewright.hardware.engine import Engine
 from tilewright.workloads.operator import Axis, Operator, Tensor
@@ -55,6 +55,7 @@ class Hierarchy:
     """Any number of memory levels, any perfect nest."""
 
     name = "hierarchy"
+    perfect_only = False
 
     def check(self, operator: Operator, engine: Engine) -> None:
         """Every operator and every engine has a meaning here."""
@@ -135,126 +136,94 @@ def _counts(nest: Nest, tensor: Tensor, stores: Sequence[int], level: int, whole
     positions = nest.residency[tensor.name].positions
     here = positions[level]
     depth = stores.index(level)
-    inner = positions[stores[depth + 1]] if depth + 1 < len(stores) else None
-    instances = nest.trips(nest.spatial_between(0, here)) if whole_run else []
+    store = stores[depth + 1] if depth + 1 < len(stores) else None
+    inner = len(nest.blocks) if store is None else positions[store]
+    outside = frozenset(nest.spatial_between(0, here)) if whole_run else frozenset[int]()
+    at_store = Spread(outside)
+    below = _spread(nest, tensor, outside, nest.spatial_between(here, inner))
     if tensor.is_output:
-        return _output_counts(nest, tensor, here, inner, depth > 0, instances)
-    slides = nest.engine.levels[level].sliding_window
-    fills = nest.delivered(tensor, here, instances, slides) if depth > 0 else as_expr(0)
-    if inner is None:
-        shares = _shares(nest, tensor, nest.spatial_between(here, len(nest.blocks)))
-        reads = product([*instances, *shares, *nest.trips(nest.temporal)])
+        return _output_counts(nest, tensor, (here, at_store), (None if store is None else inner, below), depth)
+    fills = as_expr(0)
+    if depth > 0:
+        fills = nest.delivered(tensor, here, at_store, nest.engine.levels[level].sliding_window)
+    if store is None:
+        reads = nest.iterations(tensor, below)
     else:
-        store = nest.engine.levels[stores[depth + 1]]
-        extra = [*instances, *_shares(nest, tensor, nest.spatial_between(here, inner))]
-        reads = nest.delivered(tensor, inner, extra, store.sliding_window)
+        reads = nest.delivered(tensor, inner, below, nest.engine.levels[store].sliding_window)
     return _Counts(reads, fills, as_expr(0))
 
 
-def _shares(nest: Nest, tensor: Tensor, spatial: Sequence[int]) -> list[Expr]:
-    """Accesses of the outer store per access of one inner instance, as factors.
+def _spread(nest: Nest, tensor: Tensor, outside: frozenset[int], between: Sequence[int]) -> Spread:
+    """Instances whose accesses reach the outer store.
 
-    Instances with the same tile share an access where the network between multicasts (inputs) or reduces
+    Those that need the same tile share an access where the network between multicasts (inputs) or reduces
     (outputs); elsewhere each has its own.
     """
-    factors: list[Expr] = []
-    for index, level in enumerate(nest.engine.levels):
-        blocks = [b for b in spatial if nest.blocks[b].level == index]
-        if not blocks or level.fanout is None:
-            continue
-        shared = level.fanout.reduction if tensor.is_output else level.fanout.multicast
-        factors += nest.distinct(tensor, blocks) if shared else nest.trips(blocks)
-    return factors
+    shared = frozenset(block for block in between if _shares(nest, tensor, block))
+    return Spread(outside | (frozenset(between) - shared), shared)
 
 
-def _seen(nest: Nest, tensor: Tensor, boundary: int) -> list[Expr]:
-    """Different output elements that one instance at a boundary ever holds, as factors per axis."""
-    outside = [block for block in nest.temporal if block < boundary]
-    return [_seen_along(nest, axis, boundary, outside) for axis in tensor.axes]
-
-
-def _seen_along(nest: Nest, axis: Axis, boundary: int, outside: Sequence[int]) -> Expr:
-    dims = [term.dim for term in axis.terms]
-    walked = product([nest.extent(axis, boundary), *nest.trips(outside, dims)])
-    if not axis.is_compound:
-        return walked
-    full = axis.extent(nest.operator.bounds)  # tiles overlap, so the walk may count elements twice
-    return walked + full - maximum([walked, full])
+def _shares(nest: Nest, tensor: Tensor, block: int) -> bool:
+    fan = nest.engine.levels[nest.blocks[block].level].fanout
+    return fan is not None and (fan.reduction if tensor.is_output else fan.multicast)
 
 
 def _output_counts(
-    nest: Nest, tensor: Tensor, here: int, inner: int | None, has_outer: bool, instances: Sequence[Expr]
+    nest: Nest,
+    tensor: Tensor,
+    store: tuple[int, Spread],
+    inner: tuple[int | None, Spread],
+    depth: int,
 ) -> _Counts:
-    """Partial sums: written back at every visit, read again at every visit but the first."""
+    """Partial sums: written back at every visit, read again at every visit but the first.
+
+    Parameters
+    ----------
+    store : boundary of the store, and its instances
+    inner : boundary of the next inner store (``None`` for the PEs), and the instances that reach this one
+    """
+    here, instances = store
+    target, below = inner
+    elements = nest.coverage(tensor, here, instances)
+    partners = nest.partners(tensor, here, instances)
+    first = product([*elements, partners])
     if any(axis.is_compound for axis in tensor.axes):
-        return _overlapping_output_counts(nest, tensor, here, inner, has_outer, instances)
-    seen = [*instances, *_seen(nest, tensor, here)]
+        # tiles overlap: every touched element is a partial sum
+        updates = nest.iterations(tensor, below) if target is None else nest.delivered(tensor, target, below)
+        fills = maximum([0, nest.delivered(tensor, here, instances) - first]) if depth else as_expr(0)
+        return _Counts(maximum([0, updates - first]), fills, updates)
     fills = as_expr(0)
-    if has_outer:
-        fills = nest.visits(tensor, here, lambda n: product([*seen, n - 1]))
-    blocks = nest.spatial_between(here, len(nest.blocks) if inner is None else inner)
-    own = [dim for dim in nest.operator.bounds if dim in tensor.dims]
-    others = [dim for dim in nest.operator.bounds if dim not in tensor.dims]
-    unreduced = nest.trips([b for b in blocks if not _reduces(nest, b)], others)
-    if inner is None:
-        updates = product([*instances, *unreduced, *nest.trips(blocks, own), *nest.trips(nest.temporal)])
-        first = tighten(product(seen), upper=_cap_product(nest, instances, tensor))
-        return _Counts(updates - first, fills, updates)
-    updates = nest.visits(tensor, inner, lambda n: product([*seen, *unreduced, n]))
-    reads = nest.visits(tensor, inner, lambda n: product([*seen, product([*unreduced, n]) - 1]))
+    if depth:
+        fills = nest.visits(tensor, here, instances, lambda n: product([*elements, n - partners]))
+    if target is None:
+        updates = nest.iterations(tensor, below)
+        most = tensor.footprint(nest.operator.bounds) * nest.cap(instances.every)
+        return _Counts(updates - tighten(first, upper=most), fills, updates)
+    updates = nest.visits(tensor, target, below, lambda n: product([*elements, n]))
+    reads = nest.visits(tensor, target, below, lambda n: product([*elements, n - partners]))
     return _Counts(reads, fills, updates)
-
-
-def _cap_product(nest: Nest, instances: Sequence[Expr], tensor: Tensor) -> int:
-    """At most this many zero-initialised elements: every instance of the array starts its own."""
-    elements = tensor.footprint(nest.operator.bounds)
-    return elements * (nest.cap(nest.spatial) if instances else 1)
-
-
-def _reduces(nest: Nest, block: int) -> bool:
-    fan = nest.engine.levels[nest.blocks[block].level].fanout
-    return fan is not None and fan.reduction
-
-
-def _overlapping_output_counts(
-    nest: Nest, tensor: Tensor, here: int, inner: int | None, has_outer: bool, instances: Sequence[Expr]
-) -> _Counts:
-    """Outputs whose tiles overlap (transposed convolution): every touched element is a partial sum."""
-    seen = product([*instances, *_seen(nest, tensor, here)])
-    fills = as_expr(0)
-    if has_outer:
-        fills = maximum([0, nest.delivered(tensor, here, instances) - seen])
-    if inner is None:
-        shares = _shares(nest, tensor, nest.spatial_between(here, len(nest.blocks)))
-        updates = product([*instances, *shares, *nest.trips(nest.temporal)])
-    else:
-        updates = nest.delivered(
-            tensor, inner, [*instances, *_shares(nest, tensor, nest.spatial_between(here, inner))]
-        )
-    return _Counts(maximum([0, updates - seen]), fills, updates)
 
 
 def _transported(nest: Nest, tensor: Tensor, level: int) -> Expr:
     """Elements that cross a level's network, counted at every instance that receives or sends them."""
     residency = nest.residency[tensor.name]
-    end = len(nest.blocks)
-    reached = nest.trips(b for b in nest.spatial if nest.blocks[b].level <= level)
+    reached = frozenset(b for b in nest.spatial if nest.blocks[b].level <= level)
     deeper = [b for b in nest.spatial if nest.blocks[b].level > level]
 
     def crossing(stores: Sequence[int]) -> Expr:
-        inner = next((residency.positions[s] for s in stores if s > level), None)
-        target = end if inner is None else inner
-        extra = [*reached, *_shares(nest, tensor, [b for b in deeper if b < target])]
-        if inner is None:
-            return product([*extra, *nest.trips(nest.temporal)])
+        store = next((s for s in stores if s > level), None)
+        target = len(nest.blocks) if store is None else residency.positions[store]
+        spread = _spread(nest, tensor, reached, [b for b in deeper if b < target])
+        if store is None:
+            return nest.iterations(tensor, spread)
         if not tensor.is_output:
-            store = nest.engine.levels[next(s for s in stores if s > level)]
-            return nest.delivered(tensor, inner, extra, store.sliding_window)
+            return nest.delivered(tensor, target, spread, nest.engine.levels[store].sliding_window)
         # partial sums travel out at every visit and back in at every visit but the first
         if any(axis.is_compound for axis in tensor.axes):
-            return 2 * nest.delivered(tensor, inner, extra)
-        held = [*nest.trips(nest.spatial_between(0, inner)), *_seen(nest, tensor, inner)]
-        return nest.visits(tensor, inner, lambda n: product([*held, 2 * n - 1]))
+            return 2 * nest.delivered(tensor, target, spread)
+        elements = nest.coverage(tensor, target, spread)
+        partners = nest.partners(tensor, target, spread)
+        return nest.visits(tensor, target, spread, lambda n: product([*elements, 2 * n - partners]))
 
     return choose(residency.selector, [crossing(stores) for stores in residency.alternatives])
 
@@ -263,7 +232,7 @@ def _cycles(nest: Nest) -> tuple[Expr, dict[str, Expr]]:
     """Latency and its parts."""
     engine = nest.engine
     peak = -(-nest.operator.iterations // nest.cap(nest.spatial))
-    compute = tighten(product(nest.trips(nest.temporal)), lower=peak)
+    compute = tighten(nest.steps(), lower=peak)
     details = {"compute cycles": compute}
     hidden: list[Expr] = [compute]
     exposed: list[Expr] = []
@@ -303,8 +272,8 @@ def _first_and_last(nest: Nest, level: int) -> list[Expr]:
             positions = nest.residency[tensor.name].positions
             if tensor.is_output is role_is_output and level in positions:
                 here = positions[level]
-                blocks = [b for b in nest.spatial_between(0, here) if nest.blocks[b].level == level - 1]
-                size = product([*nest.extents(tensor, here), *nest.distinct(tensor, blocks)])
+                fan = [b for b in nest.spatial_between(0, here) if nest.blocks[b].level == level - 1]
+                size = nest.held(tensor, here, Spread(shared=frozenset(fan)))
                 sizes.append(resident(nest, tensor, level, size))
         if sizes:
             result.append(_transfer(total(sizes), bandwidth))
