@@ -25,6 +25,7 @@ from tilewright.formulation.expression.batch import EXACT_LIMIT, Array
 from tilewright.formulation.expression.interval import IntervalReader
 from tilewright.formulation.search import Search
 from tilewright.solvers.base import Outcome
+from tilewright.solvers.floors import ArrayFloors
 from tilewright.solvers.stages import StagedTable, stages_of
 from tilewright.solvers.tables import Indices, Tables
 
@@ -79,6 +80,9 @@ class _CellReader(IntervalReader):
         self._nodes = nodes
 
     def known_low(self, expr: Expr) -> Array | None:
+        floor = self._tree.floors.get(expr)
+        if floor is not None:
+            return np.maximum(self._read_low(expr), floor)
         return self._look_up(expr, low=True)
 
     def known_high(self, expr: Expr) -> Array | None:
@@ -108,6 +112,8 @@ class _Tree:
         limits = [limit.expr for limit in self.problem.limits]
         tables = Tables(space.groups, [statement.energy, statement.cycles, *limits])
         self.stages = stages_of(space)
+        roots = [statement.energy, statement.cycles]
+        self.floors = ArrayFloors(space.nest, tables).floors(roots)
         self.staged = [StagedTable(table, space.nest, self.stages) for table in tables.tables]
         self.position = {staged.table.group.name: i for i, staged in enumerate(self.staged)}
         self.whole_low = [_whole(staged, np.min) for staged in self.staged]
