@@ -10,11 +10,12 @@ closed.  ``docs/proofs.md`` shows why the bounds are valid.
 from __future__ import annotations
 
 import heapq
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from itertools import count
 from itertools import product as cartesian
+from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,6 +24,7 @@ from tilewright import __version__
 from tilewright.formulation.expression import Expr, Variable
 from tilewright.formulation.expression.batch import EXACT_LIMIT, Array
 from tilewright.formulation.expression.interval import IntervalReader
+from tilewright.formulation.mapping import Mapping as LoopNest
 from tilewright.formulation.search import Search
 from tilewright.solvers.base import Outcome
 from tilewright.solvers.floors import ArrayFloors
@@ -30,7 +32,7 @@ from tilewright.solvers.stages import StagedTable, stages_of
 from tilewright.solvers.tables import Indices, Tables
 
 BATCH = 1 << 16
-_BAND = 1e-12  # relative; products of two exact floats agree with the exact product well within it
+BAND = 1e-12  # relative; products of two exact floats agree with the exact product well within it
 
 
 class Branch:
@@ -45,7 +47,64 @@ class Branch:
 
     def solve(self, search: Search) -> Outcome:
         """Offer every improvement, raise the bound as the cheapest open part grows dearer."""
-        return _Tree(search).run()
+        tree = Tree(search, Minimum(search, self.name))
+        if tree.empty:
+            return Outcome(True, "no tile sizes satisfy the constraints on one dimension")
+        least = tree.run(self._bound(search))
+        if least is not None:
+            return Outcome(search.value is not None and search.value == search.bound)
+        if search.value is None:
+            return Outcome(True, "no mapping satisfies all constraints")
+        search.raise_bound(search.value * (1 - Fraction(search.limits.gap)), self.name)
+        return Outcome(True)
+
+    def _bound(self, search: Search) -> Callable[[float], None]:
+        def tell(least: float) -> None:
+            """Everything still open costs at least this much."""
+            if least > 0:
+                safe = Fraction(int(least * (1 - BAND))) / search.problem.key_scale
+                value = search.value
+                search.raise_bound(safe if value is None else min(safe, value), self.name)
+
+        return tell
+
+
+class Goal(Protocol):
+    """What a search looks for: it decides which parts of the space stay open, and takes what they hold."""
+
+    def wanted(self, energy: Array, cycles: Array, keys: Array) -> NDArray[np.bool_]:
+        """Parts that may hold something new, by lower bounds of energy (scaled), cycles and their key."""
+
+    def take(self, leaves: Leaves) -> None:
+        """Look at complete decisions."""
+
+
+class Minimum:
+    """One mapping of the least objective key."""
+
+    def __init__(self, search: Search, source: str) -> None:
+        self._search = search
+        self._source = source
+        self._powers = search.problem.objective.key_powers
+
+    def wanted(self, energy: Array, cycles: Array, keys: Array) -> NDArray[np.bool_]:
+        """Parts whose bound is below what the incumbent leaves to gain; products compared exactly."""
+        value = self._search.value
+        if value is None:
+            return np.ones(len(keys), dtype=bool)
+        goal = value * self._search.problem.key_scale * (1 - Fraction(self._search.limits.gap))
+        target = float(goal)
+        if sum(self._powers) == 1:
+            return keys < target if goal == int(target) else keys <= target
+        keep = keys < target * (1 + BAND)
+        a, b = self._powers
+        for index in np.flatnonzero(keep & (keys > target * (1 - BAND))):
+            keep[index] = int(energy[index]) ** a * int(cycles[index]) ** b < goal
+        return keep
+
+    def take(self, leaves: Leaves) -> None:
+        """Offer the best."""
+        self._search.offer(leaves.mapping(int(np.argmin(leaves.keys))), self._source)
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,25 +115,49 @@ class _Nodes:
     ----------
     cells : per group, the cell of every node
     at : per group, the stage that its cells belong to; -1 where nothing is decided yet
-    bounds : lower bound of the objective key, as a float
+    energy, cycles, keys : lower bounds of energy (scaled), cycles and objective key, as floats
     """
 
     cells: tuple[Indices, ...]
     at: tuple[int, ...]
     chosen: Mapping[Variable, int]
-    bounds: Array
+    energy: Array
+    cycles: Array
+    keys: Array
 
     def __len__(self) -> int:
-        return len(self.bounds)
+        return len(self.keys)
 
     def take(self, index: Indices | NDArray[np.bool_] | slice) -> _Nodes:
-        return _Nodes(tuple(c[index] for c in self.cells), self.at, self.chosen, self.bounds[index])
+        cells = tuple(c[index] for c in self.cells)
+        return _Nodes(cells, self.at, self.chosen, self.energy[index], self.cycles[index], self.keys[index])
+
+
+class Leaves:
+    """Complete decisions, with their energy (scaled), cycles and objective keys."""
+
+    def __init__(self, tree: Tree, nodes: _Nodes) -> None:
+        self._tree = tree
+        self._nodes = nodes
+        self.energy, self.cycles, self.keys = nodes.energy, nodes.cycles, nodes.keys
+
+    def __len__(self) -> int:
+        return len(self.keys)
+
+    def mapping(self, index: int) -> LoopNest:
+        """The mapping of one of them."""
+        assignment = dict(self._nodes.chosen)
+        for staged, cells in zip(self._tree.staged, self._nodes.cells, strict=True):
+            row = int(staged.starts[-1][cells[index]])
+            for column, variable in enumerate(staged.table.group.variables):
+                assignment[variable] = int(staged.table.group.rows[row, column])
+        return self._tree.problem.decode(assignment)
 
 
 class _CellReader(IntervalReader):
     """Reads expressions for nodes, with the tables of their cells."""
 
-    def __init__(self, tree: _Tree, nodes: _Nodes) -> None:
+    def __init__(self, tree: Tree, nodes: _Nodes) -> None:
         super().__init__(nodes.chosen)
         self._tree = tree
         self._nodes = nodes
@@ -101,11 +184,12 @@ class _CellReader(IntervalReader):
         return None if values is None else values[self._nodes.cells[position]]
 
 
-class _Tree:
-    """One search."""
+class Tree:
+    """One search for one goal."""
 
-    def __init__(self, search: Search) -> None:
+    def __init__(self, search: Search, goal: Goal) -> None:
         self.search = search
+        self.goal = goal
         self.problem = search.problem
         space, statement = self.problem.space, self.problem.statement
         self.powers = self.problem.objective.key_powers
@@ -120,57 +204,45 @@ class _Tree:
         self.whole_high = [_whole(staged, np.max) for staged in self.staged]
         self.tick = count()
 
-    def run(self) -> Outcome:
-        """Search until nothing open can beat the incumbent."""
-        if any(not len(staged.table) for staged in self.staged):
-            return Outcome(True, "no tile sizes satisfy the constraints on one dimension")
-        root = _Nodes(
-            tuple(np.zeros(1, dtype=np.intp) for _ in self.staged),
-            tuple(-1 for _ in self.staged),
-            {},
-            np.zeros(1),
-        )
+    @property
+    def empty(self) -> bool:
+        """Whether one dimension alone leaves nothing to choose."""
+        return any(not len(staged.table) for staged in self.staged)
+
+    def run(self, tell: Callable[[float], None] = lambda _least: None) -> float | None:
+        """Search until the goal wants nothing that is open, or a limit strikes.
+
+        Parameters
+        ----------
+        tell : called with lower bounds of the objective key of all that is still open
+
+        Returns ``None`` when nothing is open any more, else the least key bound of what is.
+        """
+        zero = np.zeros(1)
+        start = tuple(np.zeros(1, dtype=np.intp) for _ in self.staged)
+        root = _Nodes(start, tuple(-1 for _ in self.staged), {}, zero, zero, zero)
         fringe: list[tuple[float, int, _Nodes]] = []
         for nodes in self._refine(root, 0):
             self._push(fringe, nodes)
         size = 1
         while fringe:
             least, _, nodes = heapq.heappop(fringe)
-            self._raise_bound(least)
+            tell(least)
             if self.search.done:
-                return Outcome(self._proven())
+                return least
             nodes = self._open(nodes)
             if len(nodes):
                 head, rest = nodes.take(slice(0, size)), nodes.take(slice(size, None))
                 if len(rest):
                     self._push(fringe, rest)
                 self._explore(head, 1)
+                if self.search.limits.expired:
+                    return least
                 size = min(4 * size, 1024)
-        return self._finish()
+        return None
 
     def _push(self, fringe: list[tuple[float, int, _Nodes]], nodes: _Nodes) -> None:
-        heapq.heappush(fringe, (float(nodes.bounds[0]), next(self.tick), nodes))
-
-    def _proven(self) -> bool:
-        return self.search.value is not None and self.search.value == self.search.bound
-
-    def _finish(self) -> Outcome:
-        if self.search.limits.expired:
-            return Outcome(self._proven())
-        if self.search.value is None:
-            return Outcome(True, "no mapping satisfies all constraints")
-        slack = 1 - Fraction(self.search.limits.gap)
-        self.search.raise_bound(self.search.value * slack, self.name)
-        return Outcome(True)
-
-    name = Branch.name
-
-    def _raise_bound(self, bound: float) -> None:
-        """Everything still open costs at least ``bound``."""
-        if bound > 0:
-            safe = Fraction(int(bound * (1 - _BAND))) / self.problem.key_scale
-            value = self.search.value
-            self.search.raise_bound(safe if value is None else min(safe, value), self.name)
+        heapq.heappush(fringe, (float(nodes.keys[0]), next(self.tick), nodes))
 
     def _explore(self, nodes: _Nodes, stage: int) -> None:
         """Depth first, cheapest first, in growing pieces."""
@@ -181,10 +253,10 @@ class _Tree:
             nodes = self._open(nodes)
             head, nodes = nodes.take(slice(0, size)), nodes.take(slice(size, None))
             if len(head):
-                inner = sorted(self._refine(head, stage), key=lambda part: float(part.bounds[0]))
+                inner = sorted(self._refine(head, stage), key=lambda part: float(part.keys[0]))
                 for part in inner:
                     if stage + 1 == len(self.stages):
-                        self._leaves(part)
+                        self.goal.take(Leaves(self, part))
                     else:
                         self._explore(part, stage + 1)
             size = min(4 * size, 4096)
@@ -194,16 +266,13 @@ class _Tree:
         names = self.stages[stage].selectors
         for values in cartesian(*(selector.domain for selector in names)):
             chosen = {**nodes.chosen, **dict(zip(names, values, strict=True))}
-            start = _Nodes(nodes.cells, nodes.at, chosen, nodes.bounds)
-            parts = list(self._split(start, self._group_order(nodes, stage), stage))
-            if not parts:
-                continue
-            cells = tuple(np.concatenate(c) for c in zip(*(p.cells for p in parts), strict=True))
-            bounds = np.concatenate([part.bounds for part in parts])
-            merged = _Nodes(cells, parts[0].at, chosen, bounds)
-            yield merged.take(np.argsort(bounds, kind="stable"))
+            start = replace(nodes, chosen=chosen)
+            parts = list(self._split(start, self._group_order(stage), stage))
+            if parts:
+                merged = _joined(parts)
+                yield merged.take(np.argsort(merged.keys, kind="stable"))
 
-    def _group_order(self, nodes: _Nodes, stage: int) -> list[int]:
+    def _group_order(self, stage: int) -> list[int]:
         """Groups with few children first, so that early pruning is cheap."""
         sizes = [len(staged.starts[stage]) for staged in self.staged]
         return sorted(range(len(sizes)), key=lambda position: sizes[position])
@@ -229,7 +298,7 @@ class _Tree:
             cells = list(grown.cells)
             cells[position] = first[index] + offset
             at = tuple(stage if i == position else s for i, s in enumerate(nodes.at))
-            part = _Nodes(tuple(cells), at, nodes.chosen, grown.bounds)
+            part = replace(grown, cells=tuple(cells), at=at)
             if rest and len(part) > 256:
                 part = self._prune(part)
             if len(part):
@@ -263,35 +332,27 @@ class _Tree:
         cycles = np.broadcast_to(reader.low(self.problem.statement.cycles), size)
         if max(energy.max(), cycles.max()) >= EXACT_LIMIT:
             raise OverflowError("counts beyond 2**53: the layer is too large for exact bounds")
-        bounds = np.maximum(nodes.bounds, energy ** self.powers[0] * cycles ** self.powers[1])
-        bounded = _Nodes(nodes.cells, nodes.at, nodes.chosen, bounds)
-        return self._open(bounded, energy, cycles)
+        energy, cycles = np.maximum(nodes.energy, energy), np.maximum(nodes.cycles, cycles)
+        keys = energy ** self.powers[0] * cycles ** self.powers[1]
+        return self._open(replace(nodes, energy=energy, cycles=cycles, keys=keys))
 
-    def _open(self, nodes: _Nodes, energy: Array | None = None, cycles: Array | None = None) -> _Nodes:
-        """Nodes whose bound is below what the incumbent leaves to gain."""
-        value = self.search.value
-        if value is None:
-            return nodes
-        goal = value * self.problem.key_scale * (1 - Fraction(self.search.limits.gap))
-        target = float(goal)
-        keep = nodes.bounds < target * (1 + _BAND)
-        if sum(self.powers) == 1:
-            keep &= nodes.bounds < target
-        elif energy is not None and cycles is not None:
-            a, b = self.powers
-            for index in np.flatnonzero(keep & (nodes.bounds > target * (1 - _BAND))):
-                keep[index] = int(energy[index]) ** a * int(cycles[index]) ** b < goal
+    def _open(self, nodes: _Nodes) -> _Nodes:
+        """Nodes that the goal wants."""
+        keep = self.goal.wanted(nodes.energy, nodes.cycles, nodes.keys)
         return nodes if keep.all() else nodes.take(keep)
 
-    def _leaves(self, nodes: _Nodes) -> None:
-        """Complete decisions: offer the best."""
-        best = int(np.argmin(nodes.bounds))
-        assignment = dict(nodes.chosen)
-        for staged, cells in zip(self.staged, nodes.cells, strict=True):
-            row = int(staged.starts[-1][cells[best]])
-            for column, variable in enumerate(staged.table.group.variables):
-                assignment[variable] = int(staged.table.group.rows[row, column])
-        self.search.offer(self.problem.decode(assignment), self.name)
+
+def _joined(parts: Sequence[_Nodes]) -> _Nodes:
+    """Nodes of the same stage and choices in one."""
+    if len(parts) == 1:
+        return parts[0]
+    return replace(
+        parts[0],
+        cells=tuple(np.concatenate(cells) for cells in zip(*(part.cells for part in parts), strict=True)),
+        energy=np.concatenate([part.energy for part in parts]),
+        cycles=np.concatenate([part.cycles for part in parts]),
+        keys=np.concatenate([part.keys for part in parts]),
+    )
 
 
 def _whole(staged: StagedTable, end: np.ufunc | object) -> dict[Expr, Array]:

@@ -1,1 +1,5 @@
+"""The whole mapping problem as one CP-SAT model."""
 
+from tilewright.solvers.cpsat.solver import CpSat
+
+__all__ = ["CpSat"]

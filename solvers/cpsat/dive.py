@@ -8,18 +8,19 @@ at once while the others stay, for every choice of orders; the best legal one is
 from __future__ import annotations
 
 from dataclasses import dataclass
-from itertools import product as cartesian
 
 import numpy as np
 
 from tilewright.formulation.expression import Variable
 from tilewright.formulation.problem import LayerProblem
 from tilewright.formulation.search import Limits
+from tilewright.solvers.cpsat.ends import Open
 from tilewright.solvers.exhaustive import values
 from tilewright.solvers.tables import Indices, Tables
 
 PAIRS = 4096
 CHOICES = 64
+HEAT = 0.3
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,27 +43,30 @@ class Dive:
     Parameters
     ----------
     tables : of the problem's groups, with energy, cycles and limits among their roots
+    left : the rows and choices to stay within
     """
 
-    def __init__(self, problem: LayerProblem, tables: Tables, limits: Limits) -> None:
+    def __init__(self, problem: LayerProblem, tables: Tables, limits: Limits, left: Open) -> None:
         self._problem = problem
         self._tables = tables
         self._limits = limits
         self._random = np.random.default_rng(limits.seed)
-        domains = [selector.domain for selector in problem.space.selectors]
-        self._choices = list(cartesian(*domains))
+        self._rows = left.rows
+        self._choices = left.choices
 
-    def run(self, seconds: float, rounds: int = 40) -> Point | None:
+    def run(self, seconds: float, rounds: int = 40, start: Point | None = None) -> Point | None:
         """The best point after so many perturbations, or after ``seconds``; ``None`` if all are illegal."""
-        if not all(self._tables.sizes):
+        if not self._choices or not all(len(rows) for rows in self._rows):
             return None
         end = self._limits.elapsed + seconds
-        best = self._descend(self._start(), end)
-        for _ in range(rounds):
+        here = best = self._descend(start or self._start(), end)
+        for step in range(rounds):
             if self._limits.expired or (not self._limits.deterministic and self._limits.elapsed > end):
                 break
-            start = self._kicked(best)
-            found = self._descend(start, end)
+            found = self._descend(self._kicked(here), end)
+            slack = HEAT * (1 - step / rounds)
+            if found.key <= here.key * (1 + slack):
+                here = found
             if found.key < best.key:
                 best = found
         return best if np.isfinite(best.key) else None
@@ -74,44 +78,54 @@ class Dive:
 
     def _start(self) -> Point:
         """Tiles of one element wherever a tile may be chosen."""
-        rows = tuple(int(np.argmin(table.group.rows.sum(axis=1))) for table in self._tables.tables)
+        rows = tuple(
+            int(rows[np.argmin(table.group.rows[rows].sum(axis=1))])
+            for table, rows in zip(self._tables.tables, self._rows, strict=True)
+        )
         point = Point(np.inf, rows, self._choices[0])
         return self._best(point, [np.array([row]) for row in rows])
 
     def _kicked(self, point: Point) -> Point:
-        """Two groups moved at random to the best of a sample."""
-        count = len(self._tables.sizes)
+        """Two groups moved at random to the best of a sample, under one choice of orders."""
+        count = len(self._rows)
         moved = self._random.choice(count, size=min(2, count), replace=False)
         columns = self._columns(point, PAIRS)
         for position in moved:
-            columns[position] = self._random.integers(self._tables.sizes[position], size=PAIRS)
-        worse = Point(np.inf, point.rows, point.selectors)
-        return self._best(worse, columns)
+            columns[position] = self._random.choice(self._rows[position], size=PAIRS)
+        chosen = self._choices[self._random.integers(len(self._choices))]
+        found = self._best(Point(np.inf, point.rows, chosen), columns, [chosen])
+        return found if np.isfinite(found.key) else point
 
     def _descend(self, point: Point, end: float) -> Point:
         """Move one group at a time until none improves."""
         stale = 0
         position = 0
-        while stale < len(self._tables.sizes) and not self._limits.expired:
+        while stale < len(self._rows) and not self._limits.expired:
             if not self._limits.deterministic and self._limits.elapsed > end:
                 break
-            columns = self._columns(point, self._tables.sizes[position])
-            columns[position] = np.arange(self._tables.sizes[position])
+            columns = self._columns(point, len(self._rows[position]))
+            columns[position] = self._rows[position]
             found = self._best(point, columns)
             stale = 0 if found.key < point.key else stale + 1
             point = found
-            position = (position + 1) % len(self._tables.sizes)
+            position = (position + 1) % len(self._rows)
         return point
 
     def _columns(self, point: Point, size: int) -> list[Indices]:
         return [np.full(size, row) for row in point.rows]
 
-    def _best(self, point: Point, columns: list[Indices]) -> Point:
-        """The best candidate among the rows, if better than the point, over all choices or a sample."""
-        choices = self._choices
-        if len(choices) > CHOICES:
-            picked = self._random.choice(len(choices), size=CHOICES, replace=False)
-            choices = [point.selectors, *(choices[index] for index in picked)]
+    def _some_choices(self, point: Point) -> list[tuple[int, ...]]:
+        """All choices of orders, or the present one and a sample."""
+        if len(self._choices) <= CHOICES:
+            return self._choices
+        picked = self._random.choice(len(self._choices), size=CHOICES, replace=False)
+        return [point.selectors, *(self._choices[index] for index in picked)]
+
+    def _best(
+        self, point: Point, columns: list[Indices], choices: list[tuple[int, ...]] | None = None
+    ) -> Point:
+        """The best candidate among the rows, if better than the point."""
+        choices = choices or self._some_choices(point)
         a, b = self._problem.objective.key_powers
         for chosen in choices:
             energy, cycles, legal = values(self._problem, self._tables, columns, chosen)

@@ -1,0 +1,195 @@
+"""The CP-SAT solver: cutoff, filter, model, proof."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from fractions import Fraction
+
+import numpy as np
+import ortools
+
+from tilewright.formulation.expression import Variable
+from tilewright.formulation.expression.exact import evaluate
+from tilewright.formulation.search import Search
+from tilewright.solvers.base import Outcome
+from tilewright.solvers.cpsat.dive import Dive, Point
+from tilewright.solvers.cpsat.encode import encode
+from tilewright.solvers.cpsat.ends import Open, everything, probe
+from tilewright.solvers.cpsat.outer import Outer, confined, outer_tiles
+from tilewright.solvers.cpsat.run import Ending, Run
+from tilewright.solvers.cpsat.statement import Stated, state
+from tilewright.solvers.tables import Tables
+
+DIVE_SECONDS = 2.0
+DIVE_SHARE = 0.1  # of the time that is left
+
+
+class CpSat:
+    """States the whole mapping problem to CP-SAT and proves its optimum."""
+
+    name = "cpsat"
+    exact = True
+
+    @property
+    def version(self) -> str:
+        return f"OR-Tools {ortools.__version__}"
+
+    def solve(self, search: Search) -> Outcome:
+        """Improve and prove until done.
+
+        Every round asks for a mapping strictly better than the incumbent (by the gap that is allowed):
+        the rows, choices and outer tiles that intervals exclude are left out, the rest is one model.  A
+        round ends with the model closed, or early when a new incumbent makes it much smaller.
+        """
+        return _Proof(search).run()
+
+
+class _Proof:
+    """One search."""
+
+    name = CpSat.name
+
+    def __init__(self, search: Search) -> None:
+        self.search = search
+        self.problem = search.problem
+        statement = self.problem.statement
+        roots = [statement.energy, statement.cycles, *(limit.expr for limit in self.problem.limits)]
+        self.tables = Tables(self.problem.space.groups, roots)
+        self.beaten: list[tuple[int, int]] = []
+        self.best: Mapping[Variable, int] | None = None
+
+    def run(self) -> Outcome:
+        """Rounds until the space is accounted for or a limit strikes."""
+        if not all(self.tables.sizes):
+            return Outcome(True, "no tile sizes satisfy the constraints on one dimension")
+        left = everything(self.problem, self.tables)
+        self._dive(left)
+        while not self.search.done:
+            cutoff = self._cutoff()
+            left, outer = self._filter(left, cutoff)
+            if self.search.done:
+                break
+            if left.empty:
+                return self._closed(cutoff)
+            stated = state(self.problem, self.tables, left, cutoff, self._marks(cutoff), outer)
+            self._hint(stated)
+            outcome = self._round(stated, outer, cutoff)
+            if outcome is not None:
+                return outcome
+        return Outcome(self._proven())
+
+    # -- one round -----------------------------------------------------------------------------------
+
+    def _cutoff(self) -> int | None:
+        """What the key of a mapping worth finding stays below, in scaled units."""
+        if self.search.value is None:
+            return None
+        return math.ceil(self.search.value * self.problem.key_scale * (1 - Fraction(self.search.limits.gap)))
+
+    def _filter(self, left: Open, cutoff: int | None) -> tuple[Open, Outer | None]:
+        """Close what cannot beat the cutoff, until nothing more closes."""
+        outer: Outer | None = None
+        while not left.empty and not self.search.limits.expired:
+            before = left.size
+            left = probe(self.problem, self.tables, left, cutoff)
+            if left.empty or self.search.limits.expired:
+                break
+            outer = outer_tiles(self.problem, self.tables, left, cutoff)
+            left = confined(outer, self.problem, left)
+            if left.size == before:
+                break
+        return left, outer
+
+    def _round(self, stated: Stated, outer: Outer | None, cutoff: int | None) -> Outcome | None:
+        """Solve one model; ``None`` where another round is due."""
+
+        def found(assignment: Mapping[Variable, int]) -> bool:
+            return self._offer(assignment, cutoff) and self._shrinks(outer)
+
+        def bounded(bound: int) -> None:
+            self._raise_bound(bound * stated.scale, cutoff)
+
+        report = Run(stated, self.search.limits, found, bounded).solve()
+        if report.ending is Ending.FAILED:
+            return Outcome(False, report.message, error=True)
+        if report.bound is None:
+            return self._closed(cutoff)
+        bounded(report.bound)
+        if report.ending is Ending.STOPPED and self.search.limits.deterministic:
+            pass
+        return None
+
+    def _offer(self, assignment: Mapping[Variable, int], cutoff: int | None) -> bool:
+        """Offer a solution; whether it is better than the incumbent."""
+        before = self.search.value
+        key = self.search.offer(self.problem.decode(assignment), self.name)
+        if key is not None and (before is None or key < before):
+            self.best = dict(assignment)
+            return True
+        a, b = self.problem.objective.key_powers
+        statement = self.problem.statement
+        energy, cycles = (evaluate(expr, assignment) for expr in (statement.energy, statement.cycles))
+        if key is None or (cutoff is not None and energy**a * cycles**b < cutoff):
+            raise AssertionError("CP-SAT's solution is not what the evaluator finds: please report")
+        self.beaten.append((energy, cycles))
+        return False
+
+    def _shrinks(self, outer: Outer | None) -> bool:
+        """Whether the new incumbent closes half of the outer tiles."""
+        cutoff = self._cutoff()
+        if outer is None or cutoff is None or len(outer) < 8:
+            return False
+        a, b = self.problem.objective.key_powers
+        keys = outer.energy.astype(np.float64) ** a * outer.cycles.astype(np.float64) ** b
+        return int((keys < cutoff).sum()) * 2 <= len(outer)
+
+    def _marks(self, cutoff: int | None) -> list[tuple[int, int]]:
+        """Pairs of energy and cycles that are known to reach the cutoff."""
+        evaluation = self.search.evaluation
+        if evaluation is None or cutoff is None:
+            return []
+        energy = int(evaluation.energy * self.problem.statement.energy_scale)
+        return [(energy, evaluation.cycles), *self.beaten]
+
+    # -- incumbents ----------------------------------------------------------------------------------
+
+    def _dive(self, left: Open) -> None:
+        limits = self.search.limits
+        seconds = DIVE_SECONDS
+        if limits.remaining is not None:
+            seconds = min(seconds, DIVE_SHARE * limits.remaining)
+        start = None if self.search.mapping is None else encode(self.problem, self.tables, self.search.mapping)
+        dive = Dive(self.problem, self.tables, limits, left)
+        point = dive.run(seconds, start=start)
+        if point is not None:
+            self._take(point, dive)
+
+    def _take(self, point: Point, dive: Dive) -> None:
+        assignment = dive.assignment(point)
+        self.best = assignment
+        self.search.offer(self.problem.decode(assignment), f"{self.name} descent", heuristic=True)
+
+    def _hint(self, stated: Stated) -> None:
+        if self.best is not None:
+            stated.hint(self.best)
+
+    # -- bounds --------------------------------------------------------------------------------------
+
+    def _raise_bound(self, key: int, cutoff: int | None) -> None:
+        """No mapping below the cutoff has a smaller key."""
+        valid = key if cutoff is None else min(key, cutoff)
+        bound = Fraction(valid, self.problem.key_scale)
+        value = self.search.value
+        if valid > 0:
+            self.search.raise_bound(bound if value is None else min(bound, value), self.name)
+
+    def _closed(self, cutoff: int | None) -> Outcome:
+        """Nothing stays below the cutoff."""
+        if cutoff is None:
+            return Outcome(True, "no mapping satisfies all constraints")
+        self._raise_bound(cutoff, cutoff)
+        return Outcome(True)
+
+    def _proven(self) -> bool:
+        return self.search.value is not None and self.search.value == self.search.bound
