@@ -48,6 +48,8 @@ class Answers:
 class _Front:
     """Every pair of energy and cycles that no other pair beats in both."""
 
+    both = True
+
     def __init__(self, problem: LayerProblem) -> None:
         self._problem = problem
         self._points: list[tuple[int, int]] = []  # energy (scaled), cycles; cycles increasing
@@ -88,6 +90,8 @@ class _Front:
 
 class _Best:
     """The ``count`` mappings of least key; with ``ties_only``, those of the very least."""
+
+    both = False
 
     def __init__(self, problem: LayerProblem, count: int, ties_only: bool) -> None:
         self._problem = problem
@@ -217,6 +221,8 @@ def _feasible(problem: LayerProblem, limits: Limits) -> bool | None:
     found = False
 
     class First:
+        both = False
+
         def wanted(self, energy: Array, cycles: Array, keys: Array) -> NDArray[np.bool_]:
             return np.full(len(keys), not found)
 

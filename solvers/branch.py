@@ -49,7 +49,7 @@ class Branch:
         """Offer every improvement, raise the bound as the cheapest open part grows dearer."""
         tree = Tree(search, Minimum(search, self.name))
         if tree.empty:
-            return Outcome(True, "no tile sizes satisfy the constraints on one dimension")
+            return Outcome(True, "no tile sizes satisfy the constraints and fit the array")
         least = tree.run(self._bound(search))
         if least is not None:
             return Outcome(search.value is not None and search.value == search.bound)
@@ -70,7 +70,12 @@ class Branch:
 
 
 class Goal(Protocol):
-    """What a search looks for: it decides which parts of the space stay open, and takes what they hold."""
+    """What a search looks for: it decides which parts of the space stay open, and takes what they hold.
+
+    ``both`` tells that it compares energy and cycles even where the objective has only one of them.
+    """
+
+    both: bool
 
     def wanted(self, energy: Array, cycles: Array, keys: Array) -> NDArray[np.bool_]:
         """Parts that may hold something new, by lower bounds of energy (scaled), cycles and their key."""
@@ -81,6 +86,8 @@ class Goal(Protocol):
 
 class Minimum:
     """One mapping of the least objective key."""
+
+    both = False
 
     def __init__(self, search: Search, source: str) -> None:
         self._search = search
@@ -129,8 +136,14 @@ class _Nodes:
         return len(self.keys)
 
     def take(self, index: Indices | NDArray[np.bool_] | slice) -> _Nodes:
-        cells = tuple(c[index] for c in self.cells)
-        return _Nodes(cells, self.at, self.chosen, self.energy[index], self.cycles[index], self.keys[index])
+        if isinstance(index, slice):
+            cells = tuple(c[index] for c in self.cells)
+            energy, cycles, keys = self.energy[index], self.cycles[index], self.keys[index]
+        else:
+            places = np.flatnonzero(index) if index.dtype == bool else index
+            cells = tuple(c.take(places) for c in self.cells)  # several times faster than indexing
+            energy, cycles, keys = self.energy.take(places), self.cycles.take(places), self.keys.take(places)
+        return _Nodes(cells, self.at, self.chosen, energy, cycles, keys)
 
 
 class Leaves:
@@ -181,11 +194,14 @@ class _CellReader(IntervalReader):
         staged = self._tree.staged[position]
         table = (staged.low if low else staged.high)[stage]
         values = table.get(expr)
-        return None if values is None else values[self._nodes.cells[position]]
+        return None if values is None else values.take(self._nodes.cells[position])
 
 
 class Tree:
-    """One search for one goal."""
+    """One search for one goal.
+
+    ``empty`` tells that tile sizes and array leave nothing to choose.
+    """
 
     def __init__(self, search: Search, goal: Goal) -> None:
         self.search = search
@@ -197,17 +213,14 @@ class Tree:
         tables = Tables(space.groups, [statement.energy, statement.cycles, *limits])
         self.stages = stages_of(space)
         roots = [statement.energy, statement.cycles]
-        self.floors = ArrayFloors(space.nest, tables).floors(roots)
+        array = ArrayFloors(space.nest, tables)
+        self.floors = array.floors(roots)
+        self.empty = not array.fits
         self.staged = [StagedTable(table, space.nest, self.stages) for table in tables.tables]
         self.position = {staged.table.group.name: i for i, staged in enumerate(self.staged)}
         self.whole_low = [_whole(staged, np.min) for staged in self.staged]
         self.whole_high = [_whole(staged, np.max) for staged in self.staged]
         self.tick = count()
-
-    @property
-    def empty(self) -> bool:
-        """Whether one dimension alone leaves nothing to choose."""
-        return any(not len(staged.table) for staged in self.staged)
 
     def run(self, tell: Callable[[float], None] = lambda _least: None) -> float | None:
         """Search until the goal wants nothing that is open, or a limit strikes.
@@ -236,7 +249,7 @@ class Tree:
                 if len(rest):
                     self._push(fringe, rest)
                 self._explore(head, 1)
-                if self.search.limits.expired:
+                if self.search.done:
                     return least
                 size = min(4 * size, 1024)
         return None
@@ -248,7 +261,7 @@ class Tree:
         """Depth first, cheapest first, in growing pieces."""
         size = 1 if self.search.value is None else 256
         while len(nodes):
-            if self.search.limits.expired:
+            if self.search.done:
                 return
             nodes = self._open(nodes)
             head, nodes = nodes.take(slice(0, size)), nodes.take(slice(size, None))
@@ -328,8 +341,11 @@ class Tree:
                 return nodes
             reader = _CellReader(self, nodes)
         size = (len(nodes),)
-        energy = np.broadcast_to(reader.low(self.problem.statement.energy), size)
-        cycles = np.broadcast_to(reader.low(self.problem.statement.cycles), size)
+        statement = self.problem.statement
+        energy, cycles = (
+            np.broadcast_to(reader.low(expr), size) if power or self.goal.both else np.zeros(size)
+            for expr, power in zip((statement.energy, statement.cycles), self.powers, strict=True)
+        )
         if max(energy.max(), cycles.max()) >= EXACT_LIMIT:
             raise OverflowError("counts beyond 2**53: the layer is too large for exact bounds")
         energy, cycles = np.maximum(nodes.energy, energy), np.maximum(nodes.cycles, cycles)

@@ -9,6 +9,7 @@ the instances used per axis.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
@@ -66,11 +67,24 @@ class ArrayFloors:
     def floors(self, roots: Sequence[Expr]) -> dict[Expr, float]:
         """The floor of every product in the expressions for which it exceeds the plain bound."""
         result: dict[Expr, float] = {}
+        if not self.fits:
+            return result
         for node in products(roots):
             floor, plain = self._least(node)
             if floor > plain:
                 result[node] = floor
         return result
+
+    @cached_property
+    def fits(self) -> bool:
+        """Whether any rows of all groups fit the array together."""
+        states, costs = self._empty_array()
+        for usage, _ in self._usage.values():
+            states, costs = self._combine(states, costs, usage, np.zeros(len(usage)))
+        return len(states) > 0
+
+    def _empty_array(self) -> tuple[Usage, Array]:
+        return np.ones((1, max(1, len(self._sizes))), dtype=np.int64), np.ones(1)
 
     def _least(self, node: Product) -> tuple[float, float]:
         """The least value under the array's limits, and without them."""
@@ -87,14 +101,13 @@ class ArrayFloors:
             np.minimum.at(values, inverse, self._values[factor.group][factor])
             least[factor.group] = values
             plain *= float(values.min())
-        states: Usage = np.ones((1, max(1, len(self._sizes))), dtype=np.int64)
-        costs = np.ones(1)
+        states, costs = self._empty_array()
         for group, (usage, _) in self._usage.items():
             added = least.get(group)
             if added is None:
                 continue  # other groups may use a single instance
             states, costs = self._combine(states, costs, usage, added)
-        return scale * float(costs.min()) if len(costs) else np.inf, scale * plain
+        return scale * float(costs.min()), scale * plain
 
     def _combine(self, states: Usage, costs: Array, usage: Usage, added: Array) -> tuple[Usage, Array]:
         merged = (states[:, None, :] * usage[None, :, :]).reshape(-1, states.shape[1])

@@ -81,7 +81,7 @@ class Tables:
     def known(self, rows: Sequence[Indices]) -> dict[Expr, Array]:
         """Looked-up values of all local nodes for one row index array per group."""
         return {
-            node: values[index]
+            node: values.take(index)
             for table, index in zip(self.tables, rows, strict=True)
             for node, values in table.values.items()
         }
