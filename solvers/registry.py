@@ -7,6 +7,7 @@ from importlib import import_module
 from tilewright.solvers.base import Solver
 
 _SOLVERS: dict[str, tuple[str, str]] = {
+    "auto": ("tilewright.solvers.portfolio", "Portfolio"),
     "branch": ("tilewright.solvers.branch", "Branch"),
     "cpsat": ("tilewright.solvers.cpsat", "CpSat"),
     "exhaustive": ("tilewright.solvers.exhaustive", "Exhaustive"),

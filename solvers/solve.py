@@ -13,7 +13,6 @@ from tilewright.solvers.registry import solver, solver_names
 from tilewright.workloads.errors import InputError, unknown_name
 
 AUTO = "auto"
-DEFAULT = "branch"
 
 
 def solve(
@@ -27,7 +26,7 @@ def solve(
 
     Parameters
     ----------
-    name : a solver, or ``auto``
+    name : a solver; ``auto`` is the portfolio
     listener : called at every improvement of value or bound
     warm_starts : mappings to begin with; illegal ones are ignored
 
@@ -35,19 +34,18 @@ def solve(
     ------
     InputError : for an unknown solver
     """
-    chosen = DEFAULT if name == AUTO else name
-    if chosen not in solver_names():
-        raise InputError("--solver", None, unknown_name(name, [AUTO, *solver_names()]))
+    if name not in solver_names():
+        raise InputError("--solver", None, unknown_name(name, solver_names()))
     search = Search(problem, limits or Limits(), listener)
     for mapping in warm_starts:
         search.offer(mapping, "warm start", heuristic=True)
-    engine = solver(chosen)
+    engine = solver(name)
     try:
         outcome = engine.solve(search)
     except (MemoryError, OverflowError) as failure:
         outcome = Outcome(False, f"{type(failure).__name__}: {failure}", error=True)
     try:
-        return search.result(chosen, engine.version, outcome.exhausted, outcome.message, outcome.error)
+        return search.result(name, engine.version, outcome.exhausted, outcome.message, outcome.error)
     except UnsoundBoundError as failure:
         search.bound = None
-        return search.result(chosen, engine.version, False, str(failure), error=True)
+        return search.result(name, engine.version, False, str(failure), error=True)

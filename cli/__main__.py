@@ -1,0 +1,5 @@
+"""``python -m tilewright.cli``."""
+
+from tilewright.cli.main import main
+
+main()

@@ -1,0 +1,155 @@
+"""``tilewright check``: whether a result holds, and with ``--prove`` whether another solver agrees."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from tilewright.cli import options
+from tilewright.cli.clock import call
+from tilewright.cli.exits import Exit
+
+if TYPE_CHECKING:
+    from tilewright.cli.proof import Proof
+    from tilewright.report.document import ResultDocument
+    from tilewright.report.verify import LayerCheck
+
+SCHEMA = "tilewright.check/1"
+_STYLES = {"holds": "green", "fails": "bold red", "confirmed": "green", "refuted": "bold red"}
+
+
+def check_command(
+    result: Annotated[Path, typer.Argument(metavar="RESULT", help="Result document (.json, .jsonl, .yaml).")],
+    prove: Annotated[
+        bool, typer.Option("--prove", help="Ask another solver for anything below the claimed bounds.")
+    ] = False,
+    time_limit: options.TimeLimit = None,
+    threads: options.Threads = None,
+    seed: options.Seed = 0,
+    format: options.ShortFormat = "table",
+    quiet: options.Quiet = False,
+) -> int:
+    """Evaluate every mapping of a result anew and compare all that it claims (exit code 5 where it fails)."""
+    options.parse_choice(format, "--format", ("table", "json"))
+    seconds, workers = options.parse_duration(time_limit), options.parse_threads(threads)
+
+    from tilewright.report.files import load_document
+    from tilewright.report.verify import check_document, totals_faults
+
+    document = load_document(result)
+    checks = list(check_document(document, str(result)))
+    totals = totals_faults(document, str(result))
+    proofs: list[Proof] = []
+    if prove:
+        proofs = _prove_all(checks, seconds, workers, seed, quiet=quiet)
+    holds = not totals and not any(check.faults for check in checks)
+    refuted = any(proof.verdict == "refuted" for proof in proofs)
+    if format == "json":
+        _print_json(document, checks, totals, proofs, holds=holds and not refuted)
+    else:
+        _print_table(document, checks, totals, proofs)
+    return Exit.OK if holds and not refuted else Exit.CHECK_FAILED
+
+
+def _prove_all(
+    checks: Sequence[LayerCheck], seconds: float | None, threads: int, seed: int, *, quiet: bool
+) -> list[Proof]:
+    """A second opinion on every layer; each has its equal share of the time that is left."""
+    import sys
+
+    from tilewright.cli.proof import Proof, Verdict, prove
+    from tilewright.cli.signals import graceful_stop
+    from tilewright.formulation.search import Limits
+    from tilewright.report.quantities import seconds_text
+
+    proofs: list[Proof] = []
+    with graceful_stop() as stop:
+        for index, check in enumerate(checks):
+            share = None if seconds is None else max(0.0, seconds - call.elapsed) / (len(checks) - index)
+            limits = Limits(seconds=share, threads=threads, seed=seed, stop=stop)
+            if check.problem is None or limits.expired:
+                text = "the problem cannot be stated" if check.problem is None else "no time left"
+                proofs.append(Proof(Verdict.UNDECIDED, "-", text))
+                continue
+            proofs.append(prove(check.layer, check.problem, limits))
+            if not quiet:
+                last = proofs[-1]
+                place = f"[{index + 1}/{len(checks)}] {check.layer.name}"
+                told = f"{last.verdict} by {last.solver} in {seconds_text(last.seconds)}: {last.text}"
+                print(f"{place}: {told}", file=sys.stderr, flush=True)
+    return proofs
+
+
+def _print_json(
+    document: ResultDocument,
+    checks: Sequence[LayerCheck],
+    totals: Sequence[str],
+    proofs: Sequence[Proof],
+    *,
+    holds: bool,
+) -> None:
+    import json
+
+    from tilewright.cli.console import write
+
+    layers: list[dict[str, Any]] = []
+    for index, check in enumerate(checks):
+        layer = check.layer
+        entry: dict[str, Any] = {"name": layer.name, "status": layer.status, "holds": not check.faults,
+                                 "faults": list(check.faults)}  # fmt: skip
+        if proofs:
+            proof = proofs[index]
+            entry["proof"] = {"verdict": proof.verdict.value, "solver": proof.solver, "message": proof.text,
+                              "wall_s": round(proof.seconds, 4)}  # fmt: skip
+        layers.append(entry)
+    data = {"schema": SCHEMA, "command": "check", "arch": document.arch.name, "holds": holds,
+            "complete": document.complete, "layers": layers, "totals_faults": list(totals)}  # fmt: skip
+    write(json.dumps(data, indent=2, ensure_ascii=False) + "\n")
+
+
+def _print_table(
+    document: ResultDocument, checks: Sequence[LayerCheck], totals: Sequence[str], proofs: Sequence[Proof]
+) -> None:
+    from rich.text import Text
+
+    from tilewright.cli.console import show
+    from tilewright.report.quantities import seconds_text
+    from tilewright.report.tables import plain_table, status_text
+
+    columns = [("layer", "left"), ("n", "right"), ("result", "left"), ("claims", "left")]
+    if proofs:
+        columns += [("proof", "left"), ("by", "left"), ("time", "right")]
+    table = plain_table(columns)
+    for index, check in enumerate(checks):
+        layer = check.layer
+        word = "fails" if check.faults else "holds"
+        result, claims = status_text(layer.status, layer.gap), Text(word, _STYLES[word])
+        cells: list[str | Text] = [layer.name, str(layer.count), result, claims]
+        if proofs:
+            proof = proofs[index]
+            verdict = proof.verdict.value
+            cells += [
+                Text(verdict, _STYLES.get(verdict, "yellow")),
+                proof.solver,
+                seconds_text(proof.seconds),
+            ]
+        table.add_row(*cells)
+    failed = [check for check in checks if check.faults]
+    faults = [Text(f"{check.layer.name}: {fault}", "red") for check in failed for fault in check.faults]
+    faults += [Text(fault, "red") for fault in totals]
+    count = f"{len(checks)} {'layer' if len(checks) == 1 else 'layers'}"
+    if faults:
+        word = f"{len(failed)} of {count} {'fails' if len(failed) == 1 else 'fail'}"
+        summary = Text(word if failed else "the totals fail", "bold red")
+    else:
+        summary = Text(f"all claims of {count} hold", "bold green")
+    for verdict in ("confirmed", "refuted", "undecided"):
+        number = sum(proof.verdict == verdict for proof in proofs)
+        if number:
+            summary.append(f", {number} {verdict}", _STYLES.get(verdict, "yellow"))
+    if document.missing:
+        summary.append(f"; the run ended before {len(document.missing)} more", "yellow")
+    show(table, *([""] if faults else []), *faults, "", summary)

@@ -1,0 +1,142 @@
+"""``tilewright doctor``: whether this installation works, and how fast."""
+
+from __future__ import annotations
+
+import json
+import os
+import platform
+import sys
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from importlib import import_module
+from importlib.metadata import PackageNotFoundError, version
+from typing import Annotated
+
+import typer
+
+from tilewright.cli import options
+from tilewright.cli.console import show, write
+from tilewright.cli.exits import Exit
+from tilewright.workloads.errors import one_line
+
+_PACKAGES = ("numpy", "onnx", "networkx", "ortools", "pydantic", "pyyaml", "rich", "typer")
+_LAYER = "conv:K=64,C=64,P=14,Q=14,R=3,S=3,pad=1"
+_ARCH = "eyeriss-256"
+_SLOW = 30.0
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """One thing that was looked at."""
+
+    name: str
+    ok: bool
+    text: str
+
+
+def doctor_command(
+    format: options.ShortFormat = "table",
+    verbose: Annotated[bool, typer.Option("--verbose", "-v", help="Tracebacks.")] = False,
+) -> int:
+    """Check Python, libraries, shipped models and machines, and time a small proof."""
+    options.parse_choice(format, "--format", ("table", "json"))
+    findings = list(_findings())
+    if format == "json":
+        rows = [{"name": f.name, "ok": f.ok, "text": f.text} for f in findings]
+        write(json.dumps(rows, indent=2, ensure_ascii=False) + "\n")
+    else:
+        _show(findings)
+    return Exit.OK if all(finding.ok for finding in findings) else Exit.ERROR
+
+
+def _show(findings: list[Finding]) -> None:
+    from rich.table import Table
+    from rich.text import Text
+
+    table = Table.grid(padding=(0, 2, 0, 0))
+    for finding in findings:
+        mark = Text("ok", "green") if finding.ok else Text("no", "bold red")
+        table.add_row(mark, finding.name, finding.text)
+    bad = sum(not finding.ok for finding in findings)
+    end = Text("all is well", "bold green")
+    if bad:
+        end = Text(f"{bad} {'thing needs' if bad == 1 else 'things need'} attention", "bold red")
+    show(table, "", end)
+
+
+def _findings() -> Iterator[Finding]:
+    supported = (3, 11) <= sys.version_info[:2] <= (3, 13)
+    yield Finding(
+        "python", supported, f"{platform.python_version()} ({'' if supported else 'not '}supported)"
+    )
+    yield Finding("machine", True, _machine())
+    for package in ("tilewright", *_PACKAGES):
+        try:
+            yield Finding(package, True, version(package))
+        except PackageNotFoundError:
+            yield Finding(package, False, "not installed")
+    for name, look in (("solvers", _solvers), ("machines", _presets), ("models", _models), ("proof", _proof)):
+        yield _looked(name, look)
+
+
+def _looked(name: str, look: Callable[[], tuple[bool, str]]) -> Finding:
+    try:
+        return Finding(name, *look())
+    except Exception as error:
+        return Finding(name, False, f"{type(error).__name__}: {one_line(error)}")
+
+
+def _machine() -> str:
+    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    text = f"{cores} {'core' if cores == 1 else 'cores'}, {platform.system()} {platform.machine()}"
+    try:
+        memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / 2**30
+    except (AttributeError, OSError, ValueError):
+        return text
+    return f"{text}, {memory:.1f} GB of memory"
+
+
+def _solvers() -> tuple[bool, str]:
+    from tilewright.solvers.registry import solver, solver_names
+
+    import_module("ortools.sat.python.cp_model")
+    missing = []
+    for name in solver_names():
+        try:
+            solver(name)
+        except (ImportError, AttributeError) as error:
+            missing.append(f"{name} ({one_line(error)})")
+    return not missing, f"cannot load {', '.join(missing)}" if missing else ", ".join(solver_names())
+
+
+def _presets() -> tuple[bool, str]:
+    from tilewright.hardware.load import list_presets, load_engine
+
+    engines = [load_engine(name) for name in list_presets()]
+    return bool(engines), f"{len(engines)} presets"
+
+
+def _models() -> tuple[bool, str]:
+    from tilewright.workloads.catalog import list_models, resolve_model
+
+    names = [name for name in list_models() if name.startswith("onnx:")]
+    if not names:
+        return False, "the onnx package has no models; ONNX files of your own still work"
+    network = resolve_model(names[0])
+    return True, f"{len(names)} in the onnx package; {names[0]} has {len(network)} layers"
+
+
+def _proof() -> tuple[bool, str]:
+    from tilewright.formulation.objective import parse_objective
+    from tilewright.formulation.problem import layer_problem
+    from tilewright.formulation.search import Limits
+    from tilewright.hardware.load import load_engine
+    from tilewright.report.quantities import seconds_text
+    from tilewright.solvers.solve import solve
+    from tilewright.workloads.layer_text import parse_layer
+
+    operator = parse_layer(_LAYER)[1]
+    limits = Limits(seconds=_SLOW)
+    result = solve(layer_problem(operator, load_engine(_ARCH), parse_objective("edp")), limits=limits)
+    took = seconds_text(limits.elapsed)
+    return result.status == "optimal", f"{_LAYER} on {_ARCH}: {result.status} in {took} ({result.solver})"

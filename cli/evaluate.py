@@ -1,0 +1,153 @@
+"""``tilewright evaluate``: what a given mapping costs."""
+
+from __future__ import annotations
+
+from fnmatch import fnmatchcase
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from tilewright.cli import options
+from tilewright.cli.exits import Exit
+from tilewright.workloads.errors import InputError, did_you_mean
+
+if TYPE_CHECKING:
+    from tilewright.formulation.evaluator import Evaluation
+    from tilewright.formulation.problem import LayerProblem
+    from tilewright.report.mapping_file import StoredMapping
+
+SCHEMA = "tilewright.evaluation/1"
+
+
+def evaluate_command(
+    mapping: Annotated[
+        Path, typer.Argument(metavar="MAPPING", help="Mapping file (YAML) or result document.")
+    ],
+    arch: Annotated[
+        str | None, typer.Option("--arch", "-a", help="Machine to evaluate on, instead of the file's.")
+    ] = None,
+    layer: Annotated[
+        str | None, typer.Option("--layer", metavar="LAYER", help="Operator, instead of the file's.")
+    ] = None,
+    layers: options.Layers = None,
+    objective: Annotated[
+        str | None, typer.Option("--objective", "-o", help="Instead of the file's; edp by default.")
+    ] = None,
+    cost_model: options.CostModel = None,
+    constraint: options.Constraints = None,
+    format: options.ShortFormat = "table",
+) -> int:
+    """Evaluate a mapping: energy, cycles, accesses, and every constraint that it breaks (exit code 5)."""
+    options.parse_choice(format, "--format", ("table", "json"))
+
+    from tilewright.cli.stored_mappings import read_mappings
+
+    chosen = _chosen(read_mappings(mapping), layers or [], str(mapping))
+    found = []
+    for stored in chosen:
+        problem = _problem(stored, str(mapping), arch, layer, objective, cost_model, constraint)
+        found.append((stored, problem, problem.evaluate(stored.mapping, str(mapping))))
+    if format == "json":
+        _print_json(found)
+    else:
+        _print_tables(found)
+    return Exit.CHECK_FAILED if any(evaluation.violations for _, _, evaluation in found) else Exit.OK
+
+
+def _chosen(stored: list[StoredMapping], patterns: list[str], where: str) -> list[StoredMapping]:
+    names = [one.name for one in stored]
+    for pattern in patterns:
+        if not any(fnmatchcase(name, pattern) for name in names):
+            hint = did_you_mean(pattern, names)
+            raise InputError(where, "--layers", f"no mapping of a layer {pattern!r}{hint}")
+    if not stored:
+        raise InputError(where, None, "no layer has a mapping")
+    return [one for one in stored if not patterns or any(fnmatchcase(one.name, p) for p in patterns)]
+
+
+def _problem(
+    stored: StoredMapping,
+    where: str,
+    arch: str | None,
+    layer: str | None,
+    objective: str | None,
+    cost_model: str | None,
+    constraints: list[str] | None,
+) -> LayerProblem:
+    """The problem that the file states, changed by the flags."""
+    from tilewright.formulation.problem import layer_problem
+    from tilewright.hardware.load import load_engine
+    from tilewright.workloads.layer_text import parse_layer
+
+    operator = parse_layer(layer)[1] if layer is not None else stored.operator
+    if operator is None:
+        raise InputError(where, "layer", "missing, expected one in the file or as --layer")
+    engine = load_engine(arch) if arch is not None else stored.engine
+    if engine is None:
+        raise InputError(where, "arch", "missing, expected one in the file or as --arch")
+    own_model = stored.cost_model if arch is None else None
+    demands = stored.constraints if constraints is None else constraints
+    goal = options.read_objective(objective or stored.objective or "edp")
+    return layer_problem(operator, engine, goal, cost_model or own_model, demands)
+
+
+def _print_json(found: list[tuple[StoredMapping, LayerProblem, Evaluation]]) -> None:
+    import json
+
+    from tilewright.cli.console import write
+    from tilewright.report.build import metrics_record, shown_value, versions
+    from tilewright.report.operator_data import OperatorRecord
+
+    def entry(stored: StoredMapping, problem: LayerProblem, evaluation: Evaluation) -> dict[str, Any]:
+        key = problem.key_of(evaluation)
+        return {
+            "name": stored.name,
+            "operator": OperatorRecord.of(problem.operator).model_dump(),
+            "bounds": problem.operator.bounds,
+            "arch": problem.engine.name,
+            "cost_model": problem.model.name,
+            "objective": str(problem.objective),
+            "constraints": list(problem.constraints.texts),
+            "legal": not evaluation.violations,
+            "violations": list(evaluation.violations),
+            "value": shown_value(problem.objective, key),
+            "value_exact": str(key),
+            "metrics": metrics_record(evaluation, problem.engine).model_dump(),
+            "mapping": {"nodes": stored.mapping.to_data()},
+            "input_hash": problem.input_hash,
+        }
+
+    layers = [entry(*one) for one in found]
+    document = {"schema": SCHEMA, "command": "evaluate", "layers": layers, "versions": versions()}
+    write(json.dumps(document, indent=2, ensure_ascii=False) + "\n")
+
+
+def _print_tables(found: list[tuple[StoredMapping, LayerProblem, Evaluation]]) -> None:
+    from rich.table import Table
+    from rich.text import Text
+
+    from tilewright.cli.console import show
+    from tilewright.report import tables
+    from tilewright.report.build import metrics_record, shown_value
+    from tilewright.report.operator_data import shape_text
+    from tilewright.report.quantities import objective_text
+
+    for index, (stored, problem, evaluation) in enumerate(found):
+        operator, engine = problem.operator, problem.engine
+        metrics = metrics_record(evaluation, engine)
+        figures = Table.grid(padding=(0, 3, 0, 0))
+        value = shown_value(problem.objective, problem.key_of(evaluation))
+        if value is not None:
+            figures.add_row(str(problem.objective), objective_text(problem.objective, value))
+        tables.add_figures(figures, metrics, engine, problem.objective)
+        title = tables.head_text(
+            stored.name,
+            f"{operator.kind} {shape_text(operator)}",
+            f"{engine.name}, {problem.model.name} model",
+        )
+        verdict = [Text("legal", style="green")]
+        if evaluation.violations:
+            verdict = [Text(f"illegal: {violation}", style="red") for violation in evaluation.violations]
+        views = tables.metrics_views(metrics, operator, engine, stored.mapping)
+        show(*([""] if index else []), title, "", figures, "", *views, "", *verdict)

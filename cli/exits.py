@@ -1,0 +1,45 @@
+"""Exit codes of the command line."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from enum import IntEnum
+
+
+class Exit(IntEnum):
+    """What the process tells the shell."""
+
+    OK = 0  #: a solution was written
+    ERROR = 1  #: something failed
+    USAGE = 2  #: usage or bad input
+    INFEASIBLE = 3  #: no solution exists
+    LIMIT = 4  #: a limit was reached without a solution
+    CHECK_FAILED = 5  #: a result does not hold
+    NOT_OPTIMAL = 6  #: ``--require-optimal`` was not met
+    INTERRUPTED = 130  #: stopped by the user without a solution
+
+
+def exit_of_layers(
+    statuses: Iterable[tuple[str, bool]], *, interrupted: bool, missing: bool, require_optimal: bool
+) -> Exit:
+    """The exit code of a run over several layers.
+
+    Parameters
+    ----------
+    statuses : per layer its status, and whether it has a solution
+    interrupted : whether the user stopped the run
+    missing : whether layers were left out
+    """
+    found = list(statuses)
+    if interrupted and not any(solved for _, solved in found):
+        return Exit.INTERRUPTED
+    unsolved = {status for status, solved in found if not solved}
+    if not interrupted:
+        for status, code in (("error", Exit.ERROR), ("infeasible", Exit.INFEASIBLE)):
+            if status in unsolved:
+                return code
+        if unsolved:
+            return Exit.LIMIT
+    if require_optimal and (missing or any(status != "optimal" for status, _ in found)):
+        return Exit.NOT_OPTIMAL
+    return Exit.OK

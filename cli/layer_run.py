@@ -1,0 +1,129 @@
+"""One search in a thread of its own, so that signals and limits end it whatever the solver does."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from importlib.metadata import version
+
+from tilewright.formulation.mapping import Mapping
+from tilewright.formulation.problem import LayerProblem
+from tilewright.formulation.result import SearchResult, Status, TracePoint
+from tilewright.formulation.search import Limits
+from tilewright.solvers.solve import solve
+from tilewright.workloads.errors import InputError, one_line
+
+_STEP = 0.05
+_GRACE = 1.5
+"""Seconds that a solver has to come back once it is asked to stop."""
+
+
+@dataclass
+class SearchRun:
+    """A search that is running or has ended.
+
+    Parameters
+    ----------
+    build : states the problem; part of the call that the limits cover
+    warm_starts : mappings to begin with; those that do not fit the problem are left out and counted
+    """
+
+    build: Callable[[], LayerProblem]
+    solver: str
+    limits: Limits
+    listener: Callable[[TracePoint], None] = lambda point: None
+    warm_starts: Sequence[Mapping] = ()
+    problem: LayerProblem | None = None
+    failure: BaseException | None = None
+    unfit: int = 0
+    abandoned: bool = False
+    _result: SearchResult | None = None
+    _trace: list[TracePoint] = field(default_factory=list)
+
+    def run(self) -> SearchResult:
+        """Search, and return at the latest shortly after a limit or a signal.
+
+        Raises
+        ------
+        InputError : where the problem cannot be stated
+        Interruption : at a second signal
+        """
+        thread = threading.Thread(target=self._work, name="search", daemon=True)
+        thread.start()
+        late = 0.0
+        while thread.is_alive() and not self.abandoned:
+            thread.join(_STEP)
+            late = late + _STEP if self.limits.expired else 0.0
+            self.abandoned = late > self._grace
+        if isinstance(self.failure, InputError):
+            raise self.failure
+        if self._result is not None and not self.abandoned:
+            return self._result
+        return self._failed()
+
+    @property
+    def _grace(self) -> float:
+        if self.limits.stop.is_set() or self.limits.seconds is None:
+            return _GRACE
+        return 0.8 * max(1.0, 0.05 * self.limits.seconds)
+
+    def _work(self) -> None:
+        try:
+            self.problem = self.build()
+            starts = [mapping for mapping in self.warm_starts if self._fits(mapping)]
+            self.unfit = len(self.warm_starts) - len(starts)
+            self._result = solve(self.problem, self.solver, self.limits, self._listen, starts)
+        except BaseException as failure:
+            self.failure = failure
+
+    def _fits(self, mapping: Mapping) -> bool:
+        assert self.problem is not None
+        try:
+            return not self.problem.evaluate(mapping).violations
+        except InputError:
+            return False
+
+    def _listen(self, point: TracePoint) -> None:
+        if not self.abandoned:
+            self._trace.append(point)
+            self.listener(point)
+
+    def _failed(self) -> SearchResult:
+        """What is known without the solver's own answer."""
+        if self.failure is not None:
+            status = Status.ERROR
+            message = f"{type(self.failure).__name__}: {one_line(self.failure)}"
+        else:
+            stopped = self.limits.stop.is_set()
+            status = Status.INTERRUPTED if stopped else Status.UNKNOWN
+            found = any(point.improved for point in self._trace)
+            lost = "the mapping that it had found is lost" if found else "it had found no mapping yet"
+            message = f"the solver did not stop in time and was left behind; {lost}"
+        trace = tuple(self._trace)
+        return no_result(self.solver, self.limits, status, message, self.problem, trace)
+
+
+def no_result(
+    solver: str,
+    limits: Limits,
+    status: Status,
+    message: str,
+    problem: LayerProblem | None = None,
+    trace: tuple[TracePoint, ...] = (),
+) -> SearchResult:
+    """A result without a mapping."""
+    return SearchResult(
+        status=status,
+        mapping=None,
+        evaluation=None,
+        value=None,
+        bound=trace[-1].bound if trace and status is not Status.ERROR else None,
+        trace=trace,
+        solver=solver,
+        solver_version=version("tilewright"),
+        seed=limits.seed,
+        wall_seconds=limits.elapsed,
+        input_hash="" if problem is None else problem.input_hash,
+        message=message,
+    )

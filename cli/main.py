@@ -1,0 +1,117 @@
+"""The program: verbs, and what becomes of everything that goes wrong."""
+
+from __future__ import annotations
+
+import os
+import sys
+import threading
+from collections.abc import Sequence
+from typing import Annotated, Any, NoReturn
+
+import typer
+
+from tilewright.cli import check, doctor, evaluate, listing, map, show
+from tilewright.cli.clock import call
+from tilewright.cli.console import error_line
+from tilewright.cli.exits import Exit
+from tilewright.cli.signals import Interruption, interrupt_on_signals
+from tilewright.workloads.errors import InputError, one_line
+
+PROGRAM = "tilewright"
+
+app = typer.Typer(
+    name=PROGRAM,
+    help="Provably optimal mappings of neural-network layers on spatial accelerators.",
+    no_args_is_help=True,
+    pretty_exceptions_enable=False,
+    rich_markup_mode="rich",
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+app.command("map")(map.map_command)
+app.command("evaluate")(evaluate.evaluate_command)
+app.command("check")(check.check_command)
+app.command("list")(listing.list_command)
+app.command("show")(show.show_command)
+app.command("doctor")(doctor.doctor_command)
+
+
+def _print_version(wanted: bool) -> None:
+    if wanted:
+        from tilewright import __version__
+
+        typer.echo(f"{PROGRAM} {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def _program(
+    version: Annotated[
+        bool, typer.Option("--version", callback=_print_version, is_eager=True, help="Show the version.")
+    ] = False,
+) -> None:
+    """Flags of the program itself."""
+
+
+def main(args: Sequence[str] | None = None) -> NoReturn:
+    """Run the command line and leave the process with the contract's exit code."""
+    interrupt_on_signals()
+    for stream in (sys.stdout, sys.stderr):
+        stream.reconfigure(errors="replace")  # type: ignore[union-attr]
+    code = run(sys.argv[1:] if args is None else args)
+    try:
+        sys.stdout.flush()
+        sys.stderr.flush()
+    except BrokenPipeError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    if threading.active_count() > 1:  # a solver that did not stop in time must not hold up the exit
+        os._exit(code)
+    raise SystemExit(code)
+
+
+def run(args: Sequence[str]) -> int:
+    """Run the command line; every outcome is an exit code, every failure one line on stderr."""
+    call.restart()
+    try:
+        code = typer.main.get_command(app).main(list(args), prog_name=PROGRAM, standalone_mode=False)
+        return int(code or 0)
+    except InputError as error:
+        error_line(str(error))
+        return Exit.USAGE
+    except (Interruption, KeyboardInterrupt, typer.Abort):
+        error_line("interrupted")
+        return Exit.INTERRUPTED
+    except BrokenPipeError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return Exit.ERROR
+    except Exception as error:
+        if hasattr(error, "format_message"):
+            return _usage_error(error)
+        _unexpected(error, verbose=bool({"-v", "--verbose"} & set(args)))
+        return Exit.ERROR
+
+
+def _usage_error(error: Any) -> int:
+    """What the parser of the command line complains about; without arguments, the help."""
+    context = getattr(error, "ctx", None)
+    if type(error).__name__ == "NoArgsIsHelpError":
+        print(error.format_message(), file=sys.stderr)
+        return Exit.USAGE
+    path = context.command_path if context is not None else PROGRAM
+    verb = path.removeprefix(PROGRAM).strip()
+    message = error.format_message().rstrip(".")
+    error_line(f"{verb}: {message}" if verb else message)
+    return Exit.USAGE
+
+
+def _unexpected(error: Exception, *, verbose: bool) -> None:
+    if verbose:
+        import traceback
+
+        traceback.print_exception(error)
+        error_line(f"{type(error).__name__}: {one_line(error)}")
+    else:
+        error_line(f"{type(error).__name__}: {one_line(error)} (-v shows the traceback)")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,82 @@
+"""``tilewright map``: the best mapping of every layer, and the proof."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from tilewright.cli import options
+
+FORMATS = ("table", "json", "jsonl", "csv")
+
+
+def map_command(
+    model: Annotated[
+        str,
+        typer.Argument(
+            metavar="MODEL|LAYER",
+            help="ONNX file, onnx:NAME, built-in name, YAML file of layers, or a layer such as "
+            "conv:K=64,C=64,P=56,Q=56,R=3,S=3,pad=1 or gemm:M=512,N=768,K=768.",
+        ),
+    ],
+    arch: options.Arch,
+    objective: options.Objective = "energy",
+    batch: options.Batch = None,
+    layers: options.Layers = None,
+    all_operators: Annotated[
+        bool,
+        typer.Option(
+            "--all-operators", help="Pooling and element-wise layers too.", rich_help_panel="Problem"
+        ),
+    ] = False,
+    cost_model: options.CostModel = None,
+    constraint: options.Constraints = None,
+    time_limit: options.TimeLimit = None,
+    gap: options.Gap = "0",
+    threads: options.Threads = None,
+    seed: options.Seed = 0,
+    solver: options.Solver = "auto",
+    warm_start: Annotated[
+        Path | None,
+        typer.Option("--warm-start", help="Mapping file or result to begin with.", rich_help_panel="Search"),
+    ] = None,
+    deterministic: options.Deterministic = False,
+    require_optimal: Annotated[
+        bool,
+        typer.Option(
+            "--require-optimal", help="Exit code 6 unless all are optimal.", rich_help_panel="Search"
+        ),
+    ] = False,
+    format: options.Format = "table",
+    out: options.Out = None,
+    save_mappings: Annotated[
+        Path | None,
+        typer.Option(
+            "--save-mappings", metavar="DIR", help="One YAML file per layer.", rich_help_panel="Output"
+        ),
+    ] = None,
+    log: options.Log = None,
+    quiet: options.Quiet = False,
+    verbose: options.Verbose = False,
+) -> int:
+    """Find the best mapping of every layer of a model, with a bound that proves how good it is."""
+    form = options.parse_choice(format, "--format", FORMATS)
+    limit, relative_gap = options.parse_duration(time_limit), options.parse_gap(gap)
+    workers = options.parse_threads(threads)
+
+    from tilewright.cli.map_run import MapRequest, run_map
+    from tilewright.report.document import SettingsRecord
+
+    settings = SettingsRecord(
+        solver=solver, time_limit_s=limit, gap=relative_gap, threads=workers, seed=seed,
+        deterministic=deterministic,
+    )  # fmt: skip
+    request = MapRequest(
+        model=model, arch=arch, objective=objective, batch=batch, patterns=tuple(layers or ()),
+        all_operators=all_operators, cost_model=cost_model, constraints=tuple(constraint or ()),
+        settings=settings, warm_start=warm_start, form=form, out=out, log=log, folder=save_mappings,
+        quiet=quiet, verbose=verbose, require_optimal=require_optimal,
+    )  # fmt: skip
+    return run_map(request)

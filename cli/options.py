@@ -1,0 +1,158 @@
+"""Flags that verbs share, and how their texts are read."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Collection
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from tilewright.workloads.errors import InputError, did_you_mean, unknown_name
+
+if TYPE_CHECKING:
+    from tilewright.formulation import objective as objectives
+
+Objective = Annotated[
+    str,
+    typer.Option(
+        "--objective", "-o", help="energy, cycles, edp, ed2p or E^a*D^b.", rich_help_panel="Problem"
+    ),
+]
+Arch = Annotated[
+    str,
+    typer.Option(
+        "--arch", "-a", help="Preset (see [b]list archs[/b]) or YAML file.", rich_help_panel="Problem"
+    ),
+]
+CostModel = Annotated[
+    str | None,
+    typer.Option("--cost-model", help="Instead of the machine's own.", rich_help_panel="Problem"),
+]
+Batch = Annotated[
+    int | None, typer.Option("--batch", "-b", help="Samples per run.", rich_help_panel="Problem")
+]
+Constraints = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--constraint",
+        metavar="TEXT",
+        help="Such as 'cycles<=1e6', 'utilization>=0.8', 'tile(K@SPM)<=64', 'spatial=C,K'; repeatable.",
+        rich_help_panel="Problem",
+    ),
+]
+Layers = Annotated[
+    list[str] | None,
+    typer.Option("--layers", metavar="GLOB", help="Only layers of these names; repeatable.",
+                 rich_help_panel="Problem"),
+]  # fmt: skip
+TimeLimit = Annotated[
+    str | None,
+    typer.Option(
+        "--time-limit",
+        "-t",
+        metavar="TIME",
+        help="For the whole call: 60, 90s, 5m, 1h.",
+        rich_help_panel="Search",
+    ),
+]
+Gap = Annotated[
+    str,
+    typer.Option(
+        "--gap", metavar="GAP", help="Stop at this relative gap: 0, 0.01, 1%.", rich_help_panel="Search"
+    ),
+]
+Threads = Annotated[
+    int | None,
+    typer.Option(
+        "--threads", help="Workers of parallel solvers; all cores by default.", rich_help_panel="Search"
+    ),
+]
+Seed = Annotated[int, typer.Option("--seed", help="Of every random choice.", rich_help_panel="Search")]
+Deterministic = Annotated[
+    bool,
+    typer.Option("--deterministic", help="Same answer and trace at every run.", rich_help_panel="Search"),
+]
+Solver = Annotated[
+    str, typer.Option("--solver", "-s", help="auto, or see [b]list solvers[/b].", rich_help_panel="Search")
+]
+Format = Annotated[
+    str, typer.Option("--format", "-f", help="table, json, jsonl or csv.", rich_help_panel="Output")
+]
+ShortFormat = Annotated[str, typer.Option("--format", "-f", help="table or json.", rich_help_panel="Output")]
+Out = Annotated[
+    Path | None,
+    typer.Option(
+        "--out",
+        help="Also write results to a .json, .jsonl, .yaml or .csv file, after every layer.",
+        rich_help_panel="Output",
+    ),
+]
+Log = Annotated[
+    Path | None, typer.Option("--log", help="Also write progress to a file.", rich_help_panel="Output")
+]
+Quiet = Annotated[
+    bool, typer.Option("--quiet", "-q", help="Nothing on stderr but errors.", rich_help_panel="Output")
+]
+Verbose = Annotated[
+    bool, typer.Option("--verbose", "-v", help="Every step, and tracebacks.", rich_help_panel="Output")
+]
+
+_UNITS = {"ms": 0.001, "s": 1.0, "m": 60.0, "min": 60.0, "h": 3600.0, "": 1.0}
+_DURATION = re.compile(r"(\d+(?:\.\d+)?)\s*(ms|s|min|m|h|)")
+_GAP = re.compile(r"(\d+(?:\.\d*)?(?:e-?\d+)?|\.\d+)\s*(%?)")
+
+
+def parse_duration(text: str | None, flag: str = "--time-limit") -> float | None:
+    """Seconds of ``60``, ``90s``, ``5m``, ``1h30m``; ``None`` for no limit.
+
+    Raises ``InputError`` for anything else, and for zero.
+    """
+    if text is None:
+        return None
+    parts = _DURATION.findall(text.strip())
+    seconds = sum(float(number) * _UNITS[unit] for number, unit in parts)
+    written = "".join(number + unit for number, unit in parts)
+    if not parts or written != re.sub(r"\s", "", text) or (len(parts) > 1 and any(not u for _, u in parts)):
+        raise InputError(flag, None, f"cannot read {text!r}, expected a time such as 60, 90s, 5m or 1h30m")
+    if not 0 < seconds < 1e9:
+        raise InputError(flag, None, f"expected a time above 0, got {text!r}")
+    return seconds
+
+
+def parse_gap(text: str, flag: str = "--gap") -> float:
+    """A relative gap of ``0``, ``0.01`` or ``1%``; raises ``InputError`` outside ``[0, 1)``."""
+    match = _GAP.fullmatch(text.strip())
+    gap = float(match[1]) / (100 if match[2] else 1) if match else -1.0
+    if not 0 <= gap < 1:
+        raise InputError(flag, None, f"expected a gap such as 0, 0.01 or 1%, below 100 %, got {text!r}")
+    return gap
+
+
+def read_objective(text: str, flag: str = "--objective") -> objectives.Objective:
+    """The objective of a text; raises ``InputError`` with the nearest name."""
+    from tilewright.formulation.objective import parse_objective
+
+    try:
+        return parse_objective(text)
+    except InputError as error:
+        hint = did_you_mean(text, ("energy", "cycles", "edp", "ed2p"))
+        raise InputError(flag, error.field, error.message + hint) from None
+
+
+def parse_threads(count: int | None) -> int:
+    """Worker threads: as many as asked for, by default one per core that the process may use."""
+    if count is None:
+        return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    if count < 1:
+        raise InputError("--threads", None, f"expected at least 1, got {count}")
+    return count
+
+
+def parse_choice(text: str, flag: str, known: Collection[str]) -> str:
+    """One of the known texts; raises ``InputError`` with the nearest one."""
+    if text not in known:
+        raise InputError(flag, None, unknown_name(text, known))
+    return text

@@ -1,0 +1,44 @@
+"""Progress as lines: mark, time, value, bound, gap, source."""
+
+from __future__ import annotations
+
+from tilewright.formulation.objective import Objective
+from tilewright.formulation.result import TracePoint
+from tilewright.report.build import shown_gap
+from tilewright.report.document import LayerRecord
+from tilewright.report.quantities import gap_text, objective_text
+
+
+def columns(mark: str, seconds: float, value: str, bound: str, gap: str, source: str) -> str:
+    """One line of progress."""
+    return f"{mark:1} {seconds:8.2f}s  {value:>14}  {bound:>14}  {gap:>8}  {source}".rstrip()
+
+
+HEADINGS = f"{'':1} {'time':>9}  {'value':>14}  {'bound':>14}  {'gap':>8}  source"
+
+
+def mark_of(point: TracePoint) -> str:
+    """``*`` for a new best of an exact solver, ``h`` for one of a heuristic, blank for a bound."""
+    if not point.improved:
+        return " "
+    return "h" if point.heuristic else "*"
+
+
+def point_line(objective: Objective, point: TracePoint) -> str:
+    """A point as one line."""
+
+    def text(key: object) -> str:
+        return "-" if key is None else objective_text(objective, objective.value(key))  # type: ignore[arg-type]
+
+    gap = gap_text(shown_gap(objective, point.value, point.bound))
+    return columns(mark_of(point), point.seconds, text(point.value), text(point.bound), gap, point.source)
+
+
+def done_line(objective: Objective, layer: LayerRecord) -> str:
+    """The end of a search as one line."""
+
+    def text(value: float | None) -> str:
+        return "-" if value is None else objective_text(objective, value)
+
+    source = f"{layer.status} ({layer.solver})"
+    return columns(" ", layer.wall_s, text(layer.value), text(layer.bound), gap_text(layer.gap), source)

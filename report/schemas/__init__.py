@@ -1,0 +1,39 @@
+"""JSON Schemas of the documents that Tilewright writes.
+
+``python -m tilewright.report.schemas`` prints the schema of `tilewright.report.document` anew.
+"""
+
+from __future__ import annotations
+
+import json
+from importlib import resources
+from typing import Any
+
+from tilewright.report.document import ResultDocument
+
+RESULT = "result-1.schema.json"
+_DIALECT = "https://json-schema.org/draft/2020-12/schema"
+
+
+def result_schema() -> dict[str, Any]:
+    """The JSON Schema of ``tilewright.result/1`` as it ships."""
+    text = resources.files(__name__).joinpath(RESULT).read_text(encoding="utf-8")
+    schema: dict[str, Any] = json.loads(text)
+    return schema
+
+
+def generated_schema() -> dict[str, Any]:
+    """The JSON Schema that the records of the document amount to."""
+    schema = ResultDocument.model_json_schema(by_alias=True, mode="serialization")
+    return {"$schema": _DIALECT, **_without_titles(schema), "title": schema["title"]}
+
+
+def _without_titles(node: Any) -> Any:
+    """Titles that only repeat a field's name are left out."""
+    if isinstance(node, dict):
+        is_fields = all(isinstance(value, dict) for value in node.values())
+        kept = {key: value for key, value in node.items() if is_fields or key != "title"}
+        return {key: _without_titles(value) for key, value in kept.items()}
+    if isinstance(node, list):
+        return [_without_titles(entry) for entry in node]
+    return node

@@ -1,0 +1,139 @@
+"""Whether a result document tells the truth: every claim is computed anew from the document itself."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from fractions import Fraction
+
+from tilewright.formulation.evaluator import Evaluation
+from tilewright.formulation.mapping import Mapping
+from tilewright.formulation.objective import Objective, parse_objective
+from tilewright.formulation.problem import LayerProblem, layer_problem
+from tilewright.hardware.engine import Engine
+from tilewright.report.build import metrics_record, shown_gap, shown_value, totals_record
+from tilewright.report.document import LayerRecord, ResultDocument
+from tilewright.workloads.errors import InputError
+
+_WITH_MAPPING = ("optimal", "feasible")
+_WITHOUT_MAPPING = ("infeasible", "unknown")
+
+
+@dataclass(frozen=True)
+class LayerCheck:
+    """One layer of a document with the problem that it answers.
+
+    Parameters
+    ----------
+    problem : ``None`` where the document does not state one that can be built
+    faults : what is wrong, each in one line; empty where every claim holds
+    """
+
+    layer: LayerRecord
+    problem: LayerProblem | None
+    faults: tuple[str, ...]
+
+
+def check_document(document: ResultDocument, where: str) -> Iterator[LayerCheck]:
+    """Check every layer in turn.
+
+    Raises
+    ------
+    InputError : for a machine or an objective that is none
+    """
+    engine = document.arch.build(where)
+    objective = parse_objective(document.objective)
+    for index, layer in enumerate(document.layers):
+        yield check_layer(document, layer, engine, objective, f"{where}: layers[{index}]")
+
+
+def check_layer(
+    document: ResultDocument, layer: LayerRecord, engine: Engine, objective: Objective, where: str
+) -> LayerCheck:
+    """Check one layer."""
+    try:
+        operator = layer.operator.build(where)
+        problem = layer_problem(operator, engine, objective, document.cost_model, layer.constraints)
+    except InputError as error:
+        return LayerCheck(layer, None, (str(error),))
+    faults = list(_status_faults(layer, objective))
+    if layer.bounds != operator.bounds:
+        faults.append(f"bounds: {layer.bounds}, the operator has {operator.bounds}")
+    if layer.count != len(layer.names):
+        faults.append(f"count: {layer.count}, but {len(layer.names)} names")
+    if layer.input_hash != problem.input_hash and (layer.input_hash or layer.mapping):
+        faults.append("input_hash: the operator, machine, objective or constraints are not those solved")
+    if layer.mapping is not None:
+        faults += _mapping_faults(layer, problem)
+    return LayerCheck(layer, problem, tuple(faults))
+
+
+def _mapping_faults(layer: LayerRecord, problem: LayerProblem) -> Iterator[str]:
+    assert layer.mapping is not None
+    try:
+        mapping = Mapping.from_data(layer.mapping.nodes, "mapping")
+        found = problem.evaluate(mapping)
+    except InputError as error:
+        yield str(error)
+        return
+    yield from (f"illegal mapping: {violation}" for violation in found.violations)
+    key = problem.key_of(found)
+    if layer.value_key != key:
+        yield f"value_exact: {layer.value_exact}, the evaluator finds {key}"
+    if layer.value != shown_value(problem.objective, key):
+        yield f"value: {layer.value}, the evaluator finds {shown_value(problem.objective, key)}"
+    yield from _metric_faults(layer, found, problem.engine)
+
+
+def _metric_faults(layer: LayerRecord, found: Evaluation, engine: Engine) -> Iterator[str]:
+    if layer.metrics is None:
+        yield "metrics: missing"
+        return
+    stored, fresh = layer.metrics.model_dump(), metrics_record(found, engine).model_dump()
+    for field, value in fresh.items():
+        if stored[field] != value:
+            told = f"{stored[field]}, the evaluator finds {value}"
+            yield f"metrics.{field}: {told if len(told) < 120 else 'not what the evaluator finds'}"
+
+
+def _status_faults(layer: LayerRecord, objective: Objective) -> Iterator[str]:
+    """Status, value, bound and gap must fit together."""
+    value, bound = layer.value_key, layer.bound_key
+    if (layer.mapping is None) != (value is None):
+        yield "value: expected one with a mapping, and none without"
+    if value is not None and bound is not None and bound > value:
+        yield f"bound: {layer.bound} above the value {layer.value}"
+    proven = value is not None and bound == value
+    if (layer.status == "optimal") != proven:
+        yield f"status: {layer.status}, but value and bound are {'equal' if proven else 'not equal'}"
+    if layer.status in _WITH_MAPPING and layer.mapping is None:
+        yield f"status: {layer.status} without a mapping"
+    if layer.status in _WITHOUT_MAPPING and layer.mapping is not None:
+        yield f"status: {layer.status} with a mapping"
+    if layer.bound != shown_value(objective, bound):
+        yield f"bound: {layer.bound}, but bound_exact is {layer.bound_exact}"
+    gap = shown_gap(objective, value, bound)
+    if layer.gap != gap:
+        yield f"gap: {layer.gap}, value and bound give {gap}"
+
+
+def totals_faults(document: ResultDocument, where: str) -> list[str]:
+    """Totals that are not the sums of the layers."""
+    try:
+        engine = document.arch.build(where)
+        fresh = totals_record(parse_objective(document.objective), engine, document.layers).model_dump()
+    except InputError as error:
+        return [str(error)]
+    stored = document.totals.model_dump()
+    return [
+        f"totals.{field}: {stored[field]}, the layers add up to {value}"
+        for field, value in fresh.items()
+        if stored[field] != value
+    ]
+
+
+def refutes(value: Fraction | None, claimed: Fraction | None, status: str) -> bool:
+    """Whether a mapping of this value contradicts a claimed bound or a claimed infeasibility."""
+    if value is None:
+        return False
+    return status == "infeasible" or (claimed is not None and value < claimed)

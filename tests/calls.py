@@ -1,0 +1,56 @@
+"""The command line as a user calls it: in this process for speed, in a process of its own for signals."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+SMALL = "gemm:M=8,N=4,K=8"
+"""A layer that is solved at once."""
+
+HARD = "conv:N=64,K=512,C=512,P=56,Q=56,R=3,S=3,pad=1"
+"""A layer whose proof takes minutes on eyeriss-168; a first mapping is found within seconds."""
+
+TWO_LAYERS = """\
+- gemm:M=8,N=4,K=8,name=first
+- gemm:M=4,N=8,K=8,name=second
+- gemm:M=8,N=4,K=8,name=third
+"""
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What a call left behind."""
+
+    code: int
+    out: str
+    err: str
+
+    @property
+    def document(self) -> Any:
+        """Standard output as JSON."""
+        return json.loads(self.out)
+
+
+Call = Callable[..., Outcome]
+
+
+def start(folder: Path, *args: object) -> subprocess.Popen[str]:
+    """The command line in a process of its own."""
+    command = [sys.executable, "-m", "tilewright.cli", *(str(arg) for arg in args)]
+    return subprocess.Popen(
+        command, cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+        env={**os.environ, "COLUMNS": "80", "PYTHONUNBUFFERED": "1"},
+    )  # fmt: skip
+
+
+def finish(process: subprocess.Popen[str], seconds: float = 30) -> Outcome:
+    """Wait for a process."""
+    out, err = process.communicate(timeout=seconds)
+    return Outcome(process.returncode, out, err)

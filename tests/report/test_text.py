@@ -1,0 +1,162 @@
+"""What people read: quantities, loop nests, tables, formulas, mapping files."""
+
+from __future__ import annotations
+
+import io
+from pathlib import Path
+
+import pytest
+import yaml
+from rich.console import Console
+
+from tilewright.formulation.mapping import Mapping, Spatial, Storage, Temporal
+from tilewright.formulation.objective import parse_objective
+from tilewright.formulation.problem import layer_problem
+from tilewright.hardware.load import list_presets, load_engine
+from tilewright.report.formulas import statement_formulas
+from tilewright.report.loop_nest import loop_nest
+from tilewright.report.mapping_file import StoredMapping, load_mapping, parse_mapping, render_mapping
+from tilewright.report.quantities import (
+    bytes_text,
+    energy_text,
+    gap_text,
+    objective_text,
+    percent_text,
+    seconds_text,
+    si_text,
+)
+from tilewright.report.tables import plain_table, status_text
+from tilewright.solvers.solve import solve
+from tilewright.workloads.errors import InputError
+from tilewright.workloads.layer_text import parse_layer
+
+
+@pytest.mark.parametrize(
+    ("shown", "text"),
+    [
+        (si_text(0), "0"),
+        (si_text(999), "999"),
+        (si_text(1000), "1.000 k"),
+        (si_text(999_960), "1.000 M"),
+        (si_text(1_234_567), "1.235 M"),
+        (si_text(12.5, "s"), "12.50 s"),
+        (si_text(3e22), "3.000e+04 E"),
+        (energy_text(0.5), "0.500 pJ"),
+        (energy_text(1234), "1.234 nJ"),
+        (energy_text(4.84e9), "4.840 mJ"),
+        (bytes_text(100, 8), "100 B"),
+        (bytes_text(1536, 16), "3 kB"),
+        (bytes_text(2**30, 16), "2 GB"),
+        (percent_text(0.12345), "12.35 %"),
+        (percent_text(1e-9), "<0.01 %"),
+        (gap_text(0.0), "0 %"),
+        (gap_text(1e-12), "<0.01 %"),
+        (gap_text(None), "-"),
+        (seconds_text(0.314), "0.31 s"),
+        (seconds_text(9.996), "10.0 s"),
+        (seconds_text(99.96), "1 min 40 s"),
+        (seconds_text(7384), "2 h 03 min"),
+        (objective_text(parse_objective("energy"), 5e6), "5.000 µJ"),
+        (objective_text(parse_objective("cycles"), 1234567), "1,234,567 cycles"),
+        (objective_text(parse_objective("edp"), 10**16), "10.00 kJ·cycle"),
+        (objective_text(parse_objective("E^0.5*D"), 1234.5678), "1235"),
+        (str(status_text("optimal", 0.0)), "optimal"),
+        (str(status_text("feasible", 0.012)), "gap 1.20 %"),
+        (str(status_text("feasible", None)), "no bound"),
+        (str(status_text("interrupted", 0.5)), "interrupted, 50.00 %"),
+    ],
+)
+def test_quantities(shown: str, text: str) -> None:
+    """Four digits and a unit; a gap reads as zero only where there is none."""
+    assert shown == text
+
+
+NEST = """\
+DRAM   A 32 B   B 16 B   C 16 B
+for M in 2 (tile 2)
+  GLB    A 32 B
+  par K in 3 (tile 3, last 2) on y
+    RF     B 6 B   C 4 B
+    for M in 2
+      for K in 3
+        C[m, n] += A[m, k] * B[k, n]
+"""
+
+
+def test_loop_nest_of_an_uneven_imperfect_mapping() -> None:
+    """Levels stand where their tiles begin to live; a smaller last tile is told."""
+    operator = parse_layer("gemm:M=4,N=1,K=8")[1]
+    nodes = (
+        Storage("A", "DRAM"), Storage("B", "DRAM"), Storage("C", "DRAM"), Temporal("M", 2),
+        Storage("A", "GLB"), Spatial("K", 3, "y"), Storage("B", "RF"), Storage("C", "RF"),
+        Temporal("M", 1), Temporal("K", 1),
+    )  # fmt: skip
+    text = loop_nest(operator, load_engine("eyeriss-168"), Mapping(nodes))
+    assert text == NEST.replace("A 32 B   B 16 B   C 16 B", "A 64 B   B 16 B   C 8 B")
+
+
+def test_deep_nests_stay_narrow() -> None:
+    """A nest of many loops is indented by one column, so that it stays within 80."""
+    operator = parse_layer("conv:N=16,K=16,C=16,P=16,Q=16,R=3,S=3")[1]
+    loops = [Temporal(dim, tile) for tile in (8, 4, 2, 1) for dim in "NKCPQ"]
+    stores = [Storage(tensor.name, "DRAM") for tensor in operator.tensors]
+    mapping = Mapping((*stores, *loops, Temporal("R", 1), Temporal("S", 1)))
+    lines = loop_nest(operator, load_engine("eyeriss-168"), mapping).splitlines()
+    assert max(map(len, lines)) <= 80
+    assert lines[3].startswith("  for C in 2 (tile 8)")
+
+
+@pytest.mark.parametrize("name", list_presets())
+def test_formulas_of_every_machine(name: str) -> None:
+    """Formulas fit 80 columns, name their terms, and are cut unless asked for in full."""
+    problem = layer_problem(parse_layer("conv:K=8,C=8,P=8,Q=8,R=3,S=3")[1], load_engine(name),
+                            parse_objective("edp"))  # fmt: skip
+    short, full = statement_formulas(problem), statement_formulas(problem, full=True)
+    assert max(map(len, short.splitlines())) <= 80
+    assert len(short.splitlines()) <= len(full.splitlines())
+    for part in ("tile(", "reads(", "cycles = ", "limits"):
+        assert part in short
+    assert "…" not in full
+
+
+def test_mapping_file_round_trip(tmp_path: Path) -> None:
+    """A rendered mapping is YAML with one line per node, and reads back equal."""
+    operator, engine = parse_layer("conv:K=8,C=4,P=4,Q=4,R=3,S=3")[1], load_engine("tpu-edge")
+    found = solve(layer_problem(operator, engine, parse_objective("edp")))
+    assert found.mapping is not None
+    stored = StoredMapping("c", found.mapping, operator, engine, "hierarchy", "edp", ("cycles<=1e6",))
+    path = tmp_path / "c.yaml"
+    path.write_text(render_mapping(stored))
+    assert load_mapping(path) == stored
+    assert yaml.safe_load(path.read_text())["arch"] == "tpu-edge"
+    assert "- {store: I, level: DRAM}" in path.read_text()
+
+
+@pytest.mark.parametrize(
+    ("data", "told"),
+    [
+        ([], "m.yaml: nodes: missing"),
+        ({"tilewright": "mapping/2", "nodes": []}, "m.yaml: tilewright: expected mapping/1"),
+        ({"nodes": [], "layr": "x"}, "m.yaml: unknown name 'layr', did you mean 'layer'?"),
+        ({"nodes": [{"temporal": "M"}]}, "m.yaml: nodes[0]: expected {temporal, tile}"),
+        ({"nodes": [], "layer": "gemm:M=0,N=1,K=1"}, "m.yaml: M: expected at least 1, got 0"),
+        ({"nodes": [], "arch": "tpu-edgy"}, "tpu-edgy: unknown name 'tpu-edgy', did you mean 'tpu-edge'?"),
+    ],
+)
+def test_malformed_mapping_files(data: object, told: str) -> None:
+    """Each mistake is one line with the file and the field."""
+    with pytest.raises(InputError) as caught:
+        parse_mapping(data, "m.yaml", Path())
+    assert str(caught.value).startswith(told)
+
+
+def test_long_names_give_way() -> None:
+    """In a table that is too wide only the first column is cut."""
+    table = plain_table([("layer", "left"), ("energy", "right")])
+    table.add_row("a" * 100, "1.234 mJ")
+    stream = io.StringIO()
+    Console(file=stream, width=40).print(table)
+    line = stream.getvalue().splitlines()[1]
+    assert "…" in line
+    assert line.rstrip().endswith("1.234 mJ")
+    assert len(line) <= 40
