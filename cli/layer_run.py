@@ -10,7 +10,7 @@ from importlib.metadata import version
 from tilewright.formulation.mapping import Mapping
 from tilewright.formulation.problem import LayerProblem
 from tilewright.formulation.result import SearchResult, Status, TracePoint
-from tilewright.formulation.search import Limits
+from tilewright.formulation.search import Limits, Search
 from tilewright.solvers.solve import solve
 from tilewright.workloads.errors import InputError, one_line
 
@@ -39,6 +39,7 @@ class SearchRun:
     unfit: int = 0
     abandoned: bool = False
     _result: SearchResult | None = None
+    _search: Search | None = None
     _trace: list[TracePoint] = field(default_factory=list)
 
     def run(self) -> SearchResult:
@@ -73,9 +74,14 @@ class SearchRun:
             self.problem = self.build()
             starts = [mapping for mapping in self.warm_starts if self._fits(mapping)]
             self.unfit = len(self.warm_starts) - len(starts)
-            self._result = solve(self.problem, self.solver, self.limits, self._listen, starts)
+            self._result = solve(
+                self.problem, self.solver, self.limits, self._listen, starts, self._began
+            )
         except BaseException as failure:
             self.failure = failure
+
+    def _began(self, search: Search) -> None:
+        self._search = search
 
     def _fits(self, mapping: Mapping) -> bool:
         assert self.problem is not None
@@ -90,16 +96,18 @@ class SearchRun:
             self.listener(point)
 
     def _failed(self) -> SearchResult:
-        """What is known without the solver's own answer."""
+        """What is known without the solver's own answer; a mapping that it had found is kept."""
         if self.failure is not None:
-            status = Status.ERROR
             message = f"{type(self.failure).__name__}: {one_line(self.failure)}"
         else:
-            stopped = self.limits.stop.is_set()
-            status = Status.INTERRUPTED if stopped else Status.UNKNOWN
-            found = any(point.improved for point in self._trace)
-            lost = "the mapping that it had found is lost" if found else "it had found no mapping yet"
-            message = f"the solver did not stop in time and was left behind; {lost}"
+            message = "the solver did not stop in time and was left behind"
+        failed = self.failure is not None
+        if self._search is not None and self._search.mapping is not None:
+            return self._search.result(self.solver, version("tilewright"), False, message, failed)
+        if failed:
+            status = Status.ERROR
+        else:
+            status = Status.INTERRUPTED if self.limits.stop.is_set() else Status.UNKNOWN
         trace = tuple(self._trace)
         return no_result(self.solver, self.limits, status, message, self.problem, trace)
 

@@ -17,8 +17,10 @@ from tilewright.formulation.search import Limits
 from tilewright.report.document import LayerRecord
 from tilewright.report.verify import refutes
 from tilewright.solvers.registry import solver, solver_names
+from tilewright.solvers.solve import AUTO
 
 _POLL = 0.02
+_PORTFOLIO = {AUTO, "branch"}
 _ENUMERABLE = 2_000_000
 """Mappings up to which enumerating them all comes first."""
 
@@ -45,9 +47,11 @@ class Proof:
 def proof_solvers(problem: LayerProblem, recorded: str) -> list[str]:
     """The exact solvers other than the recorded one, in the sequence in which they are asked.
 
-    Enumeration comes first where the space is small, and last elsewhere.
+    Enumeration comes first where the space is small, and last elsewhere.  The portfolio begins with branch
+    and bound, so neither is a second opinion on the other.
     """
-    others = [name for name in solver_names() if name != recorded and _is_exact(name)]
+    same = _PORTFOLIO if recorded in _PORTFOLIO else {recorded, AUTO}
+    others = [name for name in solver_names() if name not in same and _is_exact(name)]
     small = problem.space.size <= _ENUMERABLE
     others.sort(key=lambda name: (name == "exhaustive") != small)
     return others

@@ -101,12 +101,13 @@ class Minimum:
             return np.ones(len(keys), dtype=bool)
         goal = value * self._search.problem.key_scale * (1 - Fraction(self._search.limits.gap))
         target = float(goal)
-        if sum(self._powers) == 1:
+        if sum(self._powers) == 1 and target < EXACT_LIMIT:
             return keys < target if goal == int(target) else keys <= target
         keep = keys < target * (1 + BAND)
-        a, b = self._powers
-        for index in np.flatnonzero(keep & (keys > target * (1 - BAND))):
-            keep[index] = int(energy[index]) ** a * int(cycles[index]) ** b < goal
+        if energy.max(initial=0) < EXACT_LIMIT:
+            a, b = self._powers
+            for index in np.flatnonzero(keep & (keys > target * (1 - BAND))):
+                keep[index] = int(energy[index]) ** a * int(cycles[index]) ** b < goal
         return keep
 
     def take(self, leaves: Leaves) -> None:
@@ -346,7 +347,7 @@ class Tree:
             np.broadcast_to(reader.low(expr), size) if power or self.goal.both else np.zeros(size)
             for expr, power in zip((statement.energy, statement.cycles), self.powers, strict=True)
         )
-        if max(energy.max(), cycles.max()) >= EXACT_LIMIT:
+        if cycles.max() >= EXACT_LIMIT:  # a larger energy is a sum of exact counts, right within BAND
             raise OverflowError("counts beyond 2**53: the layer is too large for exact bounds")
         energy, cycles = np.maximum(nodes.energy, energy), np.maximum(nodes.cycles, cycles)
         keys = energy ** self.powers[0] * cycles ** self.powers[1]

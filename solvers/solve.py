@@ -21,6 +21,7 @@ def solve(
     limits: Limits | None = None,
     listener: Callable[[TracePoint], None] | None = None,
     warm_starts: Sequence[Mapping] = (),
+    began: Callable[[Search], None] = lambda _search: None,
 ) -> SearchResult:
     """Search one problem with one solver.
 
@@ -29,6 +30,7 @@ def solve(
     name : a solver; ``auto`` is the portfolio
     listener : called at every improvement of value or bound
     warm_starts : mappings to begin with; illegal ones are ignored
+    began : called with the running search, so that what it finds can be had even if the solver is left behind
 
     Raises
     ------
@@ -37,6 +39,7 @@ def solve(
     if name not in solver_names():
         raise InputError("--solver", None, unknown_name(name, solver_names()))
     search = Search(problem, limits or Limits(), listener)
+    began(search)
     for mapping in warm_starts:
         search.offer(mapping, "warm start", heuristic=True)
     engine = solver(name)
