@@ -32,6 +32,8 @@ from tilewright.solvers.stages import StagedTable, stages_of
 from tilewright.solvers.tables import Indices, Tables
 
 BATCH = 1 << 16
+_DIVE_WIDTHS = (32, 512)  # nodes kept after every group; wider where a narrow dive ends nowhere
+_DIVE_LINES = 3  # choices of orders and residencies followed from stage to stage
 BAND = 1e-12  # relative; products of two exact floats agree with the exact product well within it
 
 
@@ -222,6 +224,8 @@ class Tree:
         self.whole_low = [_whole(staged, np.min) for staged in self.staged]
         self.whole_high = [_whole(staged, np.max) for staged in self.staged]
         self.tick = count()
+        self._beam: int | None = None
+        self._stopped = False
 
     def run(self, tell: Callable[[float], None] = lambda _least: None) -> float | None:
         """Search until the goal wants nothing that is open, or a limit strikes.
@@ -232,12 +236,14 @@ class Tree:
 
         Returns ``None`` when nothing is open any more, else the least key bound of what is.
         """
-        zero = np.zeros(1)
-        start = tuple(np.zeros(1, dtype=np.intp) for _ in self.staged)
-        root = _Nodes(start, tuple(-1 for _ in self.staged), {}, zero, zero, zero)
+        root = self._root()
+        tell(float(root.keys[0]))
+        self._dive(root)
         fringe: list[tuple[float, int, _Nodes]] = []
         for nodes in self._refine(root, 0):
             self._push(fringe, nodes)
+        if self._stopped:
+            return float(root.keys[0])
         size = 1
         while fringe:
             least, _, nodes = heapq.heappop(fringe)
@@ -250,16 +256,41 @@ class Tree:
                 if len(rest):
                     self._push(fringe, rest)
                 self._explore(head, 1)
-                if self.search.done:
+                if self.search.done or self._stopped:
                     return least
                 size = min(4 * size, 1024)
         return None
+
+    def _root(self) -> _Nodes:
+        """The whole space as one node."""
+        zero = np.zeros(1)
+        start = tuple(np.zeros(1, dtype=np.intp) for _ in self.staged)
+        root = _Nodes(start, tuple(-1 for _ in self.staged), {}, zero, zero, zero)
+        bounded = self._prune(root)
+        return bounded if len(bounded) else root
+
+    def _dive(self, root: _Nodes) -> None:
+        """Walk down to complete decisions along the most promising parts only, for a first incumbent."""
+        for width in _DIVE_WIDTHS:
+            self._beam = width
+            lines = [root]
+            for stage in range(len(self.stages)):
+                inner = [part for nodes in lines for part in self._refine(nodes, stage)]
+                lines = sorted(inner, key=lambda part: float(part.keys[0]))[:_DIVE_LINES]
+            self._beam = None
+            if lines or self._stopped:
+                break
+        for nodes in lines:
+            self.goal.take(Leaves(self, nodes))
 
     def _push(self, fringe: list[tuple[float, int, _Nodes]], nodes: _Nodes) -> None:
         heapq.heappush(fringe, (float(nodes.keys[0]), next(self.tick), nodes))
 
     def _explore(self, nodes: _Nodes, stage: int) -> None:
         """Depth first, cheapest first, in growing pieces."""
+        if stage == len(self.stages):
+            self.goal.take(Leaves(self, nodes))
+            return
         size = 1 if self.search.value is None else 256
         while len(nodes):
             if self.search.done:
@@ -269,10 +300,7 @@ class Tree:
             if len(head):
                 inner = sorted(self._refine(head, stage), key=lambda part: float(part.keys[0]))
                 for part in inner:
-                    if stage + 1 == len(self.stages):
-                        self.goal.take(Leaves(self, part))
-                    else:
-                        self._explore(part, stage + 1)
+                    self._explore(part, stage + 1)
             size = min(4 * size, 4096)
 
     def _refine(self, nodes: _Nodes, stage: int) -> Iterator[_Nodes]:
@@ -302,6 +330,9 @@ class Tree:
         ends = np.cumsum(counts)
         piece = 0
         while piece < len(nodes):
+            if self.search.limits.expired:
+                self._stopped = True
+                return
             base = ends[piece - 1] if piece else 0
             stop = max(piece + 1, int(np.searchsorted(ends, base + BATCH, side="right")))
             index = np.repeat(np.arange(piece, stop), counts[piece:stop])
@@ -313,7 +344,10 @@ class Tree:
             cells[position] = first[index] + offset
             at = tuple(stage if i == position else s for i, s in enumerate(nodes.at))
             part = replace(grown, cells=tuple(cells), at=at)
-            if rest and len(part) > 256:
+            if self._beam is not None:
+                part = self._prune(part)
+                part = part.take(np.argsort(part.keys, kind="stable")[: self._beam])
+            elif rest and len(part) > 256:
                 part = self._prune(part)
             if len(part):
                 yield from self._split(part, rest, stage)
