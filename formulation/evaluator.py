@@ -112,7 +112,7 @@ def nest_of(operator: Operator, engine: Engine, mapping: Mapping, where: str = "
     for index, node in enumerate(mapping.nodes):
         match node:
             case Storage(tensor, level):
-                builder.store(tensor, level)
+                builder.store(tensor, level, f"nodes[{index}]")
             case Temporal(dim, tile):
                 builder.loop(dim, tile, None)
             case Spatial(dim, tile, axis):
@@ -130,16 +130,20 @@ class _NestBuilder:
         self.boundaries: list[dict[str, Expr]] = [whole(operator)]
         self.blocks: list[Block] = []
         self.positions: dict[str, dict[int, int]] = {tensor.name: {} for tensor in operator.tensors}
-        self.level = 0
+        self.level = self.deepest = 0
         self._dims: list[str] = []
         self._inner: dict[str, Expr] = dict(self.boundaries[0])
         self.perfect = True
         self.sliding = {tensor.name: sliding_dims(operator, tensor) for tensor in operator.tensors}
 
-    def store(self, tensor: str, level: str) -> None:
+    def store(self, tensor: str, level: str, field: str = "nodes") -> None:
         """A tensor begins to live in a level."""
         self._close()
         self.level = [memory.name for memory in self.engine.levels].index(level)
+        self.deepest = max(self.deepest, self.level)
+        for block in self.blocks:
+            if block.axis is not None and block.level >= self.level:
+                raise InputError(self.where, field, f"{level} lies outside axis {block.axis.name}")
         self.positions[tensor][self.level] = len(self.blocks)
 
     def loop(self, dim: str, tile: int, axis_name: str | None, field: str = "nodes") -> None:
@@ -165,8 +169,12 @@ class _NestBuilder:
             for axis in (memory.fanout.axes if memory.fanout else ())
             if axis.name == axis_name
         )
-        if level < self.level:
-            raise InputError(self.where, field, f"axis {axis_name} lies outside {self._level_name()}")
+        if level < self.deepest:
+            outside = self.engine.levels[self.deepest].name
+            raise InputError(self.where, field, f"axis {axis_name} lies outside {outside}")
+        for block in self.blocks:
+            if block.axis is not None and block.level > level:
+                raise InputError(self.where, field, f"axis {axis_name} lies outside axis {block.axis.name}")
         like = next(d.like for d in self.operator.dimensions if d.name == dim)
         if axis.carries is not None and like not in axis.carries:
             raise InputError(self.where, field, f"axis {axis_name} does not carry {dim}")
@@ -176,14 +184,11 @@ class _NestBuilder:
             return
         if any(block.axis is axis for block in self.blocks) or (
             any(not block.is_temporal and block.level == level for block in self.blocks)
-            and self.blocks[-1].level != level
+            and self.blocks[-1].is_temporal
         ):
             raise InputError(self.where, field, f"spatial loops on {axis_name} must stand together")
         self.blocks.append(Block(level, axis))
         self.boundaries.append(dict(self._inner))
-
-    def _level_name(self) -> str:
-        return self.engine.levels[self.level].name
 
     def _close(self) -> None:
         """End the temporal block that is being collected."""

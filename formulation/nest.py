@@ -339,7 +339,7 @@ class Nest:
                 axis,
                 boundary,
                 counted,
-                self._adjacent(boundary, spread),
+                self._adjacent(tensor, boundary, spread),
                 slide if slide is not None and any(term.dim == slide[0] for term in axis.terms) else None,
             )
             for axis in tensor.axes
@@ -347,11 +347,16 @@ class Nest:
         others = [dim for dim in self.operator.bounds if dim not in tensor.dims]
         return product([*factors, *(self.pieces(dim, boundary, counted(dim)) for dim in others)])
 
-    def _adjacent(self, boundary: int, spread: Spread) -> list[int]:
-        """Spatial blocks just outside a boundary whose instances share equal tiles."""
+    def _adjacent(self, tensor: Tensor, boundary: int, spread: Spread) -> list[int]:
+        """Spatial blocks of the array just outside a store whose instances share equal tiles.
+
+        Only the array that feeds the store's own level: whether loops of a level between have one trip, and
+        so leave two arrays side by side, must not change what is counted.
+        """
+        stores = [level for level, at in self.residency[tensor.name].positions.items() if at == boundary]
         fan: list[int] = []
         for block in range(boundary - 1, -1, -1):
-            if block not in spread.shared:
+            if block not in spread.shared or self.blocks[block].level != min(stores) - 1:
                 break
             fan.insert(0, block)
         return fan

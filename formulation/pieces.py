@@ -10,7 +10,6 @@ piece stands for all: the first, which is the largest).
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from functools import lru_cache
 from math import gcd
 
@@ -111,19 +110,42 @@ def slid_windows(
     Of two consecutive tiles at one instance, only what the first does not cover is fetched.
     """
     total = 0
-    move = step * strides[0]
+    a, b = strides
+    move = step * a
     for p, many_p in outer[0]:
         whole, rest = divmod(p, step)
         for r, many_r in outer[1]:
             sweep = 0
-            widest = 0
             for size, count in _side_by_side(step, r, fans, strides, shared) if whole else ():
                 sweep += count * (size + (whole - 1) * min(size, move))
-                widest = max(widest, size)
-            for size, count in _side_by_side(rest, r, fans, strides, shared) if rest else ():
-                sweep += count * (size - min(size, max(0, widest - move)))
+            if rest:
+                for (x, before), m in _paired_cut(rest, step if whole else 0, fans[0]).items():
+                    for place, (y, n) in enumerate(cut((r, *fans[1][0]), fans[1][1])):
+                        regular = shared and place == 0 and x == min((rest, *fans[0][0]))
+                        count = distinct_sums(m, x * a, n, y * b) if regular else m * n
+                        reach = (y - 1) * b + 1
+                        size = (x - 1) * a + reach
+                        kept = (before - 1) * a + reach - move if before else 0
+                        sweep += count * (size - min(size, max(0, kept)))
             total += many_p * many_r * sweep
     return total
+
+
+def _paired_cut(size: int, before: int, chain: Chain) -> dict[tuple[int, int], int]:
+    """Pieces of a rest, each with the piece that the same instance had of the whole tile before it."""
+    pairs = {(size, before): 1}
+    for tile, all_matter in zip(*chain, strict=True):
+        inner: dict[tuple[int, int], int] = {}
+        for (now, earlier), many in pairs.items():
+            whole, rest = divmod(now, tile) if all_matter else (0, min(now, tile))
+            if whole:
+                full = tile, min(earlier, tile)
+                inner[full] = inner.get(full, 0) + many * whole
+            if rest:
+                last = rest, min(tile, max(0, earlier - whole * tile))
+                inner[last] = inner.get(last, 0) + many
+        pairs = inner
+    return pairs
 
 
 def _side_by_side(

@@ -78,7 +78,12 @@ class BatchReader(Reader[Array]):
         return np.asarray(evaluated(*arguments), dtype=np.float64)
 
     def rounded(self, argument: Array, denominator: int) -> Array:
-        quotient = np.floor(argument / denominator)
-        twice = 2 * (argument - quotient * denominator)
-        up = (twice > denominator) | ((twice == denominator) & (quotient % 2 == 1))
-        return np.asarray(quotient + up)
+        return round_half_even_arrays(argument, denominator)
+
+
+def round_half_even_arrays(values: Array, denominator: int) -> Array:
+    """``values / denominator`` to the nearest integers, halves to the even one, exact below 2**53."""
+    quotient = np.floor(values / denominator)
+    twice = 2 * (values - quotient * denominator)
+    up = (twice > denominator) | ((twice == denominator) & (quotient % 2 == 1))
+    return np.asarray(quotient + up)

@@ -14,7 +14,7 @@ from functools import reduce
 
 import numpy as np
 
-from tilewright.formulation.expression.batch import Array
+from tilewright.formulation.expression.batch import Array, round_half_even_arrays
 from tilewright.formulation.expression.nodes import (
     Choice,
     Constant,
@@ -30,6 +30,8 @@ from tilewright.formulation.expression.nodes import (
     Variable,
     Where,
 )
+
+UNKNOWN = 1e100  # above every count, yet finite: times zero it is zero
 
 
 class IntervalReader:
@@ -82,7 +84,7 @@ class IntervalReader:
                 ends = [c * (self.low(t) if c > 0 else self.high(t)) for c, t in expr.terms]
                 return np.add(reduce(np.add, ends), expr.constant)
             case Product():
-                return reduce(np.multiply, (np.maximum(self.low(factor), 0) for factor in expr.factors))
+                return reduce(np.multiply, (_floored(factor, self.low(factor)) for factor in expr.factors))
             case Quotient():
                 return np.asarray(np.ceil(self.low(expr.numerator) / self.high(expr.denominator)))
             case Maximum():
@@ -96,7 +98,7 @@ class IntervalReader:
             case Function():
                 return self._function(expr, 0)
             case Rounded():
-                return np.asarray(np.ceil(self.low(expr.argument) / expr.denominator - 0.5))
+                return round_half_even_arrays(self.low(expr.argument), expr.denominator)
             case Tightened():
                 return np.maximum(self.low(expr.argument), self.low(expr.lower))
         raise TypeError(f"unknown expression node {type(expr).__name__}")
@@ -111,7 +113,7 @@ class IntervalReader:
                 ends = [c * (self.high(t) if c > 0 else self.low(t)) for c, t in expr.terms]
                 return np.add(reduce(np.add, ends), expr.constant)
             case Product():
-                return reduce(np.multiply, (np.maximum(self.high(factor), 0) for factor in expr.factors))
+                return reduce(np.multiply, (_floored(factor, self.high(factor)) for factor in expr.factors))
             case Quotient():
                 return np.asarray(np.ceil(self.high(expr.numerator) / self.low(expr.denominator)))
             case Maximum():
@@ -123,9 +125,9 @@ class IntervalReader:
             case Choice():
                 return reduce(np.maximum, (self.high(option) for option in self._options(expr)))
             case Function():
-                return self._function(expr, np.inf)
+                return self._function(expr, UNKNOWN)
             case Rounded():
-                return np.asarray(np.floor(self.high(expr.argument) / expr.denominator + 0.5))
+                return round_half_even_arrays(self.high(expr.argument), expr.denominator)
             case Tightened():
                 high = self.high(expr.argument)
                 return high if expr.upper is None else np.minimum(high, expr.upper)
@@ -154,6 +156,11 @@ class IntervalReader:
             evaluated = np.frompyfunc(lambda *v: expr.evaluate(*map(int, v)), len(lows), 1)
             return np.asarray(evaluated(*lows), dtype=np.float64)
         return _scalar(unknown)
+
+
+def _floored(factor: Expr, end: Array) -> Array:
+    """Factors are never negative, but the ends of a difference, or of a case of differences, may be."""
+    return end if isinstance(factor, (Constant, Variable, Product, IsOne)) else np.maximum(end, 0)
 
 
 def _scalar(value: float) -> Array:

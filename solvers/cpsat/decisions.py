@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from ortools.sat.python import cp_model
 
 from tilewright.formulation.expression import Expr, Variable
-from tilewright.formulation.expression.batch import Array
+from tilewright.formulation.expression.batch import Array, BatchReader
 from tilewright.formulation.problem import LayerProblem
 from tilewright.solvers.cpsat.ends import Ends, Open
 from tilewright.solvers.tables import Tables
@@ -101,8 +101,6 @@ class Decisions:
         if found is None:
             position = self._groups[str(node.group)]
             group = self.tables.tables[position].group
-            from tilewright.formulation.expression.batch import BatchReader
-
             columns = {v: group.rows[:, i].astype(np.float64) for i, v in enumerate(group.variables)}
             every = np.broadcast_to(BatchReader(columns).read(node), (len(group),))
             found = self._values[node] = every[self.left.rows[position]]

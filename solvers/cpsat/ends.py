@@ -13,10 +13,11 @@ from tilewright.formulation.expression import Expr, Variable
 from tilewright.formulation.expression.batch import EXACT_LIMIT, Array
 from tilewright.formulation.expression.interval import IntervalReader
 from tilewright.formulation.problem import LayerProblem
+from tilewright.formulation.search import Limits
 from tilewright.solvers.tables import Indices, Tables
 
 BAND = 1e-12  # relative; float bounds are loosened by it before they decide anything
-CHOICES = 256
+CHOICES = 128
 
 
 @dataclass(slots=True)
@@ -99,8 +100,10 @@ def everything(problem: LayerProblem, tables: Tables) -> Open:
     return Open([np.arange(size) for size in tables.sizes], list(cartesian(*domains)))
 
 
-def probe(problem: LayerProblem, tables: Tables, left: Open, cutoff: int | None) -> Open:
+def probe(problem: LayerProblem, tables: Tables, left: Open, cutoff: int | None, limits: Limits) -> Open:
     """Close every row and choice that alone breaks a limit or cannot beat the cutoff.
+
+    Stops early, with fewer closed, where a limit strikes.
 
     Parameters
     ----------
@@ -108,19 +111,21 @@ def probe(problem: LayerProblem, tables: Tables, left: Open, cutoff: int | None)
     """
     while not left.empty:
         before = left.size
-        left = _pass(problem, tables, left, cutoff)
+        left = _pass(problem, tables, left, cutoff, limits)
         if left.size == before:
             break
     return left
 
 
-def _pass(problem: LayerProblem, tables: Tables, left: Open, cutoff: int | None) -> Open:
+def _pass(problem: LayerProblem, tables: Tables, left: Open, cutoff: int | None, limits: Limits) -> Open:
     selectors = problem.space.selectors
     singles = left.choices if len(left.choices) <= CHOICES else [()]
     alive = np.ones(len(singles), dtype=bool)
     fits = [np.zeros((len(singles), len(rows)), dtype=bool) for rows in left.rows]
     for position in range(len(left.rows)):
         for index, chosen in enumerate(singles):
+            if limits.expired:
+                return left
             if alive[index]:
                 fixed = dict(zip(selectors, chosen, strict=True)) if chosen else {}
                 ends = Ends(tables, left.rows, fixed, position)

@@ -7,9 +7,7 @@ can still beat the cutoff are few; they become a table constraint with their bou
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from itertools import product as cartesian
-from math import prod
+from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,7 +21,8 @@ from tilewright.solvers.cpsat.ends import BAND, Open
 from tilewright.solvers.stages import stages_of
 from tilewright.solvers.tables import Indices, Tables
 
-JOINED = 1 << 19  # combinations that are bounded at once
+JOINED = 1 << 21  # combinations that are bounded for one more group
+PIECE = 1 << 15  # of them at once
 
 
 @dataclass(frozen=True)
@@ -65,13 +64,10 @@ class Outer:
     def __len__(self) -> int:
         return len(self.tuples)
 
-    def rows_of(self, index: int, left: Open) -> list[Indices]:
-        """The open rows of every group in one combination."""
-        rows = list(left.rows)
-        for column, position in enumerate(self.groups):
-            inside = self.cells[position].of == self.tuples[index, column]
-            rows[position] = left.rows[position][inside]
-        return rows
+    def least_key(self, energy_power: int, cycles_power: int) -> int:
+        """A lower bound of the objective key over all combinations, of which there must be one."""
+        keys = self.energy.astype(np.float64) ** energy_power * self.cycles.astype(np.float64) ** cycles_power
+        return int(keys.min() * (1 - BAND))
 
 
 class _Ends(IntervalReader):
@@ -97,33 +93,47 @@ class _Ends(IntervalReader):
         return None
 
 
+@dataclass(frozen=True)
+class _Part:
+    """Combinations under one choice: the cell of every joined group, and the bounds."""
+
+    fixed: dict[Variable, int]
+    at: dict[int, Indices] = field(default_factory=dict)
+    energy: Array = field(default_factory=lambda: np.zeros(1))
+    cycles: Array = field(default_factory=lambda: np.zeros(1))
+
+    def __len__(self) -> int:
+        return len(self.energy)
+
+
 def outer_tiles(problem: LayerProblem, tables: Tables, left: Open, cutoff: int | None) -> Outer:
     """Join the groups' cells one by one, dropping what breaks a limit or cannot beat the cutoff.
 
     Where more than ``JOINED`` combinations would have to be bounded, the remaining groups stay apart.
     """
-    selectors = _selectors(problem)
     cells = tuple(_cells(problem, tables, left, position) for position in range(len(left.rows)))
-    order = sorted(range(len(cells)), key=lambda position: cells[position].count)
-    order = _joinable(cells, order)
+    selectors = _selectors(problem)
     columns = [problem.space.selectors.index(selector) for selector in selectors]
-    open_values = {tuple(chosen[c] for c in columns) for chosen in left.choices}
-    domains = (selector.domain for selector in selectors)
-    parts = []
-    for chosen in cartesian(*domains):
-        if chosen in open_values:
-            fixed = dict(zip(selectors, chosen, strict=True))
-            tuples, energy, cycles = _join(problem, cells, order, fixed, cutoff)
-            picked = np.tile(np.array(chosen, dtype=np.int64), (len(tuples), 1))
-            parts.append((np.concatenate([tuples, picked], axis=1), energy, cycles))
-    width = len(order) + len(columns)
+    open_values = sorted({tuple(chosen[c] for c in columns) for chosen in left.choices})
+    parts = [_Part(dict(zip(selectors, chosen, strict=True))) for chosen in open_values]
+    joined: list[int] = []
+    for position in sorted(range(len(cells)), key=lambda position: cells[position].count):
+        if sum(map(len, parts)) * cells[position].count > JOINED:
+            break
+        parts = [_grow(problem, cells, part, position, cutoff) for part in parts]
+        joined.append(position)
+    picked = [np.tile(np.array([*part.fixed.values()], dtype=np.int64), (len(part), 1)) for part in parts]
+    tuples = [
+        np.column_stack([*(part.at[position] for position in joined), values])
+        for part, values in zip(parts, picked, strict=True)
+    ]
     return Outer(
         cells,
-        tuple(order),
+        tuple(joined),
         selectors,
-        np.concatenate([np.zeros((0, width), dtype=np.int64), *(part[0] for part in parts)]),
-        _floors([part[1] for part in parts]),
-        _floors([part[2] for part in parts]),
+        np.concatenate([np.zeros((0, len(joined) + len(selectors)), dtype=np.int64), *tuples]),
+        _floors([part.energy for part in parts]),
+        _floors([part.cycles for part in parts]),
     )
 
 
@@ -153,14 +163,6 @@ def _selectors(problem: LayerProblem) -> tuple[Variable, ...]:
     return tuple(found)
 
 
-def _joinable(cells: tuple[Cells, ...], order: list[int]) -> list[int]:
-    """As many groups as can be joined even if nothing is dropped on the way."""
-    kept = list(order)
-    while kept and prod(cells[position].count for position in kept) > JOINED:
-        kept.pop()
-    return kept
-
-
 def _cells(problem: LayerProblem, tables: Tables, left: Open, position: int) -> Cells:
     table, rows = tables.tables[position], left.rows[position]
     nest = problem.space.nest
@@ -182,35 +184,44 @@ def _cells(problem: LayerProblem, tables: Tables, left: Open, position: int) -> 
     )
 
 
-def _join(
+def _grow(
+    problem: LayerProblem, cells: tuple[Cells, ...], part: _Part, position: int, cutoff: int | None
+) -> _Part:
+    """Every combination with every cell of one more group, as far as it may beat the cutoff."""
+    count = cells[position].count
+    step = max(1, PIECE // count)
+    kept = [
+        _bounded(problem, cells, part, position, cutoff, slice(start, start + step))
+        for start in range(0, max(1, len(part)), step)
+    ]
+    at = {place: np.concatenate([piece.at[place] for piece in kept]) for place in [*part.at, position]}
+    energy, cycles = (np.concatenate(column) for column in ([p.energy for p in kept], [p.cycles for p in kept]))
+    return _Part(part.fixed, at, energy, cycles)
+
+
+def _bounded(
     problem: LayerProblem,
     cells: tuple[Cells, ...],
-    order: list[int],
-    fixed: dict[Variable, int],
+    part: _Part,
+    position: int,
     cutoff: int | None,
-) -> tuple[NDArray[np.int64], Array, Array]:
-    a, b = problem.objective.key_powers
-    at: dict[int, Indices] = {}
-    size = 1
-    energy = cycles = np.zeros(1)
-    for position in order:
-        count = cells[position].count
-        at = {other: np.repeat(index, count) for other, index in at.items()}
-        at[position] = np.tile(np.arange(count), size)
-        size *= count
-        ends = _Ends(cells, at, fixed)
-        keep = np.ones(size, dtype=bool)
-        for limit in problem.limits:
-            keep &= ends.low(limit.expr) <= limit.bound * (1 + BAND)
-        energy = np.broadcast_to(ends.low(problem.statement.energy), (size,))
-        cycles = np.broadcast_to(ends.low(problem.statement.cycles), (size,))
-        if cutoff is not None:
-            keep &= energy**a * cycles**b < cutoff * (1 + BAND)
-        at = {other: index[keep] for other, index in at.items()}
-        energy, cycles, size = energy[keep], cycles[keep], int(keep.sum())
-    columns = [at[position].astype(np.int64) for position in order]
-    joined = np.column_stack(columns) if columns else np.zeros((1, 0), dtype=np.int64)
-    return joined, energy, cycles
+    piece: slice,
+) -> _Part:
+    count = cells[position].count
+    size = len(part.energy[piece]) * count
+    at = {place: np.repeat(index[piece], count) for place, index in part.at.items()}
+    at[position] = np.tile(np.arange(count), size // count)
+    ends = _Ends(cells, at, part.fixed)
+    keep = np.ones(size, dtype=bool)
+    for limit in problem.limits:
+        keep &= ends.low(limit.expr) <= limit.bound * (1 + BAND)
+    energy = np.broadcast_to(ends.low(problem.statement.energy), (size,))
+    cycles = np.broadcast_to(ends.low(problem.statement.cycles), (size,))
+    if cutoff is not None:
+        a, b = problem.objective.key_powers
+        keep &= energy**a * cycles**b < cutoff * (1 + BAND)
+    at = {place: index[keep] for place, index in at.items()}
+    return _Part(part.fixed, at, energy[keep], cycles[keep])
 
 
 def _floors(parts: list[Array]) -> NDArray[np.int64]:

@@ -16,7 +16,6 @@ from tilewright.formulation.search import Limits
 from tilewright.solvers.cpsat.statement import Stated
 
 POLL = 0.02  # seconds between two looks at the limits
-PACE = 0.5  # deterministic time of a run per second of the limit
 
 
 class Ending(Enum):
@@ -34,11 +33,13 @@ class Report:
     Parameters
     ----------
     bound : no solution of the model has a smaller objective; ``None`` where there is none at all
+    effort : deterministic time that it took
     message : of a failure
     """
 
     ending: Ending
     bound: int | None
+    effort: float
     message: str = ""
 
 
@@ -47,8 +48,11 @@ class Run:
 
     Parameters
     ----------
+    limits : resources; ``done`` decides when to stop
     found : called with every improving assignment; returns whether to stop for a smaller model
     bounded : called with every better lower bound of the objective
+    done : whether the search around this run is over
+    effort : deterministic time that the run may take, ``None`` for any
     """
 
     def __init__(
@@ -57,11 +61,15 @@ class Run:
         limits: Limits,
         found: Callable[[Mapping[Variable, int]], bool],
         bounded: Callable[[int], None],
+        done: Callable[[], bool],
+        effort: float | None = None,
     ) -> None:
         self._stated = stated
         self._limits = limits
         self._found = found
         self._bounded = bounded
+        self._done = done
+        self._effort = effort
         self._failure: BaseException | None = None
         self._stop = threading.Event()
         self._solver = cp_model.CpSolver()
@@ -75,7 +83,7 @@ class Run:
         try:
             while thread.is_alive():
                 thread.join(POLL)
-                if self._stop.is_set() or self._limits.expired:
+                if self._stop.is_set() or self._done():
                     self._solver.stop_search()
         finally:
             while thread.is_alive():
@@ -96,8 +104,8 @@ class Run:
             parameters.max_time_in_seconds = limits.remaining
         if limits.deterministic:
             parameters.interleave_search = True
-            if limits.seconds is not None:
-                parameters.max_deterministic_time = PACE * limits.seconds
+        if self._effort is not None:
+            parameters.max_deterministic_time = self._effort
 
     def _work(self) -> None:
         try:
@@ -127,14 +135,15 @@ class Run:
             self._solver.stop_search()
 
     def _report(self) -> Report:
+        response = self._solver.response_proto
+        effort = float(response.deterministic_time)
         if self._status == cp_model.MODEL_INVALID:
             reason = self._stated.decisions.model.validate().strip()
-            return Report(Ending.FAILED, None, f"CP-SAT rejects the model: {reason}")
+            return Report(Ending.FAILED, None, effort, f"CP-SAT rejects the model: {reason}")
         if self._status == cp_model.INFEASIBLE:
-            return Report(Ending.CLOSED, None)
-        response = self._solver.response_proto
+            return Report(Ending.CLOSED, None, effort)
         ending = Ending.CLOSED if self._status == cp_model.OPTIMAL else Ending.STOPPED
-        return Report(ending, int(response.inner_objective_lower_bound))
+        return Report(ending, int(response.inner_objective_lower_bound), effort)
 
 
 class _Solutions(cp_model.CpSolverSolutionCallback):

@@ -15,14 +15,15 @@ from tilewright.formulation.search import Search
 from tilewright.solvers.base import Outcome
 from tilewright.solvers.cpsat.dive import Dive, Point
 from tilewright.solvers.cpsat.encode import encode
-from tilewright.solvers.cpsat.ends import Open, everything, probe
+from tilewright.solvers.cpsat.ends import Ends, Open, everything, probe
 from tilewright.solvers.cpsat.outer import Outer, confined, outer_tiles
 from tilewright.solvers.cpsat.run import Ending, Run
 from tilewright.solvers.cpsat.statement import Stated, state
 from tilewright.solvers.tables import Tables
 
 DIVE_SECONDS = 2.0
-DIVE_SHARE = 0.1  # of the time that is left
+DIVE_SHARE = 0.25  # of the time that is left
+PACE = 0.5  # deterministic time per second of the limit
 
 
 class CpSat:
@@ -42,7 +43,14 @@ class CpSat:
         the rows, choices and outer tiles that intervals exclude are left out, the rest is one model.  A
         round ends with the model closed, or early when a new incumbent makes it much smaller.
         """
-        return _Proof(search).run()
+        try:
+            return _Proof(search).run()
+        except DisagreementError as failure:
+            return Outcome(False, str(failure), error=True)
+
+
+class DisagreementError(Exception):
+    """A solution of the model is not what the evaluator makes of it."""
 
 
 class _Proof:
@@ -58,12 +66,15 @@ class _Proof:
         self.tables = Tables(self.problem.space.groups, roots)
         self.beaten: list[tuple[int, int]] = []
         self.best: Mapping[Variable, int] | None = None
+        limits = search.limits
+        self.effort = PACE * limits.seconds if limits.deterministic and limits.seconds is not None else None
 
     def run(self) -> Outcome:
         """Rounds until the space is accounted for or a limit strikes."""
         if not all(self.tables.sizes):
             return Outcome(True, "no tile sizes satisfy the constraints on one dimension")
         left = everything(self.problem, self.tables)
+        self._bound_everything(left)
         self._dive(left)
         while not self.search.done:
             cutoff = self._cutoff()
@@ -92,10 +103,12 @@ class _Proof:
         outer: Outer | None = None
         while not left.empty and not self.search.limits.expired:
             before = left.size
-            left = probe(self.problem, self.tables, left, cutoff)
+            left = probe(self.problem, self.tables, left, cutoff, self.search.limits)
             if left.empty or self.search.limits.expired:
                 break
             outer = outer_tiles(self.problem, self.tables, left, cutoff)
+            if len(outer):
+                self._raise_bound(outer.least_key(*self.problem.objective.key_powers), cutoff)
             left = confined(outer, self.problem, left)
             if left.size == before:
                 break
@@ -110,15 +123,21 @@ class _Proof:
         def bounded(bound: int) -> None:
             self._raise_bound(bound * stated.scale, cutoff)
 
-        report = Run(stated, self.search.limits, found, bounded).solve()
+        before = self.search.value
+        report = Run(stated, self.search.limits, found, bounded, self._done, self.effort).solve()
+        if self.effort is not None:
+            self.effort -= report.effort
         if report.ending is Ending.FAILED:
             return Outcome(False, report.message, error=True)
         if report.bound is None:
             return self._closed(cutoff)
         bounded(report.bound)
-        if report.ending is Ending.STOPPED and self.search.limits.deterministic:
-            pass
-        return None
+        spent = self.effort is not None and self.effort <= 0
+        stuck = report.ending is Ending.STOPPED and self.search.value == before
+        return Outcome(self._proven()) if spent or stuck else None
+
+    def _done(self) -> bool:
+        return self.search.done
 
     def _offer(self, assignment: Mapping[Variable, int], cutoff: int | None) -> bool:
         """Offer a solution; whether it is better than the incumbent."""
@@ -127,13 +146,20 @@ class _Proof:
         if key is not None and (before is None or key < before):
             self.best = dict(assignment)
             return True
+        if key is None:
+            raise DisagreementError("the evaluator rejects a solution of CP-SAT's model")
+        if cutoff is not None and key * self.problem.key_scale >= cutoff:
+            self._note(assignment, cutoff)
+        return False
+
+    def _note(self, assignment: Mapping[Variable, int], cutoff: int) -> None:
+        """Remember a solution that passed only because the model's objective is scaled down."""
         a, b = self.problem.objective.key_powers
         statement = self.problem.statement
         energy, cycles = (evaluate(expr, assignment) for expr in (statement.energy, statement.cycles))
-        if key is None or (cutoff is not None and energy**a * cycles**b < cutoff):
-            raise AssertionError("CP-SAT's solution is not what the evaluator finds: please report")
+        if energy**a * cycles**b < cutoff:
+            raise DisagreementError("a solution of CP-SAT's model costs more than the statement says")
         self.beaten.append((energy, cycles))
-        return False
 
     def _shrinks(self, outer: Outer | None) -> bool:
         """Whether the new incumbent closes half of the outer tiles."""
@@ -159,7 +185,9 @@ class _Proof:
         seconds = DIVE_SECONDS
         if limits.remaining is not None:
             seconds = min(seconds, DIVE_SHARE * limits.remaining)
-        start = None if self.search.mapping is None else encode(self.problem, self.tables, self.search.mapping)
+        start = (
+            None if self.search.mapping is None else encode(self.problem, self.tables, self.search.mapping)
+        )
         dive = Dive(self.problem, self.tables, limits, left)
         point = dive.run(seconds, start=start)
         if point is not None:
@@ -176,19 +204,28 @@ class _Proof:
 
     # -- bounds --------------------------------------------------------------------------------------
 
+    def _bound_everything(self, left: Open) -> None:
+        """What intervals prove of the whole space."""
+        ends = Ends(self.tables, left.rows)
+        a, b = self.problem.objective.key_powers
+        energy, cycles = (
+            max(0, ends.whole_low(e)) for e in (self.problem.statement.energy, self.problem.statement.cycles)
+        )
+        self._raise_bound(energy**a * cycles**b, None)
+
     def _raise_bound(self, key: int, cutoff: int | None) -> None:
         """No mapping below the cutoff has a smaller key."""
         valid = key if cutoff is None else min(key, cutoff)
         bound = Fraction(valid, self.problem.key_scale)
         value = self.search.value
-        if valid > 0:
+        if valid > 0 or value == 0:
             self.search.raise_bound(bound if value is None else min(bound, value), self.name)
 
     def _closed(self, cutoff: int | None) -> Outcome:
         """Nothing stays below the cutoff."""
         if cutoff is None:
             return Outcome(True, "no mapping satisfies all constraints")
-        self._raise_bound(cutoff, cutoff)
+        self._raise_bound(max(cutoff, 0), cutoff)
         return Outcome(True)
 
     def _proven(self) -> bool:

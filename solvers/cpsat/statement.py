@@ -20,6 +20,7 @@ from tilewright.solvers.tables import Tables
 
 
 TUPLES = 20_000  # larger tables cost more than they give
+PRODUCT = LARGEST  # of the factors of the objective
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,22 +94,25 @@ def state(
             model.add(reader.read(expansion.rewrite(limit.expr)).expr <= limit.bound)
     energy = cycles = Term(1, 1, 1)
     a, b = problem.objective.key_powers
-    lows = [max(1, decisions.bounds(e)[0]) for e in (problem.statement.energy, problem.statement.cycles)]
+    lows = [max(0, decisions.bounds(e)[0]) for e in (problem.statement.energy, problem.statement.cycles)]
     caps = [
-        None if cutoff is None or not power else _root((cutoff - 1) // other, power)
-        for power, other in ((a, lows[1] ** b), (b, lows[0] ** a))
+        _cap(cutoff, power, lows[other] ** other_power)
+        for power, other, other_power in ((a, 1, b), (b, 0, a))
     ]
     if a:
-        energy = _variable(decisions, reader.read(expansion.rewrite(problem.statement.energy)), lows[0], caps[0])
+        energy = _variable(
+            decisions, reader.read(expansion.rewrite(problem.statement.energy)), lows[0], caps[0]
+        )
     if b:
-        cycles = _variable(decisions, reader.read(expansion.rewrite(problem.statement.cycles)), lows[1], caps[1])
+        cycles = _variable(
+            decisions, reader.read(expansion.rewrite(problem.statement.cycles)), lows[1], caps[1]
+        )
     objective, scale = _key(decisions, [*[energy] * a, *[cycles] * b], cutoff)
-    for e, c in beaten:
-        fewer = []
-        for term, mark in ((energy, e), (cycles, c)):
-            if not term.is_constant:
-                fewer.append(decisions.reified(term.expr <= mark - 1, term.expr >= mark))
-        model.add_bool_or(fewer)
+    used = [(term, place) for place, (term, power) in enumerate([(energy, a), (cycles, b)]) if power]
+    for pair in beaten:
+        model.add_bool_or(
+            [decisions.reified(term.expr <= pair[at] - 1, term.expr >= pair[at]) for term, at in used]
+        )
     if outer is not None and len(outer) <= TUPLES:
         _allow(decisions, outer, energy, cycles)
     model.minimize(objective.expr)
@@ -118,17 +122,13 @@ def state(
 def _allow(decisions: Decisions, outer: Outer, energy: Term, cycles: Term) -> None:
     """Only open outer tiles, each at its cost at least."""
     model = decisions.model
-    columns = []
-    for position in outer.groups:
-        cells = outer.cells[position]
-        index = model.new_int_var(0, max(cells.count - 1, 0), "")
-        for cell in range(cells.count):
-            literal = decisions.subset(position, cells.of == cell)
-            model.add(index == cell).only_enforce_if(literal)
-        columns.append(index)
+    columns = [
+        _index(decisions, [decisions.subset(place, outer.cells[place].of == cell) for cell in range(count)])
+        for place, count in ((place, outer.cells[place].count) for place in outer.groups)
+    ]
     for selector in outer.selectors:
         values = decisions.choices(selector)
-        columns.append(sum(value * literal for value, literal in values.items()))
+        columns.append(_index(decisions, [values.get(v, decisions.truth(False)) for v in selector.domain]))
     table = outer.tuples
     for term, bounds in ((energy, outer.energy), (cycles, outer.cycles)):
         if not term.is_constant and len(outer):
@@ -136,11 +136,16 @@ def _allow(decisions: Decisions, outer: Outer, energy: Term, cycles: Term) -> No
             model.add(term.expr >= least)
             columns.append(least)
             table = np.column_stack([table, bounds])
-    variables = []
-    for column in columns:
-        variable = model.new_int_var(int(-LARGEST), int(LARGEST), "") if isinstance(column, int) else column
-        variables.append(variable)
-    model.add_allowed_assignments(variables, table.tolist())
+    if columns:
+        model.add_allowed_assignments(columns, table.tolist())
+
+
+def _index(decisions: Decisions, literals: Sequence[Any]) -> Any:
+    """The position of the one true literal."""
+    index = decisions.model.new_int_var(0, len(literals) - 1, "")
+    for position, literal in enumerate(literals):
+        decisions.model.add(index == position).only_enforce_if(literal)
+    return index
 
 
 def _variable(decisions: Decisions, term: Term, low: int, cap: int | None) -> Term:
@@ -164,7 +169,7 @@ def _key(decisions: Decisions, factors: Sequence[Term], cutoff: int | None) -> t
     done = 1
     for index, factor in enumerate(factors[1:], start=1):
         done = prod(f.low for f in factors[index + 1 :])
-        room = LARGEST // factor.high
+        room = PRODUCT // factor.high
         if result.high > room:
             step = -(-result.high // room)
             low, high = result.low // step, result.high // step
@@ -181,6 +186,13 @@ def _key(decisions: Decisions, factors: Sequence[Term], cutoff: int | None) -> t
         model.add_multiplication_equality(value, [result.expr, factor.expr])
         result = Term(value, low, high)
     return result, scale
+
+
+def _cap(cutoff: int | None, power: int, rest: int) -> int | None:
+    """The largest factor of a key below the cutoff, whose other factors are at least ``rest``."""
+    if cutoff is None or not power or not rest:
+        return None
+    return _root(max(cutoff - 1, 0) // rest, power)
 
 
 def _root(number: int, power: int) -> int:

@@ -1,0 +1,256 @@
+"""What a user demands: every rule narrows the space as filtering plain enumeration does."""
+
+from __future__ import annotations
+
+import operator as op
+import re
+from fractions import Fraction
+from itertools import product as cartesian
+from math import prod
+
+import pytest
+from hypothesis import assume, given, settings
+from hypothesis import strategies as st
+from instances import Instance, instances, metric_caps, tile_rules
+
+from tilewright.formulation.constraints import parse_constraints
+from tilewright.formulation.expression import Expr
+from tilewright.formulation.expression.exact import ExactReader
+from tilewright.formulation.mapping import Mapping
+from tilewright.formulation.objective import parse_objective
+from tilewright.formulation.problem import LayerProblem, layer_problem
+from tilewright.hardware.engine import ArrayAxis, Engine, Fanout, MemoryLevel
+from tilewright.solvers.solve import solve
+from tilewright.workloads.errors import InputError
+from tilewright.workloads.operators import conv2d
+
+COMPARE = {"<=": op.le, ">=": op.ge, "=": op.eq, "==": op.eq, "!=": op.ne}
+LEVELS = (
+    MemoryLevel("DRAM", None, Fraction(10), Fraction(10)),
+    MemoryLevel("SPM", 40, Fraction(2), Fraction(2), fanout=Fanout((ArrayAxis("x", 2), ArrayAxis("y", 2)))),
+    MemoryLevel("RF", 8, Fraction(1), Fraction(1)),
+)
+ENGINE = Engine("small", "hierarchy", 16, Fraction(1), Fraction(500), LEVELS)
+CONV = conv2d(k=4, c=2, p=2, q=1, r=1, s=1)
+
+
+def figure(problem: LayerProblem, rule: str, assignment: dict) -> int:  # type: ignore[type-arg]
+    """The number that a tile rule speaks of, at one point of the space."""
+    match = re.match(r"(tile|trips|spatial)\((\w+)(?:@([\w-]+))?\)", rule)
+    assert match is not None
+    what, dim, site = match.groups()
+    nest = problem.space.nest
+
+    def tile(boundary: int) -> int:
+        expr: Expr = nest.boundaries[boundary][dim]
+        return assignment.get(expr) or expr.value  # type: ignore[attr-defined,no-any-return]
+
+    sites = [str(site) for site in problem.space.sites]
+    if what == "tile":
+        return tile(sites.index(str(site)))
+    if what == "trips":
+        places = [sites.index(str(site))]
+    else:
+        places = [i for i, name in enumerate(sites) if ":" in name and site in (None, name.split(":")[1])]
+    return prod(-(-tile(i) // tile(i + 1)) for i in places)
+
+
+def points(problem: LayerProblem) -> list[tuple[int, ...]]:
+    """Tile sizes of every row combination, by variable name."""
+    return [
+        tuple(v for row in rows for v in row)
+        for rows in cartesian(*(group.rows.tolist() for group in problem.space.groups))
+    ]
+
+
+def holds(problem: LayerProblem, rule: str, assignment: dict) -> bool:  # type: ignore[type-arg]
+    """Whether a point satisfies a tile rule, read from its text."""
+    if rule.startswith("spatial="):
+        allowed = rule.removeprefix("spatial=").split(",")
+        barred = [dim for dim in problem.operator.bounds if dim not in allowed]
+        return all(figure(problem, f"spatial({dim})", assignment) == 1 for dim in barred)
+    match = re.search(r"\)(<=|>=|==|=|!=)(\d+)$", rule)
+    assert match is not None
+    return bool(COMPARE[match[1]](figure(problem, rule, assignment), int(match[2])))
+
+
+@st.composite
+def ruled(draw: st.DrawFn, model: str) -> tuple[Instance, str]:
+    instance = draw(instances(model, most=12, largest=3000))
+    return instance, draw(tile_rules(instance.operator, instance.engine))
+
+
+@settings(max_examples=100)
+@given(st.sampled_from(["hierarchy", "dmazerunner"]).flatmap(ruled))
+def test_tile_rules_keep_exactly_the_rows_that_satisfy_them(case: tuple[Instance, str]) -> None:
+    """Tile sizes, trip counts and spatial splits: the same rows as filtering the free space."""
+    instance, rule = case
+    free = instance.problem()
+    narrowed = layer_problem(instance.operator, instance.engine, parse_objective("edp"), constraints=[rule])
+    variables = [variable for group in free.space.groups for variable in group.variables]
+    expected = [
+        point for point in points(free) if holds(free, rule, dict(zip(variables, point, strict=True)))
+    ]
+    impossible = any(limit.name == rule for limit in narrowed.limits)
+    assert impossible or points(narrowed) == expected
+    assert not impossible or not expected
+
+
+@st.composite
+def capped(draw: st.DrawFn, model: str) -> tuple[Instance, str]:
+    instance = draw(instances(model, most=12, largest=500))
+    return instance, draw(metric_caps(instance.operator, instance.engine))
+
+
+@settings(max_examples=60)
+@given(st.sampled_from(["hierarchy", "dmazerunner"]).flatmap(capped))
+def test_caps_on_metrics_keep_exactly_the_points_below_them(case: tuple[Instance, str]) -> None:
+    """Energy, cycles, their product and utilization: limits hold where the stated figures do."""
+    instance, rule = case
+    free = instance.problem()
+    problem = layer_problem(instance.operator, instance.engine, free.objective, constraints=[rule])
+    [limit] = [limit for limit in problem.limits if limit.name == rule]
+    metric, number = re.split("[<>]=", rule)
+    variables = [variable for group in problem.space.groups for variable in group.variables]
+    for point in points(problem)[:40]:
+        assignment = dict(zip(variables, point, strict=True)) | dict.fromkeys(problem.space.selectors, 0)
+        reader = ExactReader(assignment)
+        energy = Fraction(reader.read(problem.statement.energy), problem.statement.energy_scale)
+        cycles = reader.read(problem.statement.cycles)
+        work = Fraction(instance.operator.iterations, cycles * instance.engine.instances)
+        value = {"energy": energy, "cycles": Fraction(cycles), "edp": energy * cycles, "utilization": work}
+        expected = COMPARE[rule[len(metric) : len(metric) + 2]](value[metric], Fraction(number))
+        assert (reader.read(limit.expr) <= limit.bound) is expected
+
+
+@st.composite
+def demanding(draw: st.DrawFn, model: str) -> Instance:
+    """A small instance under up to three rules."""
+    return draw(instances(model, most=8, largest=100, constrained=True))
+
+
+@settings(max_examples=40)
+@given(st.sampled_from(["hierarchy", "dmazerunner"]).flatmap(demanding))
+def test_the_optimum_under_rules_is_the_best_mapping_that_the_evaluator_accepts(instance: Instance) -> None:
+    """Searching the narrowed space equals filtering all mappings of the free one by their evaluation."""
+    assume(instance.constraints)
+    problem = instance.problem()
+    free = Instance(instance.operator, instance.engine, instance.objective).problem()
+    best = None
+    for mapping in set(map(free.decode, _assignments(free))):
+        found = problem.evaluate(mapping)
+        if not found.violations:
+            key = problem.key_of(found)
+            best = key if best is None else min(best, key)
+    assert solve(problem, "exhaustive").value == best
+
+
+def _assignments(problem: LayerProblem) -> list[dict]:  # type: ignore[type-arg]
+    variables = [variable for group in problem.space.groups for variable in group.variables]
+    selectors = problem.space.selectors
+    choices = list(cartesian(*(selector.domain for selector in selectors)))
+    return [
+        dict(zip((*variables, *selectors), (*point, *choice), strict=True))
+        for point in points(problem)
+        for choice in choices
+    ]
+
+
+@pytest.mark.parametrize(
+    ("rule", "broken"),
+    [
+        ("tile(K@SPM)<=2", True),
+        ("tile(K@SPM)<=4", False),
+        ("tile(P@RF)=1", False),
+        ("tile(P@RF)>=2", True),
+        ("trips(C@DRAM)=1", True),
+        ("trips(C@DRAM)=2", False),
+        ("trips(P@RF)!=1", True),
+        ("spatial(K)=2", False),
+        ("spatial(K@x)=2", False),
+        ("spatial(K@y)=2", True),
+        ("spatial=K,P", False),
+        ("spatial=C,P", True),
+        ("spatial=C,K", True),
+        ("cycles<=4", False),
+        ("cycles<=3", True),
+        ("utilization>=1", False),
+        ("energy<=1e9", False),
+        ("energy<=1", True),
+        ("edp<=1e9", False),
+        ("edp<=10", True),
+        ("stationary@DRAM=O", False),
+        ("stationary@DRAM=W", True),
+    ],
+)
+def test_the_evaluator_names_the_rule_that_a_mapping_breaks(rule: str, broken: bool) -> None:
+    """A mapping is checked against every rule, wherever it came from."""
+    rows = [{"store": name, "level": "DRAM"} for name in "IWO"]
+    rows += [{"temporal": "C", "tile": 1}]
+    rows += [{"store": name, "level": "SPM"} for name in "IWO"]
+    rows += [{"temporal": "K", "tile": 2}]
+    rows += [{"spatial": "K", "tile": 1, "axis": "x"}, {"spatial": "P", "tile": 1, "axis": "y"}]
+    rows += [{"store": name, "level": "RF"} for name in "IWO"]
+    problem = layer_problem(CONV, ENGINE, parse_objective("edp"), constraints=[rule])
+    found = problem.evaluate(Mapping.from_data(rows))
+    if broken:
+        assert len(found.violations) == 1
+        assert rule in found.violations[0] or rule.startswith("spatial=")
+    else:
+        assert found.violations == ()
+
+
+@pytest.mark.parametrize("rule", ["tile(X@SPM)<=4", "spatial(N)=1", "trips(G@RF)=1", "stationary@SPM=Z"])
+def test_rules_on_what_an_operator_does_not_have_are_left_out(rule: str) -> None:
+    """One command line serves a whole network: other layers have other dimensions and tensors."""
+    free = layer_problem(CONV, ENGINE, parse_objective("edp"))
+    problem = layer_problem(CONV, ENGINE, parse_objective("edp"), constraints=[rule])
+    assert points(problem) == points(free)
+    assert len(problem.limits) == len(free.limits)
+
+
+def test_rules_are_read_with_spaces_and_remembered_in_one_sequence() -> None:
+    """White space is free, and the same rules in another sequence are the same demands."""
+    one = parse_constraints(["tile(K @ SPM) <= 4", "cycles <= 1e6"], CONV, ENGINE)
+    other = parse_constraints(["cycles <= 1e6", "tile(K@SPM)<=4"], CONV, ENGINE)
+    assert one.texts == other.texts
+    assert one.caps[0].limit == 10**6
+
+
+@pytest.mark.parametrize(
+    ("rule", "message"),
+    [
+        ("cycle<=3", "cannot read 'cycle<=3', expected such as cycles<=1e6"),
+        ("cycles<3", "cannot read"),
+        ("tile(K@SPM)~4", "cannot read"),
+        ("tile(K)<=4", "unknown level None, expected one of DRAM, SPM, RF"),
+        ("tile(K@L2)<=4", "unknown level 'L2', expected one of DRAM, SPM, RF"),
+        ("trips(K@L2)=1", "unknown level 'L2'"),
+        ("spatial(K@z)=4", "unknown axis 'z', expected one of x, y"),
+        ("stationary@L2=O", "unknown level 'L2'"),
+        ("cycles>=10", "cycles takes <="),
+        ("utilization<=0.5", "utilization takes >="),
+        ("utilization>=1.5", "expected a positive number up to 1"),
+        ("energy<=0", "expected a positive number"),
+        ("energy<=1e", "expected a number, got '1e'"),
+        ("energy<=-5", "expected a positive number"),
+        ("", "cannot read ''"),
+        ("tile(K@SPM)<=4 extra", "cannot read"),
+    ],
+)
+def test_a_malformed_rule_is_one_line(rule: str, message: str) -> None:
+    """What cannot be read, or names what the engine does not have, is an error in one line."""
+    with pytest.raises(InputError) as caught:
+        layer_problem(CONV, ENGINE, parse_objective("edp"), constraints=[rule])
+    assert message in str(caught.value)
+    assert "\n" not in str(caught.value)
+    assert str(caught.value).startswith("--constraint")
+
+
+def test_unknown_cost_models_and_factors_are_errors() -> None:
+    """The two other choices of a problem name what was expected."""
+    objective = parse_objective("edp")
+    with pytest.raises(InputError, match="unknown 'maestro', expected hierarchy or dmazerunner"):
+        layer_problem(CONV, ENGINE, objective, "maestro")
+    with pytest.raises(InputError, match="unknown 'odd', expected perfect or imperfect"):
+        layer_problem(CONV, ENGINE, objective, factors="odd")

@@ -1,0 +1,215 @@
+"""The map space: what is in it, and that each of its points is the mapping that it claims to be."""
+
+from __future__ import annotations
+
+from collections import Counter
+from fractions import Fraction
+from itertools import product as cartesian
+from math import comb, prod
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from instances import Instance, instances
+from reference import convolution, load
+
+from tilewright.formulation.chains import axis_group_dims, balanced_chains, divisors, perfect_chains
+from tilewright.formulation.expression.exact import ExactReader
+from tilewright.formulation.mapping import Spatial
+from tilewright.formulation.objective import parse_objective
+from tilewright.formulation.problem import LayerProblem, layer_problem
+from tilewright.hardware.engine import ArrayAxis, Engine, Fanout, MemoryLevel
+from tilewright.hardware.load import load_engine
+from tilewright.workloads.operator import Role
+from tilewright.workloads.operators import conv2d, gemm, transposed_conv2d
+
+
+def assignments(problem: LayerProblem) -> list[dict]:  # type: ignore[type-arg]
+    """Every point of a space."""
+    variables = [v for group in problem.space.groups for v in group.variables]
+    rows = cartesian(*(group.rows.tolist() for group in problem.space.groups))
+    tiles = [dict(zip(variables, (v for row in parts for v in row), strict=True)) for parts in rows]
+    selectors = problem.space.selectors
+    choices = [dict(zip(selectors, c, strict=True)) for c in cartesian(*(s.domain for s in selectors))]
+    return [tile | choice for tile in tiles for choice in choices]
+
+
+@given(st.integers(1, 400), st.integers(0, 5))
+def test_perfect_chains_are_counted_by_the_product_formula(bound: int, length: int) -> None:
+    """One way per distribution of every prime's exponent over the tiles; no chain appears twice."""
+    rows = perfect_chains(bound, length)
+    exponents: Counter[int] = Counter()
+    rest, prime = bound, 2
+    while rest > 1:
+        if rest % prime:
+            prime += 1
+        else:
+            exponents[prime] += 1
+            rest //= prime
+    assert rows.shape == (prod(comb(e + length, length) for e in exponents.values()), length)
+    assert len(np.unique(rows, axis=0)) == len(rows)
+    outer = np.column_stack([np.full(len(rows), bound), rows])
+    assert not (outer[:, :-1] % outer[:, 1:]).any()
+
+
+@given(st.integers(1, 60), st.integers(0, 3))
+def test_balanced_chains_have_every_trip_count_once(bound: int, length: int) -> None:
+    """Tiles are the smallest for their trip count, and perfect chains are among them."""
+    rows = {tuple(row) for row in balanced_chains(bound, length).tolist()}
+    assert len(rows) == len(balanced_chains(bound, length))
+    assert rows >= {tuple(row) for row in perfect_chains(bound, length).tolist()}
+    for row in rows:
+        outer = bound
+        for tile in row:
+            trips = -(-outer // tile)
+            assert tile == -(-outer // trips)
+            outer = tile
+
+
+@given(st.integers(1, 5000))
+def test_divisors(number: int) -> None:
+    """All of them, increasing."""
+    assert list(divisors(number)) == [d for d in range(1, number + 1) if number % d == 0]
+
+
+def test_dimensions_that_share_an_axis_are_one_group() -> None:
+    """P with R and Q with S where both iterate; dimensions of one iteration belong to no group."""
+    assert axis_group_dims(conv2d(k=2, c=1, p=3, q=3, r=3, s=1)) == [("K",), ("P", "R"), ("Q",)]
+    assert axis_group_dims(gemm(m=2, n=3, k=4)) == [("M",), ("N",), ("K",)]
+    scattered = transposed_conv2d(k=1, c=1, p=2, q=2, r=2, s=2)
+    assert axis_group_dims(scattered) == [("P", "R"), ("Q", "S")]
+
+
+def test_axes_carry_what_they_may_and_fit() -> None:
+    """A dimension that an axis does not carry has no loop on it; spatial trips stay within the axis."""
+    fan = Fanout((ArrayAxis("x", 3, frozenset("K")), ArrayAxis("y", 4)))
+    levels = (
+        MemoryLevel("A", None, Fraction(1), Fraction(1), fanout=fan),
+        MemoryLevel("B", 100, Fraction(1), Fraction(1)),
+    )
+    engine = Engine("e", "hierarchy", 8, Fraction(1), Fraction(1), levels)
+    problem = layer_problem(conv2d(k=6, c=4, p=1, q=1, r=1, s=1), engine, parse_objective("edp"))
+    spread: dict[str, set[tuple[str, int]]] = {"x": set(), "y": set()}
+    for assignment in assignments(problem):
+        mapping = problem.decode(assignment)
+        for step in mapping.loops(problem.operator):
+            if isinstance(step.node, Spatial):
+                spread[step.node.axis].add((step.node.dim, step.trip))
+    assert spread["x"] == {("K", 2), ("K", 3)}
+    assert spread["y"] == {("K", 2), ("K", 3), ("C", 2), ("C", 4)}
+
+
+def test_residencies_are_all_sets_of_optional_stores() -> None:
+    """A role that may bypass two levels has four residencies; one that is not kept has none there."""
+    both = frozenset({Role.INPUT})
+    levels = (
+        MemoryLevel("A", None, Fraction(1), Fraction(1)),
+        MemoryLevel("B", 100, Fraction(1), Fraction(1), may_bypass=both),
+        MemoryLevel("C", 100, Fraction(1), Fraction(1), keeps=both | {Role.OUTPUT}, may_bypass=both),
+    )
+    engine = Engine("e", "hierarchy", 8, Fraction(1), Fraction(1), levels)
+    space = layer_problem(gemm(m=2, n=2, k=2), engine, parse_objective("edp")).space
+    assert set(space.nest.residency["A"].alternatives) == {(0, 1, 2), (0, 1), (0, 2), (0,)}
+    assert space.nest.residency["B"].alternatives == ((0, 1),)
+    assert space.nest.residency["C"].alternatives == ((0, 1, 2),)
+    assert space.size == 3**3 * 4 * prod(len(s.domain) for s in space.selectors if s.name[:5] == "order")
+
+
+@settings(max_examples=50)
+@given(instances("hierarchy", most=8, largest=60))
+def test_points_of_the_hierarchy_space_are_the_mappings_that_they_claim(instance: Instance) -> None:
+    """Every point decodes to a mapping that costs at most what the statement says, equally at the minimum.
+
+    Limits are the evaluator's: a point is legal exactly where its mapping is.
+    """
+    problem = instance.problem()
+    _check_points(problem, exact=False)
+
+
+@settings(max_examples=50)
+@given(instances("dmazerunner", most=12, largest=80))
+def test_points_of_the_dmazerunner_space_are_the_mappings_that_they_claim(instance: Instance) -> None:
+    """Wherever an order names a run that does run, statement and evaluator agree to the last digit."""
+    problem = instance.problem()
+    _check_points(problem, exact=True)
+
+
+@settings(max_examples=40)
+@given(instances("hierarchy", most=8, largest=60, factors="imperfect"))
+def test_points_of_the_imperfect_space_are_the_mappings_that_they_claim(instance: Instance) -> None:
+    """The same with last tiles that are smaller."""
+    problem = instance.problem()
+    _check_points(problem, exact=False)
+
+
+def _check_points(problem: LayerProblem, exact: bool) -> None:
+    stated: list[Fraction] = []
+    evaluated: list[Fraction] = []
+    own = [limit for limit in problem.limits if limit.name.startswith("order")]
+    for assignment in assignments(problem):
+        reader = ExactReader(assignment)
+        if any(reader.read(limit.expr) > limit.bound for limit in own):
+            continue
+        energy = Fraction(reader.read(problem.statement.energy), problem.statement.energy_scale)
+        cycles = reader.read(problem.statement.cycles)
+        mapping = problem.decode(assignment)
+        found = problem.evaluate(mapping)
+        legal = all(reader.read(limit.expr) <= limit.bound for limit in problem.limits)
+        assert legal is not bool(found.violations)
+        if exact:
+            assert (found.energy, found.cycles) == (energy, cycles)
+        assert found.energy <= energy
+        assert found.cycles <= cycles
+        if legal:
+            stated.append(problem.objective.key(energy, cycles))
+            evaluated.append(problem.key_of(found))
+    assert min(stated, default=None) == min(evaluated, default=None)
+
+
+def legal_tilings(layer: dict) -> int:  # type: ignore[type-arg]
+    """Tilings of a layer that fit the dMazeRunner machine, counted without any cost model."""
+    operator, engine = convolution(layer), load_engine("dmazerunner-256")
+    space = layer_problem(operator, engine, parse_objective("edp")).space
+    names = [variable.name for group in space.groups for variable in group.variables]
+    groups = sorted(space.groups, key=len)
+    head, tail = groups[-1], groups[:-1]
+    count = 0
+    for start in range(0, len(head), 5):
+        rows = head.rows[start : start + 5]
+        columns = dict(zip((v.name for v in head.variables), rows.T, strict=True))
+        for group in [*reversed(tail)]:
+            left = np.repeat(np.arange(len(next(iter(columns.values())))), len(group))
+            right = np.tile(np.arange(len(group)), len(next(iter(columns.values()))))
+            columns = {name: column[left] for name, column in columns.items()}
+            columns |= {v.name: group.rows[right, i] for i, v in enumerate(group.variables)}
+            keep = _fits(columns, layer["stride"])
+            columns = {name: column[keep] for name, column in columns.items()}
+        assert set(columns) == set(names)
+        count += len(columns[names[0]])
+    return count
+
+
+def _fits(columns: dict[str, np.ndarray], stride: int) -> np.ndarray:  # type: ignore[type-arg]
+    """Whether what is decided so far fits 256 PEs, 256 registers and 32 banks of 1024 elements."""
+    one = np.ones_like(next(iter(columns.values())))
+    spread = one.copy()
+    for dim in "NKCPQRS":
+        if f"{dim}@SPM:pe" in columns:
+            spread = spread * (columns[f"{dim}@SPM:pe"] // columns[f"{dim}@RF"])
+
+    def tiles(site: str) -> tuple[np.ndarray, np.ndarray, np.ndarray]:  # type: ignore[type-arg]
+        n, k, c, p, q, r, s = (columns.get(f"{dim}@{site}", one) for dim in "NKCPQRS")
+        rows, cols = (p - 1) * stride + r, (q - 1) * stride + s
+        return n * c * rows * cols, k * c * r * s, n * k * p * q
+
+    banks = sum(-(-tile // 1024) for tile in tiles("SPM"))
+    return (spread <= 256) & (sum(tiles("RF")) <= 256) & (banks <= 32)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("name", "tilings"), [("conv5_1", 14295643), ("conv5_2", 17545176)])
+def test_number_of_valid_tilings_is_the_published_one(name: str, tilings: int) -> None:
+    """The tile sizes of the space that fit the machine are as many as the authors' program visits."""
+    layer = load("dmazerunner_optima.json", "layers")[name]
+    assert legal_tilings(layer) == layer["tilings"] == tilings

@@ -1,0 +1,361 @@
+"""Access counts of the ``hierarchy`` model by walking through the loop nest step by step.
+
+Nothing is shared with the formulation but the operator, the engine and the mapping.  Every instance of
+every store has a tile: a box of element coordinates.  One time step advances the odometer of all temporal
+loops by one.  The rules:
+
+- A store's tile is fetched at the first step, and whenever the loop that advances is, or lies outside, the
+  innermost temporal loop outside the store that moves the tensor.
+- Where that innermost loop itself advances and the store keeps windows, only elements that were not in the
+  tile before are fetched; at every other fetch (a wrap-around) the whole tile is.
+- Instances below a network that multicasts (outputs: reduces) share one access where they differ only in
+  loops that the tensor does not depend on; those of the array that feeds the store's level also where tiles
+  of different loops coincide (``i * a + j * b`` of a window).
+- An output's old tile is written back when the next one comes, and at the end; every write-back of an element
+  but its first one at the outer store costs a read there, and a tile is filled but for elements that the
+  instance has never held.
+- Without a store inside, every PE accesses one element of every tensor at every step.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import Counter, defaultdict
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import product
+
+from tilewright.formulation.mapping import Mapping as LayerMapping
+from tilewright.formulation.mapping import Spatial, Storage
+from tilewright.hardware.engine import Engine
+from tilewright.workloads.operator import Operator, Tensor
+
+Box = tuple[tuple[int, int], ...]
+Index = tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class Loop:
+    """One loop: its dimension, the iterations that one step covers, its steps, its fan-out's level."""
+
+    dim: str
+    step: int
+    trips: int
+    level: int | None
+
+    @property
+    def is_temporal(self) -> bool:
+        return self.level is None
+
+
+@dataclass
+class Counts:
+    """Accesses of one tensor at one level, by instance."""
+
+    reads: Counter[Index] = field(default_factory=Counter)
+    fills: Counter[Index] = field(default_factory=Counter)
+    updates: Counter[Index] = field(default_factory=Counter)
+    tile: int = 0
+
+    @property
+    def totals(self) -> tuple[int, int, int, int]:
+        return self.reads.total(), self.fills.total(), self.updates.total(), self.tile
+
+
+@dataclass
+class Simulation:
+    """What the walk counted.
+
+    Parameters
+    ----------
+    counts : per (level, tensor)
+    hops : elements that crossed the network below a level, at each of its ends
+    steps : iterations that the busiest PE executes
+    first : per (level, tensor), elements of the first tiles below one instance of the level outside
+    """
+
+    counts: dict[tuple[str, str], Counts] = field(default_factory=lambda: defaultdict(Counts))
+    hops: Counter[str] = field(default_factory=Counter)
+    steps: int = 0
+    first: dict[tuple[str, str], int] = field(default_factory=dict)
+
+
+class Nest:
+    """A mapping as loops and stores with positions among them."""
+
+    def __init__(self, operator: Operator, engine: Engine, mapping: LayerMapping) -> None:
+        names = [level.name for level in engine.levels]
+        fan = {axis.name: i for i, m in enumerate(engine.levels) if m.fanout for axis in m.fanout.axes}
+        self.engine = engine
+        self.bounds = dict(operator.bounds)
+        self.loops: list[Loop] = []
+        self.stores: dict[str, list[tuple[int, int]]] = {tensor.name: [] for tensor in operator.tensors}
+        tile = dict(operator.bounds)
+        for node in mapping.nodes:
+            if isinstance(node, Storage):
+                self.stores[node.tensor].append((names.index(node.level), len(self.loops)))
+                continue
+            level = fan[node.axis] if isinstance(node, Spatial) else None
+            self.loops.append(Loop(node.dim, node.tile, -(-tile[node.dim] // node.tile), level))
+            tile[node.dim] = node.tile
+
+    def temporal(self, position: int) -> list[int]:
+        return [i for i in range(position) if self.loops[i].is_temporal]
+
+    def spatial(self, position: int) -> list[int]:
+        return [i for i in range(position) if not self.loops[i].is_temporal]
+
+    def indices(self, places: Sequence[int]) -> Iterator[Index]:
+        """All indices of some loops, the last one fastest."""
+        return product(*(range(self.loops[i].trips) for i in places))
+
+    def box(self, tensor: Tensor, position: int, at: Mapping[int, int]) -> Box | None:
+        """Coordinates of a tensor's tile: (first, extent) along every axis; ``None`` past the end.
+
+        The last tile of a loop is what remains.
+        """
+        offset = dict.fromkeys(self.bounds, 0)
+        rest = dict(self.bounds)
+        for i, loop in enumerate(self.loops[:position]):
+            passed = at[i] * loop.step
+            if passed >= rest[loop.dim]:
+                return None
+            offset[loop.dim] += passed
+            rest[loop.dim] = min(loop.step, rest[loop.dim] - passed)
+        return tuple(
+            (
+                sum(term.stride * offset[term.dim] for term in axis.terms),
+                1 + sum(term.stride * (rest[term.dim] - 1) for term in axis.terms),
+            )
+            for axis in tensor.axes
+        )
+
+
+def size(box: Box) -> int:
+    return math.prod(extent for _, extent in box)
+
+
+def overlap(one: Box, other: Box) -> int:
+    """Elements that two boxes share."""
+    return math.prod(max(0, min(a + m, b + n) - max(a, b)) for (a, m), (b, n) in zip(one, other, strict=True))
+
+
+def elements(box: Box) -> Iterator[Index]:
+    return product(*(range(first, first + extent) for first, extent in box))
+
+
+def simulate(operator: Operator, engine: Engine, mapping: LayerMapping) -> Simulation:
+    """Walk through a small nest."""
+    nest = Nest(operator, engine, mapping)
+    result = Simulation()
+    everything = nest.temporal(len(nest.loops))
+    busiest = dict.fromkeys(nest.spatial(len(nest.loops)), 0)
+    for values in nest.indices(everything):
+        at = {**busiest, **dict(zip(everything, values, strict=True))}
+        result.steps += nest.box(operator.output, len(nest.loops), at) is not None
+    for tensor in operator.tensors:
+        chain = nest.stores[tensor.name]
+        for depth, (level, position) in enumerate(chain):
+            first = nest.box(tensor, position, defaultdict(int))
+            assert first is not None
+            result.counts[engine.levels[level].name, tensor.name].tile = size(first)
+            inner = chain[depth + 1] if depth + 1 < len(chain) else (None, len(nest.loops))
+            _Edge(nest, tensor, (level, position), inner, result).walk()
+    return result
+
+
+class _Edge:
+    """One tensor's traffic between two neighbouring stores, or between the innermost one and the PEs."""
+
+    def __init__(
+        self,
+        nest: Nest,
+        tensor: Tensor,
+        outer: tuple[int, int],
+        inner: tuple[int | None, int],
+        result: Simulation,
+    ) -> None:
+        self.nest, self.tensor, self.result = nest, tensor, result
+        self.level, position = outer
+        self.inner, self.target = inner
+        levels = nest.engine.levels
+        self.above = result.counts[levels[self.level].name, tensor.name]
+        self.below = None
+        if self.inner is not None:
+            self.below = result.counts[levels[self.inner].name, tensor.name]
+        self.spatial = nest.spatial(self.target)
+        self.between = [i for i in self.spatial if i >= position]
+        self.fan = self._fan()
+        moving = [i for i in nest.temporal(self.target) if self._moves(i)]
+        self.innermost = max(moving, default=-1)
+        self.slides = self.inner is not None and levels[self.inner].sliding_window
+        self.shares = {
+            i: (m.fanout.reduction if tensor.is_output else m.fanout.multicast)
+            for i, m in enumerate(levels)
+            if m.fanout
+        }
+        self.tile: dict[Index, Box] = {}
+        self.clock: dict[Index, Index] = {}
+        self.touched: dict[Index, set[Index]] = defaultdict(set)
+        self.held: dict[Index, set[Index]] = defaultdict(set)
+
+    def _fan(self) -> set[int]:
+        """Spatial loops of the array that feeds the inner store's level, with no loop in time between."""
+        found: set[int] = set()
+        for place in reversed(range(self.target if self.inner is not None else 0)):
+            if self.nest.loops[place].level != (self.inner or 0) - 1:
+                break
+            found.add(place)
+        return found
+
+    def _moves(self, place: int) -> bool:
+        loop = self.nest.loops[place]
+        return loop.trips > 1 and loop.dim in self.tensor.dims
+
+    def walk(self) -> None:
+        """All steps; an output's last tile goes back at the end."""
+        loops = self.nest.temporal(self.target)
+        for now in self.nest.indices(loops):
+            arriving: dict[Index, Box] = {}
+            consecutive: set[Index] = set()
+            for place in self.nest.indices(self.spatial):
+                at = dict(zip(loops, now, strict=True)) | dict(zip(self.spatial, place, strict=True))
+                box = self.nest.box(self.tensor, self.target, at)
+                if box is None or not self._is_inside(at):
+                    continue
+                before = self.clock.get(place)
+                self.clock[place] = now
+                if before is not None:
+                    advanced = next(loop for loop, a, b in zip(loops, before, now, strict=True) if a != b)
+                    if self.inner is not None and advanced > self.innermost:
+                        continue
+                    if advanced == self.innermost:
+                        consecutive.add(place)
+                arriving[place] = box
+            if not self.tile and self.inner is not None:
+                self._note_first(arriving)
+            if self.tensor.is_output:
+                self._write_back({place: self.tile[place] for place in arriving if place in self.tile})
+                self._start(arriving)
+            else:
+                self._fetch(arriving, consecutive)
+            self.tile.update(arriving)
+        if self.tensor.is_output:
+            self._write_back(self.tile)
+
+    def _is_inside(self, at: Mapping[int, int]) -> bool:
+        """Whether loops that the tensor does not depend on have work left at these indices, too."""
+        rest = dict(self.nest.bounds)
+        for i, loop in enumerate(self.nest.loops[: self.target]):
+            if at[i] * loop.step >= rest[loop.dim]:
+                return False
+            rest[loop.dim] = min(loop.step, rest[loop.dim] - at[i] * loop.step)
+        return True
+
+    def _fetch(self, tiles: Mapping[Index, Box], consecutive: set[Index]) -> None:
+        wanted = {}
+        for place, box in tiles.items():
+            known = overlap(box, self.tile[place]) if place in consecutive and self.slides else 0
+            wanted[place] = (box, size(box) - known)
+            if self.below is not None:
+                self.below.fills[place] += wanted[place][1]
+        for outer, _, count in self._arriving(wanted, self.between):
+            self.above.reads[outer] += count
+        self._cross(wanted)
+
+    def _start(self, tiles: Mapping[Index, Box]) -> None:
+        """New output tiles: elements that the instance has held before come back from outside."""
+        if self.below is None:
+            return
+        again = {}
+        for place, box in tiles.items():
+            known = sum(element in self.held[place] for element in elements(box))
+            self.held[place].update(elements(box))
+            self.below.fills[place] += known
+            again[place] = (box, known)
+        self._cross(again)
+
+    def _write_back(self, tiles: Mapping[Index, Box]) -> None:
+        wanted = {place: (box, size(box)) for place, box in tiles.items()}
+        for outer, box, _ in self._arriving(wanted, self.between):
+            inside = set(elements(box))
+            self.above.updates[outer] += len(inside)
+            self.above.reads[outer] += len(inside & self.touched[outer])
+            self.touched[outer] |= inside
+        self._cross(wanted)
+
+    def _arriving(
+        self, wanted: Mapping[Index, tuple[Box, int]], below: Collection[int]
+    ) -> Iterator[tuple[Index, Box, int]]:
+        """Accesses left after the networks below have merged equal tiles: (outer instance, tile, elements).
+
+        Parameters
+        ----------
+        wanted : per instance, its tile and the elements that it moves
+        below : spatial loops inside the network's outer end
+        """
+        apart = [
+            i
+            for i in self.spatial
+            if i not in below
+            or not self.shares[self.nest.loops[i].level or 0]
+            or (self.nest.loops[i].dim in self.tensor.dims and i not in self.fan)
+        ]
+        merged: dict[tuple[Index, Box], tuple[Index, Box, int]] = {}
+        for place, (box, count) in wanted.items():
+            at = dict(zip(self.spatial, place, strict=True))
+            outer = tuple(at[i] for i in self.spatial if i not in below)
+            merged.setdefault((tuple(at[i] for i in apart), box), (outer, box, count))
+        yield from merged.values()
+
+    def _cross(self, wanted: Mapping[Index, tuple[Box, int]]) -> None:
+        """Count the elements at the inner ends of every network that lies between the two stores."""
+        last = len(self.nest.engine.levels) if self.inner is None else self.inner
+        for level in range(self.level, last):
+            if self.nest.engine.levels[level].fanout is not None:
+                deeper = [i for i in self.spatial if (self.nest.loops[i].level or 0) > level]
+                crossing = sum(count for _, _, count in self._arriving(wanted, deeper))
+                self.result.hops[self.nest.engine.levels[level].name] += crossing
+
+    def _note_first(self, tiles: Mapping[Index, Box]) -> None:
+        """Elements of the first tiles below one instance of the next outer level."""
+        assert self.inner is not None
+        fan = [k for k, i in enumerate(self.spatial) if self.nest.loops[i].level == self.inner - 1]
+        first = {
+            box for place, box in tiles.items() if not any(v for k, v in enumerate(place) if k not in fan)
+        }
+        name = self.nest.engine.levels[self.inner].name
+        self.result.first[name, self.tensor.name] = sum(size(box) for box in first)
+
+
+def cycles(engine: Engine, operator: Operator, simulation: Simulation) -> int:
+    """Latency from the simulated counts: transfers of the busiest port against compute."""
+    hidden, exposed = [simulation.steps], 0
+    for index, level in enumerate(engine.levels):
+        reads: Counter[Index] = Counter()
+        writes: Counter[Index] = Counter()
+        for tensor in operator.tensors:
+            counts = simulation.counts[level.name, tensor.name]
+            reads += counts.reads
+            writes += counts.fills + counts.updates
+        busy = 0
+        if level.read_bandwidth is not None:
+            busy = math.ceil(max(reads.values(), default=0) / level.read_bandwidth)
+        if level.write_bandwidth is not None:
+            busy = max(busy, math.ceil(max(writes.values(), default=0) / level.write_bandwidth))
+        last = index == len(engine.levels) - 1
+        if last or engine.levels[index + 1].double_buffered:
+            hidden.append(busy)
+        else:
+            exposed += busy
+        if index and level.double_buffered:
+            outer = engine.levels[index - 1]
+            for output, bandwidth in ((False, outer.read_bandwidth), (True, outer.write_bandwidth)):
+                if bandwidth is not None:
+                    moved = sum(
+                        simulation.first.get((level.name, tensor.name), 0)
+                        for tensor in operator.tensors
+                        if tensor.is_output is output
+                    )
+                    exposed += math.ceil(moved / bandwidth)
+    return max(hidden) + exposed

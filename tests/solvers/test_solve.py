@@ -1,0 +1,88 @@
+"""The composition of problem, solver, limits and result."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+
+import pytest
+
+from tilewright.formulation.objective import parse_objective
+from tilewright.formulation.problem import LayerProblem, layer_problem
+from tilewright.formulation.result import Status, TracePoint
+from tilewright.formulation.search import Search
+from tilewright.hardware.load import load_engine
+from tilewright.solvers.base import Outcome
+from tilewright.solvers.branch import Branch
+from tilewright.solvers.registry import solver, solver_names
+from tilewright.solvers.solve import solve
+from tilewright.workloads.errors import InputError
+from tilewright.workloads.operators import gemm
+
+
+def problem() -> LayerProblem:
+    return layer_problem(gemm(m=4, n=4, k=4), load_engine("dmazerunner-256"), parse_objective("edp"))
+
+
+def test_solvers_by_name() -> None:
+    """Every registered solver loads, is exact and tells its name and version."""
+    assert {"branch", "cpsat", "exhaustive", "auto"} <= set(solver_names())
+    for name in ("branch", "exhaustive"):
+        found = solver(name)
+        assert found.name == name
+        assert found.exact
+        assert found.version
+    with pytest.raises(KeyError):
+        solver("simplex")
+
+
+def test_an_unknown_solver_is_one_line_with_a_hint() -> None:
+    """A misspelt name is answered with the nearest one."""
+    with pytest.raises(InputError, match="did you mean 'branch'") as caught:
+        solve(problem(), "brunch")
+    assert "\n" not in str(caught.value)
+
+
+def test_a_wrong_proof_is_an_error_and_keeps_the_mapping(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A solver that claims too high a bound is told so; its mapping stays, its bound does not."""
+
+    def boast(self: Branch, search: Search) -> Outcome:
+        outcome = honest(self, search)
+        assert search.value is not None
+        search.raise_bound(search.value + Fraction(1, 1000), "boast")
+        return outcome
+
+    honest = Branch.solve
+    expected = solve(problem(), "branch")
+    monkeypatch.setattr(Branch, "solve", boast)
+    result = solve(problem(), "branch")
+    assert result.status is Status.ERROR
+    assert result.bound is None
+    assert result.value == expected.value
+    assert "claims the bound" in result.message
+
+
+@pytest.mark.parametrize("failure", [MemoryError("full"), OverflowError("beyond 2**53")])
+def test_a_solver_that_dies_is_an_error_with_what_was_found(
+    failure: Exception, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What was offered before is kept, and the reason is told."""
+    first = solve(problem(), "branch").mapping
+    assert first is not None
+
+    def die(self: Branch, search: Search) -> Outcome:
+        search.offer(first, "x")
+        raise failure
+
+    monkeypatch.setattr(Branch, "solve", die)
+    result = solve(problem(), "branch")
+    assert result.status is Status.ERROR
+    assert result.mapping == first
+    assert result.message == f"{type(failure).__name__}: {failure}"
+
+
+def test_every_step_is_heard() -> None:
+    """The listener gets the trace as it grows."""
+    heard: list[TracePoint] = []
+    result = solve(problem(), "branch", listener=heard.append)
+    assert tuple(heard) == result.trace
+    assert heard[-1].value == heard[-1].bound == result.value

@@ -1,0 +1,133 @@
+"""Stages and tables: refinements that leave nothing out, and ends that are exact per group."""
+
+from __future__ import annotations
+
+import numpy as np
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from instances import Instance, instances
+
+from tilewright.formulation.expression import Expr
+from tilewright.formulation.expression.exact import evaluate
+from tilewright.formulation.problem import LayerProblem
+from tilewright.hardware.load import load_engine
+from tilewright.solvers.stages import StagedTable, stages_of
+from tilewright.solvers.tables import Tables, local_nodes
+from tilewright.workloads.operators import conv2d
+
+INSTANCES = st.sampled_from(["hierarchy", "dmazerunner"]).flatmap(
+    lambda model: instances(model, most=24, largest=50_000)
+)
+
+
+def roots(problem: LayerProblem) -> list[Expr]:
+    statement = problem.statement
+    return [statement.energy, statement.cycles, *(limit.expr for limit in problem.limits)]
+
+
+@settings(max_examples=40)
+@given(INSTANCES)
+def test_stages_decide_everything_once(instance: Instance) -> None:
+    """Each selector is decided by one stage, and each boundary of the nest too, from the outside inwards."""
+    space = instance.problem().space
+    stages = stages_of(space)
+    selectors = [selector for stage in stages for selector in stage.selectors]
+    assert len(selectors) == len(set(selectors))
+    assert set(selectors) == set(space.selectors)
+    boundaries = [boundary for stage in stages for boundary in stage.boundaries]
+    assert boundaries == list(range(1, len(space.nest.boundaries)))
+
+
+def test_stages_of_the_papers_machine() -> None:
+    """SPM tiles with the DRAM order, then the spatial split, then register tiles with the SPM order."""
+    operator = conv2d(k=8, c=8, p=4, q=4, r=3, s=3)
+    problem = Instance(operator, load_engine("dmazerunner-256"), "edp").problem()
+    named = [(s.name, [v.name for v in s.selectors]) for s in stages_of(problem.space)]
+    assert named == [
+        ("tile of SPM", ["order@DRAM"]),
+        ("spread below SPM", []),
+        ("tile of RF", ["order@SPM"]),
+        ("innermost loops", []),
+    ]
+
+
+@settings(max_examples=40)
+@given(INSTANCES)
+def test_cells_are_nested_and_their_ends_exact(instance: Instance) -> None:
+    """Cells of a stage part the rows, inner cells part outer ones, ends are minima and maxima over rows.
+
+    At the last stage every cell is one row.
+    """
+    problem = instance.problem()
+    stages = stages_of(problem.space)
+    for table in Tables(problem.space.groups, roots(problem)).tables:
+        staged = StagedTable(table, problem.space.nest, stages)
+        count = len(table)
+        assert sorted(map(tuple, staged.table.group.rows.tolist())) == sorted(
+            map(tuple, table.group.rows.tolist())
+        )
+        if not count:
+            continue
+        assert staged.root_children() == (0, len(staged.starts[0]))
+        assert staged.starts[-1].tolist() == list(range(count))
+        for stage, starts in enumerate(staged.starts):
+            ends = [*starts[1:].tolist(), count]
+            for cell, (first, end) in enumerate(zip(starts.tolist(), ends, strict=True)):
+                for node, values in staged.table.values.items():
+                    assert staged.low[stage][node][cell] == values[first:end].min()
+                    assert staged.high[stage][node][cell] == values[first:end].max()
+            if stage + 1 < len(staged.starts):
+                inner = staged.starts[stage + 1]
+                children = staged.children[stage]
+                assert inner[children[:-1]].tolist() == starts.tolist()
+                assert children[-1] == len(inner)
+
+
+@settings(max_examples=40)
+@given(INSTANCES)
+def test_tables_hold_the_exact_values_of_what_one_group_decides(instance: Instance) -> None:
+    """Each tabulated expression depends on its group alone and has its exact value in every row."""
+    problem = instance.problem()
+    for table in Tables(problem.space.groups, roots(problem)).tables:
+        for node, values in list(table.values.items())[:5]:
+            assert node.support <= set(table.group.variables)
+            assert len(values) == len(table)
+            for row in range(0, len(table), max(1, len(table) // 5)):
+                tiles = {v: int(table.group.rows[row, i]) for i, v in enumerate(table.group.variables)}
+                assert values[row] == evaluate(node, tiles)
+
+
+@settings(max_examples=40)
+@given(INSTANCES)
+def test_local_nodes_are_the_largest(instance: Instance) -> None:
+    """No expression that is read passes by the tables: below the shared part everything is tabulated."""
+    problem = instance.problem()
+    found = local_nodes(roots(problem))
+    tabulated = {node for nodes in found.values() for node in nodes}
+    stack, seen = roots(problem), set()
+    while stack:
+        node = stack.pop()
+        if node in seen or node in tabulated:
+            continue
+        seen.add(node)
+        assert node.group is None
+        stack.extend(node.children())
+    for group, nodes in found.items():
+        assert {node.group for node in nodes} == {group}
+
+
+@settings(max_examples=20)
+@given(INSTANCES)
+def test_look_ups_give_the_values_of_the_rows_that_are_asked_for(instance: Instance) -> None:
+    """Known values of several candidates are those of their rows, and so are the tile sizes."""
+    problem = instance.problem()
+    tables = Tables(problem.space.groups, roots(problem))
+    if 0 in tables.sizes or not tables.sizes:
+        return
+    rows = [np.array([0, size - 1]) for size in tables.sizes]
+    known = tables.known(rows)
+    last = tables.assignment([size - 1 for size in tables.sizes])
+    for table in tables.tables:
+        for node, values in table.values.items():
+            assert known[node].tolist() == [values[0], values[-1]]
+            assert values[-1] == evaluate(node, last)
