@@ -26,7 +26,15 @@ from tilewright.formulation.expression import (
     where,
 )
 from tilewright.formulation.orders import OrderClass
-from tilewright.formulation.pieces import Pieces, covered, cut, distinct_sums, number, shared_windows, slid_windows
+from tilewright.formulation.pieces import (
+    Pieces,
+    covered,
+    cut,
+    distinct_sums,
+    number,
+    shared_windows,
+    slid_windows,
+)
 from tilewright.hardware.engine import ArrayAxis, Engine
 from tilewright.workloads.operator import Axis, Operator, Tensor
 
@@ -257,7 +265,13 @@ class Nest:
         dims = [term.dim for term in axis.terms]
         many = {dim: self.pieces(dim, boundary, counted(dim)) for dim in dims}
         sizes = [
-            product([t.stride, self.covered(t.dim, boundary, counted(t.dim)), *(many[d] for d in dims if d != t.dim)])
+            product(
+                [
+                    t.stride,
+                    self.covered(t.dim, boundary, counted(t.dim)),
+                    *(many[d] for d in dims if d != t.dim),
+                ]
+            )
             for t in axis.terms
         ]
         offset = 1 - sum(term.stride for term in axis.terms)
@@ -285,9 +299,7 @@ class Nest:
         if shared:
             tiles = self.boundaries[boundary]
             sides = [
-                side
-                for t in (a, b)
-                for side in (product(self.trips(fan, [t.dim])), t.stride * tiles[t.dim])
+                side for t in (a, b) for side in (product(self.trips(fan, [t.dim])), t.stride * tiles[t.dim])
             ]
             factors.append(function("distinct", distinct_sums, sides))
         for term in axis.terms:
@@ -319,7 +331,9 @@ class Nest:
 
     def held(self, tensor: Tensor, boundary: int, spread: Spread) -> Expr:
         """Elements of the first tile at a boundary, over the instances that count."""
-        return self._elements(tensor, boundary, spread, {dim: frozenset() for dim in self.operator.bounds}, None)
+        return self._elements(
+            tensor, boundary, spread, {dim: frozenset() for dim in self.operator.bounds}, None
+        )
 
     def _elements(
         self,
@@ -331,19 +345,19 @@ class Nest:
     ) -> Expr:
         """Elements of all tiles that the moving loops and the instances that count make."""
 
-        def counted(dim: str) -> list[int]:
-            return sorted(moving[dim] | spread.blocks(dim in tensor.dims))
+        met: set[str] = set()
 
-        factors = [
-            self.window(
-                axis,
-                boundary,
-                counted,
-                self._adjacent(tensor, boundary, spread),
-                slide if slide is not None and any(term.dim == slide[0] for term in axis.terms) else None,
-            )
-            for axis in tensor.axes
-        ]
+        def counted(dim: str) -> list[int]:
+            """Blocks whose cuts count; a loop on two axes (a diagonal) moves the tile once."""
+            return [] if dim in met else sorted(moving[dim] | spread.blocks(dim in tensor.dims))
+
+        factors: list[Expr] = []
+        for axis in tensor.axes:
+            dims = {term.dim for term in axis.terms}
+            sliding = slide if slide is not None and slide[0] in dims - met else None
+            fan = self._adjacent(tensor, boundary, spread)
+            factors.append(self.window(axis, boundary, counted, fan, sliding))
+            met |= dims
         others = [dim for dim in self.operator.bounds if dim not in tensor.dims]
         return product([*factors, *(self.pieces(dim, boundary, counted(dim)) for dim in others)])
 
@@ -361,9 +375,7 @@ class Nest:
             fan.insert(0, block)
         return fan
 
-    def visits(
-        self, tensor: Tensor, boundary: int, spread: Spread, leaf: Callable[[Expr], Expr]
-    ) -> Expr:
+    def visits(self, tensor: Tensor, boundary: int, spread: Spread, leaf: Callable[[Expr], Expr]) -> Expr:
         """How often one element's tile comes and goes at a boundary, passed through ``leaf``.
 
         The pieces of the loops that the tensor does not depend on and that move: every element of an

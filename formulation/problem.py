@@ -8,18 +8,17 @@ from collections.abc import Mapping as MappingABC
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from functools import cached_property
+from functools import cached_property, partial
 
 import numpy as np
 
 from tilewright.formulation.constraints import Constraints, MetricCap, parse_constraints
 from tilewright.formulation.cost import CostModel, Limit, Statement, cost_model, cost_model_names
 from tilewright.formulation.evaluator import Evaluation, evaluate_mapping, nest_of
-from tilewright.formulation.expression import Expr, Variable, as_expr, product
+from tilewright.formulation.expression import Expr, Variable, as_expr, choose, is_one, product
 from tilewright.formulation.mapping import Mapping
 from tilewright.formulation.nest import Nest
 from tilewright.formulation.objective import Objective
-from tilewright.formulation.orders import OrderClass
 from tilewright.formulation.space import MapSpace, build_space
 from tilewright.hardware.engine import Engine
 from tilewright.hardware.identity import engine_hash
@@ -109,9 +108,12 @@ class LayerProblem:
                 broken.append(rule.text)
         for order in self.constraints.orders:
             level = [memory.name for memory in self.engine.levels].index(order.level)
+            own = self.operator.tensor(order.tensor).dims
             for block in nest.blocks:
-                if block.level == level and block.orders and not block.orders[0].reused[order.tensor]:
-                    broken.append(order.text)
+                if block.level == level and block.orders:
+                    loops = block.orders[0]
+                    if set(loops.permutation) - own and not loops.reused[order.tensor]:
+                        broken.append(order.text)
         return [f"constraint {text}" for text in broken]
 
 
@@ -162,20 +164,13 @@ def layer_problem(
         raise InputError("--factors", None, f"unknown {factors!r}, expected {' or '.join(FACTORS)}")
     if factors == IMPERFECT and model.perfect_only:
         raise InputError("--factors", None, f"the {model.name} cost model knows perfect factors only")
-    perfect = factors != IMPERFECT
+    perfect = model.perfect_only or factors == PERFECT
     demands = parse_constraints(constraints, operator, engine)
-    rules = {rule.level: rule.tensor for rule in demands.orders}
-
-    def orders(level: int) -> tuple[OrderClass, ...]:
-        classes = model.orders(operator, engine, level)
-        wanted = rules.get(engine.levels[level].name)
-        kept = tuple(order for order in classes if wanted is None or order.reused[wanted])
-        if classes and not kept:
-            raise InputError(
-                "--constraint", None, f"no loop order at {engine.levels[level].name} keeps {wanted}"
-            )
-        return kept
-
+    if any(rule.level == engine.levels[-1].name for rule in demands.orders):
+        raise InputError(
+            "--constraint", None, f"the loops of {engine.levels[-1].name} feed the PEs, their order is free"
+        )
+    orders = partial(model.orders, operator, engine)
     plain = build_space(operator, engine, orders, perfect=perfect)
     space = plain
     if demands.tiles:
@@ -183,7 +178,7 @@ def layer_problem(
         space = build_space(operator, engine, orders, filters, perfect)
     statement = model.statement(space.nest)
     caps = _cap_limits(demands.caps, statement, space.nest)
-    unmet = _unmet_limits(demands, space.nest)
+    unmet = [*_unmet_limits(demands, space.nest), *_order_limits(demands, space.nest)]
     return LayerProblem(
         operator, engine, model, objective, demands, space, statement, (*statement.limits, *caps, *unmet)
     )
@@ -197,6 +192,21 @@ def _unmet_limits(demands: Constraints, nest: Nest) -> list[Limit]:
         for rule in demands.tiles
         if nest.operator.bounds[rule.dim] == 1 and not rule.holds(ones, nest.blocks, nest.engine)[0]
     ]
+
+
+def _order_limits(demands: Constraints, nest: Nest) -> list[Limit]:
+    """Where loops that could keep a tensor in place run at a level, an order that does is chosen."""
+    limits: list[Limit] = []
+    for rule in demands.orders:
+        level = [memory.name for memory in nest.engine.levels].index(rule.level)
+        tensor = nest.operator.tensor(rule.tensor)
+        others = [dim for dim in nest.operator.bounds if dim not in tensor.dims]
+        index, block = next((i, b) for i, b in enumerate(nest.blocks) if b.is_temporal and b.level == level)
+        runs = 1 - is_one(product(nest.trips([index], others)))
+        wrong = [as_expr(0) if order.reused[rule.tensor] else runs for order in block.orders]
+        if wrong:
+            limits.append(Limit(rule.text, choose(block.selector, wrong), 0))
+    return limits
 
 
 def _cap_limits(caps: Sequence[MetricCap], statement: Statement, nest: Nest) -> list[Limit]:

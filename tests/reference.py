@@ -45,7 +45,7 @@ def convolution(row: Mapping[str, Any]) -> Operator:
 def mapping(
     operator: Operator, tiling: Mapping[str, Sequence[int]], orders: Mapping[str, str]
 ) -> LayerMapping:
-    """An even mapping on DRAM, SPM, an array ``pe`` and RF, from factors and loop orders (outermost first)."""
+    """An even mapping on DRAM, SPM, an array ``pe`` and RF; loop orders are outermost first."""
     tile = dict(operator.bounds)
     nodes: list[Node] = []
     for site in ("DRAM", "SPM", "Spatial", "RF"):

@@ -142,7 +142,9 @@ def _counts(nest: Nest, tensor: Tensor, stores: Sequence[int], level: int, whole
     at_store = Spread(outside)
     below = _spread(nest, tensor, outside, nest.spatial_between(here, inner))
     if tensor.is_output:
-        return _output_counts(nest, tensor, (here, at_store), (None if store is None else inner, below), depth)
+        return _output_counts(
+            nest, tensor, (here, at_store), (None if store is None else inner, below), depth
+        )
     fills = as_expr(0)
     if depth > 0:
         fills = nest.delivered(tensor, here, at_store, nest.engine.levels[level].sliding_window)

@@ -2,16 +2,26 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from fractions import Fraction
+
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from instances import hierarchies, mappings, operators
+from instances import hierarchies, mappings, operators, sizes
 from simulator import Simulation, cycles, simulate
 
 from tilewright.formulation.cost import cost_model
 from tilewright.formulation.evaluator import Evaluation, evaluate_mapping
-from tilewright.formulation.mapping import Mapping
-from tilewright.hardware.engine import Engine
-from tilewright.workloads.operator import Operator
+from tilewright.formulation.mapping import Mapping, Storage, Temporal
+from tilewright.formulation.objective import parse_objective
+from tilewright.formulation.problem import layer_problem
+from tilewright.formulation.result import Status
+from tilewright.hardware.engine import ArrayAxis, Engine, Fanout, MemoryLevel
+from tilewright.solvers.solve import solve
+from tilewright.workloads.einsum import nest
+from tilewright.workloads.operator import Operator, Role
+from tilewright.workloads.operators import conv2d
 
 HIERARCHY = cost_model("hierarchy")
 PLAIN = ("conv", "depthwise", "gemm", "matmul", "pool", "elementwise", "nest")
@@ -79,3 +89,86 @@ def test_energy_and_cycles_follow_from_the_walk(case: tuple[Operator, Engine, Ma
             energy += level.fanout.energy * walked.hops[level.name]
     assert found.energy == energy
     assert found.cycles == cycles(engine, operator, walked)
+
+
+@settings(max_examples=60)
+@given(st.data())
+def test_written_partial_sums_of_transposed_convolutions_are_those_of_a_walk(data: st.DataObject) -> None:
+    """Output tiles that overlap come and go as other tiles do; every other tensor is counted as ever."""
+    operator = data.draw(operators(kinds=["tconv"], most=48))
+    engine = data.draw(hierarchies(roomy=True))
+    mapping = data.draw(mappings(operator, engine, perfect=data.draw(st.booleans())))
+    found, walked = both((operator, engine, mapping))
+    for row in found.accesses:
+        reads, fills, updates, tile = walked.counts[row.level, row.tensor].totals
+        assert (row.updates, row.tile) == (updates, tile)
+        if row.tensor == "O":
+            assert 0 <= row.reads <= row.updates
+        else:
+            assert (row.reads, row.fills) == (reads, fills)
+
+
+@settings(max_examples=60)
+@given(st.data())
+def test_axes_of_three_loops_are_counted_without_looking_for_coincidences(data: st.DataObject) -> None:
+    """Without multicast and sliding windows such an axis is counted as a walk does; with them, no less."""
+    bounds = dict(zip("ijk", data.draw(sizes(3, 24)), strict=True))
+    operator = nest("O[i,j] += A[i+2*j+k] * B[k]", bounds=bounds)
+    engine = data.draw(hierarchies(roomy=True))
+    mapping = data.draw(mappings(operator, engine, perfect=data.draw(st.booleans())))
+    found, walked = both((operator, engine, mapping))
+    for row in found.accesses:
+        reads, fills, _, _ = walked.counts[row.level, row.tensor].totals
+        assert row.reads >= reads
+        assert row.fills >= fills
+    plain = replace(
+        engine,
+        levels=tuple(
+            replace(
+                level,
+                sliding_window=False,
+                fanout=None if level.fanout is None else replace(level.fanout, multicast=False),
+            )
+            for level in engine.levels
+        ),
+    )
+    _compare((operator, plain, mapping))
+
+
+@pytest.mark.parametrize("line", ["O[i,j] += A[i,i+j] * B[j]", "O[i,j] += A[i,i] * B[j]"])
+def test_a_loop_on_two_axes_of_a_tensor_moves_it_once(line: str) -> None:
+    """A diagonal is fetched tile by tile along its one loop."""
+    operator = nest(line, bounds={"i": 4, "j": 2})
+    level = MemoryLevel("L0", None, Fraction(1), Fraction(1))
+    engine = Engine(
+        "e", "hierarchy", 16, Fraction(1), Fraction(1), (level, replace(level, name="L1", capacity=99))
+    )
+    outer = [Storage(name, "L0") for name in "ABO"]
+    inner = [Storage(name, "L1") for name in "ABO"]
+    _compare((operator, engine, Mapping((*outer, Temporal("i", 1), *inner, Temporal("j", 1)))))
+
+
+def test_arrays_of_two_levels_do_not_share_what_only_coincides_between_them() -> None:
+    """P spread over the outer array, R over the inner one, the input kept in registers alone.
+
+    What is counted must not depend on whether a level without loops lies between the arrays: a search
+    leaves that open, an evaluation knows it.
+    """
+    operator = conv2d(k=1, c=1, p=4, q=1, r=3, s=1)
+    kept = frozenset({Role.WEIGHT, Role.OUTPUT})
+    one, array = Fraction(1), Fanout((ArrayAxis("x", 4),))
+    engine = Engine(
+        "e", "hierarchy", 16, one, one,
+        (
+            MemoryLevel("L0", None, Fraction(10), one, fanout=array),
+            MemoryLevel("L1", 99, one, one, keeps=kept, fanout=Fanout((ArrayAxis("y", 3),))),
+            MemoryLevel("L2", 99, one, one),
+        ),
+    )  # fmt: skip
+    problem = layer_problem(operator, engine, parse_objective("energy"), constraints=["cycles<=1"])
+    for name in ("exhaustive", "branch"):
+        result = solve(problem, name)
+        assert result.status is Status.OPTIMAL
+        assert result.evaluation is not None
+        reads = {(row.level, row.tensor): row.reads for row in result.evaluation.accesses}
+        assert reads["L0", "I"] == 12
