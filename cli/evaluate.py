@@ -35,18 +35,20 @@ def evaluate_command(
         str | None, typer.Option("--objective", "-o", help="Instead of the file's; edp by default.")
     ] = None,
     cost_model: options.CostModel = None,
+    factors: options.Factors = None,
     constraint: options.Constraints = None,
     format: options.ShortFormat = "table",
 ) -> int:
     """Evaluate a mapping: energy, cycles, accesses, and every constraint that it breaks (exit code 5)."""
     options.parse_choice(format, "--format", ("table", "json"))
+    options.parse_factors(factors)
 
     from tilewright.cli.stored_mappings import read_mappings
 
     chosen = _chosen(read_mappings(mapping), layers or [], str(mapping))
     found = []
     for stored in chosen:
-        problem = _problem(stored, str(mapping), arch, layer, objective, cost_model, constraint)
+        problem = _problem(stored, str(mapping), arch, layer, objective, cost_model, factors, constraint)
         found.append((stored, problem, problem.evaluate(stored.mapping, str(mapping))))
     if format == "json":
         _print_json(found)
@@ -73,6 +75,7 @@ def _problem(
     layer: str | None,
     objective: str | None,
     cost_model: str | None,
+    factors: str | None,
     constraints: list[str] | None,
 ) -> LayerProblem:
     """The problem that the file states, changed by the flags."""
@@ -87,16 +90,17 @@ def _problem(
     if engine is None:
         raise InputError(where, "arch", "missing, expected one in the file or as --arch")
     own_model = stored.cost_model if arch is None else None
+    own_factors = stored.factors if arch is None and cost_model in (None, stored.cost_model) else None
     demands = stored.constraints if constraints is None else constraints
     goal = options.read_objective(objective or stored.objective or "edp")
-    return layer_problem(operator, engine, goal, cost_model or own_model, demands)
+    return layer_problem(operator, engine, goal, cost_model or own_model, demands, factors or own_factors)
 
 
 def _print_json(found: list[tuple[StoredMapping, LayerProblem, Evaluation]]) -> None:
     import json
 
     from tilewright.cli.console import write
-    from tilewright.report.build import metrics_record, shown_value, versions
+    from tilewright.report.build import factors_of, metrics_record, shown_value, versions
     from tilewright.report.operator_data import OperatorRecord
 
     def entry(stored: StoredMapping, problem: LayerProblem, evaluation: Evaluation) -> dict[str, Any]:
@@ -109,6 +113,7 @@ def _print_json(found: list[tuple[StoredMapping, LayerProblem, Evaluation]]) -> 
             "cost_model": problem.model.name,
             "objective": str(problem.objective),
             "constraints": list(problem.constraints.texts),
+            "factors": factors_of(problem),
             "legal": not evaluation.violations,
             "violations": list(evaluation.violations),
             "value": shown_value(problem.objective, key),

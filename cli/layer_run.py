@@ -2,21 +2,17 @@
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from importlib.metadata import version
 
+from tilewright.cli.watched import Watched
 from tilewright.formulation.mapping import Mapping
 from tilewright.formulation.problem import LayerProblem
 from tilewright.formulation.result import SearchResult, Status, TracePoint
 from tilewright.formulation.search import Limits, Search
 from tilewright.solvers.solve import solve
 from tilewright.workloads.errors import InputError, one_line
-
-_STEP = 0.05
-_GRACE = 1.5
-"""Seconds that a solver has to come back once it is asked to stop."""
 
 
 @dataclass
@@ -35,12 +31,13 @@ class SearchRun:
     listener: Callable[[TracePoint], None] = lambda point: None
     warm_starts: Sequence[Mapping] = ()
     problem: LayerProblem | None = None
-    failure: BaseException | None = None
     unfit: int = 0
-    abandoned: bool = False
-    _result: SearchResult | None = None
+    _watched: Watched[SearchResult] = field(init=False)
     _search: Search | None = None
     _trace: list[TracePoint] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        self._watched = Watched(self._work, self.limits)
 
     def run(self) -> SearchResult:
         """Search, and return at the latest shortly after a limit or a signal.
@@ -50,35 +47,22 @@ class SearchRun:
         InputError : where the problem cannot be stated
         Interruption : at a second signal
         """
-        thread = threading.Thread(target=self._work, name="search", daemon=True)
-        thread.start()
-        late = 0.0
-        while thread.is_alive() and not self.abandoned:
-            thread.join(_STEP)
-            late = late + _STEP if self.limits.expired else 0.0
-            self.abandoned = late > self._grace
+        self._watched.run()
         if isinstance(self.failure, InputError):
             raise self.failure
-        if self._result is not None and not self.abandoned:
-            return self._result
-        return self._failed()
+        answer = self._watched.answer
+        return self._failed() if answer is None or self._watched.abandoned else answer
 
     @property
-    def _grace(self) -> float:
-        if self.limits.stop.is_set() or self.limits.seconds is None:
-            return _GRACE
-        return 0.8 * max(1.0, 0.05 * self.limits.seconds)
+    def failure(self) -> BaseException | None:
+        """What ended the search before its time, if anything did."""
+        return self._watched.failure
 
-    def _work(self) -> None:
-        try:
-            self.problem = self.build()
-            starts = [mapping for mapping in self.warm_starts if self._fits(mapping)]
-            self.unfit = len(self.warm_starts) - len(starts)
-            self._result = solve(
-                self.problem, self.solver, self.limits, self._listen, starts, self._began
-            )
-        except BaseException as failure:
-            self.failure = failure
+    def _work(self) -> SearchResult:
+        self.problem = self.build()
+        starts = [mapping for mapping in self.warm_starts if self._fits(mapping)]
+        self.unfit = len(self.warm_starts) - len(starts)
+        return solve(self.problem, self.solver, self.limits, self._listen, starts, self._began)
 
     def _began(self, search: Search) -> None:
         self._search = search
@@ -91,7 +75,7 @@ class SearchRun:
             return False
 
     def _listen(self, point: TracePoint) -> None:
-        if not self.abandoned:
+        if not self._watched.abandoned:
             self._trace.append(point)
             self.listener(point)
 

@@ -8,8 +8,13 @@ from typing import Annotated
 import typer
 
 from tilewright.cli import options
+from tilewright.workloads.errors import InputError
 
 FORMATS = ("table", "json", "jsonl", "csv")
+MOST = 1000
+"""Optimal mappings that are listed unless ``--most`` says otherwise."""
+
+_PANEL = "Beyond one optimum"
 
 
 def map_command(
@@ -32,7 +37,31 @@ def map_command(
         ),
     ] = False,
     cost_model: options.CostModel = None,
+    factors: options.Factors = None,
     constraint: options.Constraints = None,
+    pareto: Annotated[
+        bool,
+        typer.Option(
+            "--pareto", help="Also the whole Pareto front of energy and cycles.", rich_help_panel=_PANEL
+        ),
+    ] = False,
+    best: Annotated[
+        int | None,
+        typer.Option("--best", metavar="K", help="Also the K best mappings.", rich_help_panel=_PANEL),
+    ] = None,
+    all_optimal: Annotated[
+        bool,
+        typer.Option("--all-optimal", help="Also all optimal mappings.", rich_help_panel=_PANEL),
+    ] = False,
+    most: Annotated[
+        int | None,
+        typer.Option(
+            "--most",
+            metavar="N",
+            help="With --all-optimal, at most N; by default 1000.",
+            rich_help_panel=_PANEL,
+        ),
+    ] = None,
     time_limit: options.TimeLimit = None,
     gap: options.Gap = "0",
     threads: options.Threads = None,
@@ -65,13 +94,23 @@ def map_command(
     form = options.parse_choice(format, "--format", FORMATS)
     limit, relative_gap = options.parse_duration(time_limit), options.parse_gap(gap)
     workers = options.parse_threads(threads)
+    kind = options.parse_factors(factors)
+    options.parse_count(best, "--best")
+    options.parse_count(most, "--most")
+    if most is not None and not all_optimal:
+        raise InputError("--most", None, "expected --all-optimal with it")
+    asked = {"--pareto": pareto, "--best": best is not None, "--all-optimal": all_optimal}
+    if form == "csv" and any(asked.values()) and (out is None or out.suffix.lower() == ".csv"):
+        flag = next(flag for flag, wanted in asked.items() if wanted)
+        raise InputError("--format", None, f"csv has no room for {flag}, expected json or --out FILE.json")
 
     from tilewright.cli.map_run import MapRequest, run_map
     from tilewright.report.document import SettingsRecord
 
     settings = SettingsRecord(
         solver=solver, time_limit_s=limit, gap=relative_gap, threads=workers, seed=seed,
-        deterministic=deterministic,
+        deterministic=deterministic, factors=kind, pareto=pareto, best=best,
+        all_optimal=(most or MOST) if all_optimal else None,
     )  # fmt: skip
     request = MapRequest(
         model=model, arch=arch, objective=objective, batch=batch, patterns=tuple(layers or ()),

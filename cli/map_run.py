@@ -9,9 +9,11 @@ from functools import partial
 from pathlib import Path
 from threading import Event
 
+from tilewright.cli.clash import explained
 from tilewright.cli.clock import call
 from tilewright.cli.console import error_line
 from tilewright.cli.exits import Exit, exit_of_layers
+from tilewright.cli.further import Wanted, search_further, share
 from tilewright.cli.layer_run import SearchRun, no_result
 from tilewright.cli.options import read_objective
 from tilewright.cli.progress import Progress, Task, make_progress
@@ -23,18 +25,17 @@ from tilewright.formulation.constraints import parse_constraints
 from tilewright.formulation.cost import cost_model, cost_model_names
 from tilewright.formulation.mapping import Mapping
 from tilewright.formulation.objective import Objective
-from tilewright.formulation.problem import LayerProblem, layer_problem
+from tilewright.formulation.problem import IMPERFECT, LayerProblem, layer_problem
 from tilewright.formulation.result import SearchResult, Status
 from tilewright.formulation.search import Limits
 from tilewright.hardware.engine import Engine
 from tilewright.hardware.load import load_engine
-from tilewright.report.build import key_gap, layer_record
+from tilewright.report.build import factors_of, key_gap, layer_record
 from tilewright.report.document import SettingsRecord
 from tilewright.report.files import check_writable
 from tilewright.report.mapping_file import StoredMapping
 from tilewright.report.operator_data import shape_text
 from tilewright.solvers.registry import solver_names
-from tilewright.solvers.solve import AUTO
 from tilewright.workloads.catalog import resolve_model
 from tilewright.workloads.errors import InputError, unknown_name
 
@@ -70,6 +71,7 @@ def run_map(request: MapRequest) -> int:
         check_writable(request.out)
     engine = load_engine(request.arch)
     model_name = _cost_model(request.cost_model or engine.cost_model)
+    _check_factors(request.settings.factors, model_name)
     network = resolve_model(request.model, request.batch)
     jobs = select_jobs(network, request.patterns, request.all_operators)
     builders = [_builder(job, engine, objective, model_name, request) for job in jobs]
@@ -119,12 +121,18 @@ def _cost_model(name: str) -> str:
     return name
 
 
+def _check_factors(factors: str | None, model_name: str) -> None:
+    if factors == IMPERFECT and cost_model(model_name).perfect_only:
+        raise InputError("--factors", None, f"the {model_name} cost model knows perfect factors only")
+
+
 def _builder(
     job: Job, engine: Engine, objective: Objective, model_name: str, request: MapRequest
 ) -> Callable[[], LayerProblem]:
     """What states a job's problem.  Whatever may be wrong with it shows here, before anything is solved."""
     cost_model(model_name).check(job.operator, engine)
-    build = partial(layer_problem, job.operator, engine, objective, model_name, request.constraints)
+    factors = request.settings.factors
+    build = partial(layer_problem, job.operator, engine, objective, model_name, request.constraints, factors)
     if not request.constraints:
         return build
     parse_constraints(request.constraints, job.operator, engine)
@@ -141,7 +149,12 @@ def _search_all(
     progress: Progress,
     stop: Event,
 ) -> None:
-    """Search layer by layer; each has its equal share of the time that is left."""
+    """Search layer by layer; each has its equal share of the time that is left.
+
+    Where more than one mapping is wanted, half of a layer's share is kept for the rest.
+    """
+    settings = request.settings
+    wanted = Wanted(settings.pareto, settings.best, settings.all_optimal)
     if stored and not any(fitting(stored, job.operator) for job in jobs):
         progress.note("--warm-start: no mapping of the file is for one of these layers")
     for index, (job, build) in enumerate(zip(jobs, builders, strict=True)):
@@ -151,10 +164,14 @@ def _search_all(
         progress.task(Task(index + 1, len(jobs), job.names[0], detail))
         starts = fitting(stored, job.operator)
         limits = _limits(request, results.objective, len(jobs) - index, stop)
-        result = _search(request, build, limits, starts, progress)
+        result, problem = _search(request, build, share(limits, 2 if wanted else 1), starts, progress)
+        result, further = search_further(wanted, problem, result, limits, progress)
+        result = explained(result, problem, limits, progress)
         record = layer_record(
-            job.names, job.operator, results.engine, results.objective, request.constraints, result
-        )
+            job.names, job.operator, results.engine, results.objective, request.constraints, result,
+            settings.factors if problem is None else factors_of(problem), further.front, further.best,
+            further.optima,
+        )  # fmt: skip
         progress.done(record)
         results.add(record, job.operator)
 
@@ -176,10 +193,12 @@ def _search(
     limits: Limits,
     starts: list[Mapping],
     progress: Progress,
-) -> SearchResult:
+) -> tuple[SearchResult, LayerProblem | None]:
+    """The answer of the solver that was asked for, and the problem as far as it was stated."""
     solver = request.settings.solver
     if limits.seconds == 0:
-        return no_result(solver, limits, Status.UNKNOWN, "the time limit was reached before the search began")
+        message = "the time limit was reached before the search began"
+        return no_result(solver, limits, Status.UNKNOWN, message), None
     run = SearchRun(build, solver, limits, progress.point, starts)
     result = run.run()
     if run.unfit:
@@ -188,4 +207,4 @@ def _search(
         import traceback
 
         progress.note("".join(traceback.format_exception(run.failure)).rstrip())
-    return result
+    return result, run.problem

@@ -6,7 +6,7 @@ import os
 import re
 from collections.abc import Collection
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
@@ -30,6 +30,16 @@ Arch = Annotated[
 CostModel = Annotated[
     str | None,
     typer.Option("--cost-model", help="Instead of the machine's own.", rich_help_panel="Problem"),
+]
+Factors = Annotated[
+    str | None,
+    typer.Option(
+        "--factors",
+        metavar="KIND",
+        help="perfect (tiles divide each other) or imperfect (the last tile may be smaller); by default "
+        "the cost model's choice.",
+        rich_help_panel="Problem",
+    ),
 ]
 Batch = Annotated[
     int | None, typer.Option("--batch", "-b", help="Samples per run.", rich_help_panel="Problem")
@@ -142,12 +152,26 @@ def read_objective(text: str, flag: str = "--objective") -> objectives.Objective
         raise InputError(flag, error.field, error.message + hint) from None
 
 
+def parse_factors(text: str | None) -> Literal["perfect", "imperfect"] | None:
+    """The kind of tile sizes that was asked for; raises ``InputError`` for an unknown one."""
+    match text:
+        case None | "perfect" | "imperfect":
+            return text
+    raise InputError("--factors", None, unknown_name(text, ("perfect", "imperfect")))
+
+
+def parse_count(count: int | None, flag: str) -> int | None:
+    """A number of things, at least one; raises ``InputError`` for less."""
+    if count is not None and count < 1:
+        raise InputError(flag, None, f"expected at least 1, got {count}")
+    return count
+
+
 def parse_threads(count: int | None) -> int:
     """Worker threads: as many as asked for, by default one per core that the process may use."""
     if count is None:
         return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-    if count < 1:
-        raise InputError("--threads", None, f"expected at least 1, got {count}")
+    parse_count(count, "--threads")
     return count
 
 

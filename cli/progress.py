@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol, TextIO
 
-from tilewright.cli.progress_lines import HEADINGS, done_line, point_line
+from tilewright.cli.progress_lines import HEADINGS, done_line, further_lines, point_line
 from tilewright.formulation.objective import Objective
 from tilewright.formulation.result import TracePoint
 from tilewright.report.document import LayerRecord
@@ -48,6 +48,9 @@ class Progress(Protocol):
     def point(self, point: TracePoint) -> None:
         """A search found a better mapping or bound."""
 
+    def phase(self, text: str) -> None:
+        """Something else is searched for in the same task."""
+
     def done(self, layer: LayerRecord) -> None:
         """A search ended."""
 
@@ -83,8 +86,13 @@ class PlainProgress:
         self._last = now
         self._print(point_line(self._objective, point))
 
+    def phase(self, text: str) -> None:
+        self._print(f"  {text} …")
+
     def done(self, layer: LayerRecord) -> None:
         self._print(done_line(self._objective, layer))
+        for line in further_lines(layer):
+            self._print(f"  {line}")
         if layer.message:
             self._print(f"  {layer.message}")
 
@@ -115,6 +123,10 @@ class AllProgress:
     def point(self, point: TracePoint) -> None:
         for part in self._parts:
             part.point(point)
+
+    def phase(self, text: str) -> None:
+        for part in self._parts:
+            part.phase(text)
 
     def done(self, layer: LayerRecord) -> None:
         for part in self._parts:

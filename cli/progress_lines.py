@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from tilewright.formulation.objective import Objective
 from tilewright.formulation.result import TracePoint
+from tilewright.report import further
 from tilewright.report.build import shown_gap
 from tilewright.report.document import LayerRecord
 from tilewright.report.quantities import gap_text, objective_text
@@ -42,3 +43,9 @@ def done_line(objective: Objective, layer: LayerRecord) -> str:
 
     source = f"{layer.status} ({layer.solver})"
     return columns(" ", layer.wall_s, text(layer.value), text(layer.bound), gap_text(layer.gap), source)
+
+
+def further_lines(layer: LayerRecord) -> list[str]:
+    """What was found besides one mapping, each in one line."""
+    found = (further.front_title(layer), further.best_title(layer), further.optima_title(layer))
+    return [line for line in found if line is not None]

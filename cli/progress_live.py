@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections import deque
+from dataclasses import replace
 
 from rich.console import Console, Group, RenderableType
 from rich.live import Live
@@ -51,6 +52,10 @@ class LiveProgress:
         if points and not points[-1].improved and not self._every:
             points.pop()  # a line that only raised the bound gives way to the next one
         points.append(point)
+
+    def phase(self, text: str) -> None:
+        if self._task is not None:
+            self._task = replace(self._task, detail=text)
 
     def done(self, layer: LayerRecord) -> None:
         task, self._task = self._task, None

@@ -127,17 +127,21 @@ class Results:
 
     def _show(self, document: ResultDocument, seconds: float) -> None:
         from tilewright.report import tables
+        from tilewright.report.further import further_views
 
+        summary = tables.summary_text(document, seconds)
         if len(document.layers) == 1 and not document.missing:
-            parts = [tables.layer_view(document.layers[0], self.operators[0], self.engine, self.objective)]
-            show(*parts, "", tables.summary_text(document, seconds))
+            layer = document.layers[0]
+            view = tables.layer_view(layer, self.operators[0], self.engine, self.objective)
+            show(view, *further_views(layer, self.objective), "", summary)
             return
         title = tables.head_text(
             document.model, self.engine.name, f"objective {self.objective}", f"{self._cost_model} model",
             f"batch {self._batch}",
         )  # fmt: skip
         table = tables.layers_table(document, self.objective)
-        show(title, "", table, "", tables.summary_text(document, seconds))
+        views = [view for one in document.layers for view in further_views(one, self.objective, one.name)]
+        show(title, "", table, *tables.clashes(document), *views, "", summary)
 
     def _save(self, *, ended: bool) -> None:
         if self._out is None:
@@ -170,6 +174,7 @@ class Results:
             cost_model=self._cost_model,
             objective=str(self.objective),
             constraints=tuple(layer.constraints),
+            factors=layer.factors,
         )
         return render_mapping(stored)
 

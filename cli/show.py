@@ -34,11 +34,13 @@ def show_command(
     batch: options.Batch = None,
     layers: options.Layers = None,
     cost_model: options.CostModel = None,
+    factors: options.Factors = None,
     verbose: Annotated[bool, typer.Option("--verbose", "-v", help="Nothing is cut.")] = False,
 ) -> int:
     """Show a machine as a tree, a model as a table, a layer as its loops, a mapping as a loop nest."""
+    options.parse_factors(factors)
     if formula:
-        return _show_formulas(thing, arch, batch, cost_model, full=verbose)
+        return _show_formulas(thing, arch, batch, cost_model, factors, full=verbose)
     if Path(thing).suffix.lower() in _DATA:
         return _show_file(Path(thing), arch, batch, layers or [])
     return _show_name(thing, batch)
@@ -169,6 +171,7 @@ def _show_result(document: ResultDocument, where: str, patterns: list[str]) -> i
 
     from tilewright.formulation.objective import parse_objective
     from tilewright.report import tables
+    from tilewright.report.further import further_views
 
     engine, objective = document.arch.build(where), parse_objective(document.objective)
     chosen = [
@@ -180,7 +183,7 @@ def _show_result(document: ResultDocument, where: str, patterns: list[str]) -> i
         raise InputError(where, "--layers", f"no layer {patterns[0]!r}{hint}")
     for index, layer in enumerate(chosen):
         view = tables.layer_view(layer, layer.operator.build(where), engine, objective)
-        show(*(["", "─" * 80, ""] if index else []), view)
+        show(*(["", "─" * 80, ""] if index else []), view, *further_views(layer, objective))
     seconds = sum(layer.wall_s for layer in document.layers)
     title = tables.head_text(
         document.model, engine.name, f"objective {objective}", f"{document.cost_model} model"
@@ -192,7 +195,13 @@ def _show_result(document: ResultDocument, where: str, patterns: list[str]) -> i
 
 
 def _show_formulas(
-    thing: str, arch: str | None, batch: int | None, cost_model: str | None, *, full: bool
+    thing: str,
+    arch: str | None,
+    batch: int | None,
+    cost_model: str | None,
+    factors: str | None,
+    *,
+    full: bool,
 ) -> int:
     from tilewright.formulation.objective import parse_objective
     from tilewright.formulation.problem import layer_problem
@@ -206,9 +215,7 @@ def _show_formulas(
     operator = network.layers[0].operator
     if len(network) > 1:
         raise InputError(thing, None, "expected one layer, such as gemm:M=512,N=768,K=768")
-    write(
-        statement_formulas(
-            layer_problem(operator, load_engine(arch), parse_objective("edp"), cost_model), full
-        )
-    )
+    goal = parse_objective("edp")
+    problem = layer_problem(operator, load_engine(arch), goal, cost_model, factors=factors)
+    write(statement_formulas(problem, full))
     return Exit.OK

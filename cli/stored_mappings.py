@@ -34,6 +34,7 @@ def mappings_of(document: ResultDocument, where: str) -> list[StoredMapping]:
             objective=document.objective,
             constraints=tuple(layer.constraints),
             count=layer.count,
+            factors=layer.factors,
         )
         for index, layer in enumerate(document.layers)
         if layer.mapping is not None

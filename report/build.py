@@ -3,25 +3,32 @@
 from __future__ import annotations
 
 import platform
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from fractions import Fraction
 from importlib.metadata import PackageNotFoundError, version
 
 from tilewright import __version__
 from tilewright.formulation.evaluator import Evaluation
 from tilewright.formulation.objective import Objective
+from tilewright.formulation.problem import LayerProblem
 from tilewright.formulation.result import SearchResult, Status, TracePoint
 from tilewright.hardware.engine import Engine
 from tilewright.report.document import (
     AccessRecord,
+    BestRecord,
+    FactorsName,
+    FrontRecord,
     LayerRecord,
     MappingRecord,
     MetricsRecord,
     Number,
+    OptimaRecord,
+    SolutionRecord,
     TotalsRecord,
     TraceRecord,
 )
 from tilewright.report.operator_data import OperatorRecord
+from tilewright.solvers.beyond import Solution
 from tilewright.workloads.operator import Operator
 
 _LIBRARIES = ("numpy", "ortools")
@@ -80,6 +87,28 @@ def _time(cycles: int, engine: Engine) -> float:
     return float(cycles / (engine.clock_mhz * 10**6))
 
 
+def solution_record(solution: Solution) -> SolutionRecord:
+    """A mapping with its energy and cycles, as data."""
+    found = solution.evaluation
+    return SolutionRecord(
+        energy_pj=number(found.energy),
+        energy_pj_exact=str(found.energy),
+        cycles=found.cycles,
+        edp=number(found.energy * found.cycles),
+        mapping=MappingRecord(nodes=solution.mapping.to_data()),
+    )
+
+
+def solution_records(solutions: Iterable[Solution]) -> list[SolutionRecord]:
+    """Several mappings, as data."""
+    return [solution_record(solution) for solution in solutions]
+
+
+def factors_of(problem: LayerProblem) -> FactorsName:
+    """Whether the tiles of a problem's space divide the tiles around them."""
+    return "perfect" if problem.space.nest.perfect else "imperfect"
+
+
 def trace_record(objective: Objective, point: TracePoint) -> TraceRecord:
     """One step of a search, as data."""
     return TraceRecord(
@@ -100,6 +129,10 @@ def layer_record(
     objective: Objective,
     constraints: Sequence[str],
     result: SearchResult,
+    factors: FactorsName | None = None,
+    front: FrontRecord | None = None,
+    best: BestRecord | None = None,
+    optima: OptimaRecord | None = None,
 ) -> LayerRecord:
     """The record of one layer's answer.
 
@@ -107,6 +140,7 @@ def layer_record(
     ----------
     names : all layers of the network with this operator
     constraints : the user's demands as written
+    factors : those of the problem; ``None`` where none was stated
     """
     return LayerRecord(
         name=names[0],
@@ -128,9 +162,13 @@ def layer_record(
         wall_s=round(result.wall_seconds, 4),
         input_hash=result.input_hash or None,
         constraints=list(constraints),
+        factors=factors,
         trace=[trace_record(objective, point) for point in result.trace],
         message=result.message,
         clash=list(result.clash),
+        front=front,
+        best=best,
+        optima=optima,
     )
 
 

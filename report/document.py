@@ -19,6 +19,7 @@ SCHEMA: Final = "tilewright.result/1"
 
 Number = int | float
 ExactText = Annotated[str, Field(pattern=r"^[0-9]+(/[1-9][0-9]*)?$")]
+FactorsName = Literal["perfect", "imperfect"]
 StatusName = Literal["optimal", "feasible", "infeasible", "unknown", "interrupted", "error"]
 
 
@@ -66,6 +67,41 @@ class MappingRecord(Record):
     nodes: list[dict[str, str | int]]
 
 
+class SolutionRecord(Record):
+    """A mapping and what it costs."""
+
+    energy_pj: Number
+    energy_pj_exact: ExactText
+    cycles: int
+    edp: Number = Field(description="energy_pj times cycles")
+    mapping: MappingRecord
+
+
+class FrontRecord(Record):
+    """The Pareto front of energy and cycles."""
+
+    complete: bool = Field(description="whether every mapping is at most as good as one of the points")
+    wall_s: float
+    points: list[SolutionRecord] = Field(description="one mapping per point, in increasing order of cycles")
+
+
+class BestRecord(Record):
+    """The best mappings by the objective."""
+
+    complete: bool = Field(description="whether it is proven that none but these are the best")
+    wall_s: float
+    mappings: list[SolutionRecord] = Field(description="different mappings, the best one first")
+
+
+class OptimaRecord(Record):
+    """The mappings of the least objective."""
+
+    complete: bool = Field(description="whether it is proven that there are no others")
+    count: int = Field(ge=0)
+    wall_s: float
+    mappings: list[SolutionRecord]
+
+
 class LayerRecord(Record):
     """The answer for one operator of a network, and everything that it depends on."""
 
@@ -88,9 +124,15 @@ class LayerRecord(Record):
     wall_s: float
     input_hash: str | None
     constraints: list[str]
+    factors: FactorsName | None = Field(
+        default=None, description="whether tiles divide the tiles around them; null where nothing was stated"
+    )
     trace: list[TraceRecord]
     message: str = ""
     clash: list[str] = Field(default_factory=list, description="constraints that contradict each other")
+    front: FrontRecord | None = None
+    best: BestRecord | None = None
+    optima: OptimaRecord | None = None
 
     @property
     def value_key(self) -> Fraction | None:
@@ -129,6 +171,10 @@ class SettingsRecord(Record):
     threads: int
     seed: int
     deterministic: bool
+    factors: FactorsName | None = Field(default=None, description="null for the cost model's own choice")
+    pareto: bool = False
+    best: int | None = Field(default=None, ge=1, description="how many of the best mappings")
+    all_optimal: int | None = Field(default=None, ge=1, description="at most how many optimal mappings")
 
 
 class ResultDocument(Record):
@@ -159,9 +205,9 @@ class ResultDocument(Record):
 
 
 def layer_data(layer: LayerRecord) -> dict[str, Any]:
-    """A layer as plain data; message and clash only where there are any."""
+    """A layer as plain data; message, clash and further mappings only where there are any."""
     data = layer.model_dump()
-    for field in ("message", "clash"):
+    for field in ("message", "clash", "front", "best", "optima"):
         if not data[field]:
             del data[field]
     return data

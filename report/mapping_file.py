@@ -10,7 +10,7 @@
       - {temporal: K, tile: 16}
       - {spatial: C, tile: 4, axis: y}
 
-``name``, ``cost_model``, ``objective`` and ``constraints`` may stand beside them.
+``name``, ``cost_model``, ``objective``, ``constraints`` and ``factors`` may stand beside them.
 """
 
 from __future__ import annotations
@@ -25,6 +25,7 @@ from pydantic import Field, ValidationError
 from tilewright.formulation.mapping import Mapping
 from tilewright.hardware.engine import Engine
 from tilewright.hardware.load import engine_hash, engine_to_dict, list_presets, load_engine
+from tilewright.report.document import FactorsName
 from tilewright.report.engine_data import EngineRecord
 from tilewright.report.operator_data import OperatorRecord, Record
 from tilewright.workloads.errors import InputError
@@ -48,6 +49,7 @@ class StoredMapping:
     objective: str | None = None
     constraints: tuple[str, ...] = ()
     count: int = 1
+    factors: str | None = None
 
 
 class _Line(dict[str, Any]):
@@ -77,6 +79,7 @@ class _MappingFile(Record):
     cost_model: str | None = None
     objective: str | None = None
     constraints: list[str] = Field(default_factory=list)
+    factors: FactorsName | None = None
     nodes: list[Any]
 
 
@@ -97,6 +100,7 @@ def render_mapping(stored: StoredMapping) -> str:
     data |= {"cost_model": stored.cost_model, "objective": stored.objective}
     if stored.constraints:
         data["constraints"] = list(stored.constraints)
+    data["factors"] = stored.factors
     data["nodes"] = [_Line(node) for node in stored.mapping.to_data()]
     data = {key: value for key, value in data.items() if value is not None}
     return str(yaml.dump(data, Dumper=_Dumper, sort_keys=False, allow_unicode=True, width=110))
@@ -144,6 +148,7 @@ def parse_mapping(data: object, where: str, folder: Path) -> StoredMapping:
         cost_model=content.cost_model,
         objective=content.objective,
         constraints=tuple(content.constraints),
+        factors=content.factors,
     )
 
 

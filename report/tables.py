@@ -87,6 +87,12 @@ def layers_table(document: ResultDocument, objective: Objective) -> Table:
     return table
 
 
+def clashes(document: ResultDocument) -> list[RenderableType]:
+    """Why layers have no mapping: a blank line, and a line for each of which it is known."""
+    lines = [Text(f"{one.name}: {one.message}", STYLES[one.status]) for one in document.layers if one.clash]
+    return ["", *lines] if lines else []
+
+
 def _metric_cells(metrics: MetricsRecord | None, shows_edp: bool) -> list[str]:
     if metrics is None:
         return ["-"] * (4 if shows_edp else 3)
@@ -143,8 +149,6 @@ def layer_view(layer: LayerRecord, operator: Operator, engine: Engine, objective
     ]  # fmt: skip
     if layer.message:
         figures.add_row("message", layer.message)
-    if layer.clash:
-        figures.add_row("clash", "; ".join(layer.clash))
     if layer.metrics is not None and layer.mapping is not None:
         add_figures(figures, layer.metrics, engine, objective)
         mapping = Mapping.from_data(layer.mapping.nodes, layer.name)

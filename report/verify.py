@@ -13,6 +13,7 @@ from tilewright.formulation.problem import LayerProblem, layer_problem
 from tilewright.hardware.engine import Engine
 from tilewright.report.build import metrics_record, shown_gap, shown_value, totals_record
 from tilewright.report.document import LayerRecord, ResultDocument
+from tilewright.report.verify_further import further_faults
 from tilewright.workloads.errors import InputError
 
 _WITH_MAPPING = ("optimal", "feasible")
@@ -53,7 +54,9 @@ def check_layer(
     """Check one layer."""
     try:
         operator = layer.operator.build(where)
-        problem = layer_problem(operator, engine, objective, document.cost_model, layer.constraints)
+        problem = layer_problem(
+            operator, engine, objective, document.cost_model, layer.constraints, layer.factors
+        )
     except InputError as error:
         return LayerCheck(layer, None, (str(error),))
     faults = list(_status_faults(layer, objective))
@@ -62,9 +65,10 @@ def check_layer(
     if layer.count != len(layer.names):
         faults.append(f"count: {layer.count}, but {len(layer.names)} names")
     if layer.input_hash != problem.input_hash and (layer.input_hash or layer.mapping):
-        faults.append("input_hash: the operator, machine, objective or constraints are not those solved")
+        faults.append("input_hash: operator, machine, objective, constraints or factors are not those solved")
     if layer.mapping is not None:
         faults += _mapping_faults(layer, problem)
+    faults += further_faults(layer, problem)
     return LayerCheck(layer, problem, tuple(faults))
 
 

@@ -125,10 +125,11 @@ def test_live_display(monkeypatch: pytest.MonkeyPatch) -> None:
         live.point(point(0.2, 2 * 10**12, 10**12, improved=True))
         live.point(point(0.3, 2 * 10**12, 11 * 10**11))
         live.point(point(0.4, 2 * 10**12, 12 * 10**11))
+        live.phase("Pareto front")
         live.note("something")
         time.sleep(0.3)  # the display is redrawn eight times a second
     text = terminal.getvalue()
-    for part in ("net on engine", "conv1", "2.000 J·cycle", "tilewright: something"):
+    for part in ("net on engine", "conv1", "2.000 J·cycle", "Pareto front", "tilewright: something"):
         assert part in text
 
 
