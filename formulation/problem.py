@@ -25,7 +25,6 @@ from tilewright.hardware.identity import engine_hash
 from tilewright.workloads.errors import InputError
 from tilewright.workloads.operator import Operator
 
-
 PERFECT, IMPERFECT = FACTORS = ("perfect", "imperfect")
 
 

@@ -36,7 +36,7 @@ from tilewright.formulation.expression import (
 from tilewright.formulation.nest import Nest, Spread
 from tilewright.formulation.orders import OrderClass, order_classes, sliding_dims
 from tilewright.hardware.engine import Engine
-from tilewright.workloads.operator import Axis, Operator, Tensor
+from tilewright.workloads.operator import Operator, Tensor
 
 
 @dataclass(frozen=True, slots=True)
