@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tilewright.formulation.expression import Expr, Variable
-from tilewright.formulation.expression.batch import Array
+from tilewright.formulation.expression.batch import EXACT_LIMIT, Array
 from tilewright.formulation.expression.interval import IntervalReader
 from tilewright.formulation.problem import LayerProblem
 from tilewright.formulation.space import level_positions
@@ -195,8 +195,8 @@ def _grow(
         for start in range(0, max(1, len(part)), step)
     ]
     at = {place: np.concatenate([piece.at[place] for piece in kept]) for place in [*part.at, position]}
-    energy, cycles = (np.concatenate(column) for column in ([p.energy for p in kept], [p.cycles for p in kept]))
-    return _Part(part.fixed, at, energy, cycles)
+    energy = np.concatenate([piece.energy for piece in kept])
+    return _Part(part.fixed, at, energy, np.concatenate([piece.cycles for piece in kept]))
 
 
 def _bounded(
@@ -226,4 +226,5 @@ def _bounded(
 
 def _floors(parts: list[Array]) -> NDArray[np.int64]:
     values = np.concatenate([np.zeros(0), *parts])
-    return np.floor(np.where(values < 2.0**53, values, values * (1 - BAND))).astype(np.int64)
+    safe = np.where(values < EXACT_LIMIT, values, values * (1 - BAND))
+    return np.floor(np.minimum(safe, 2.0**62)).astype(np.int64)

@@ -9,7 +9,6 @@ coefficient, a divisor, a condition), it is read exactly.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from ortools.sat.python import cp_model
@@ -22,6 +21,7 @@ from tilewright.formulation.expression import (
     IsOne,
     Product,
     Quotient,
+    Rounded,
     Sum,
     Tightened,
     Variable,
@@ -30,23 +30,8 @@ from tilewright.formulation.expression import (
 from tilewright.formulation.expression.reader import Reader
 from tilewright.solvers.cpsat.decisions import Decisions
 from tilewright.solvers.cpsat.expansion import is_binary
-
-LARGEST = 1 << 62  # CP-SAT's integers are 64 bits wide
-
-Linear = Any  # an integer, a variable or a linear expression of ortools
-
-
-@dataclass(frozen=True, slots=True)
-class Term:
-    """What an expression became: a linear expression of the model and its bounds."""
-
-    expr: Linear
-    low: int
-    high: int
-
-    @property
-    def is_constant(self) -> bool:
-        return self.low == self.high
+from tilewright.solvers.cpsat.literals import Literals
+from tilewright.solvers.cpsat.terms import LARGEST, Linear, Term, check_size, span
 
 
 class CpReader(Reader[Term]):
@@ -58,15 +43,19 @@ class CpReader(Reader[Term]):
     exactly : whether values equal their expressions; otherwise they are at least as large
     """
 
-    def __init__(self, decisions: Decisions, exactly: bool = False, twin: CpReader | None = None) -> None:
+    def __init__(self, decisions: Decisions, exactly: bool = False) -> None:
         super().__init__()
         self._decisions = decisions
         self._model = decisions.model
         self._exactly = exactly
-        self._exact: CpReader = self if exactly else (twin or CpReader(decisions, True))
+        self._exact: CpReader = self if exactly else CpReader(decisions, exactly=True)
         self._products: dict[tuple[int, int], Term] = {}
-        self._literals: dict[Expr, Any] = {} if exactly else self._exact._literals
-        self._node: Expr = Constant.__new__(Constant)
+        self._factors: list[Term] = []  # keeps them alive: products are known by their identities
+        self._literals: Literals = Literals(decisions, self._relation) if exactly else self._exact._literals
+
+    @property
+    def model(self) -> cp_model.CpModel:
+        return self._model
 
     # -- walking -------------------------------------------------------------------------------------
 
@@ -82,13 +71,9 @@ class CpReader(Reader[Term]):
             case Product():
                 return self._product(expr)
             case IsOne():
-                return self._of_literal(self.literal(expr))
+                return self._of_literal(self._literals.of(expr))
             case Quotient():
                 return self._quotient(expr)
-        if not self._exactly and isinstance(expr, Tightened):
-            return self.tightened(expr)
-        parts = expr
-        self._node = parts
         return super()._compute(expr)
 
     def constant(self, value: int) -> Term:
@@ -100,12 +85,38 @@ class CpReader(Reader[Term]):
         expr = sum(value * literal for value, literal in values.items())
         return Term(expr, min(values), max(values))
 
+    def within(self, node: Expr, cap: int) -> Term:
+        """Read a node that is at most ``cap`` in every solution worth finding.
+
+        Where the parts of a sum could leave 64 bits together, none of them is let beyond the cap.
+        """
+        if isinstance(node, Rounded):
+            inner = (cap + 1) * node.denominator
+            return self.rounded(self.within(node.argument, inner), node.denominator)
+        if not isinstance(node, Sum) or self._exactly:
+            return self.read(node)
+        terms = [(c, (self if c > 0 else self._exact).read(term)) for c, term in node.terms]
+        low, high = span(terms, node.constant)
+        if high > LARGEST:
+            rest = [cap - low + c * term.low for c, term in terms]
+            terms = [
+                (c, self._capped(term, max(room // c, term.low)) if c > 0 else term)
+                for (c, term), room in zip(terms, rest, strict=True)
+            ]
+        return self.sum(terms, node.constant)
+
+    def _capped(self, term: Term, cap: int) -> Term:
+        if term.high <= cap:
+            return term
+        result = self._model.new_int_var(term.low, cap, "")
+        self._model.add(result >= term.expr)
+        return Term(result, term.low, cap)
+
     # -- arithmetic ----------------------------------------------------------------------------------
 
     def sum(self, terms: Sequence[tuple[int, Term]], constant: int) -> Term:
-        low = constant + sum(c * (t.low if c > 0 else t.high) for c, t in terms)
-        high = constant + sum(c * (t.high if c > 0 else t.low) for c, t in terms)
-        _check(low, high)
+        low, high = span(terms, constant)
+        check_size(low, high)
         return Term(sum(c * t.expr for c, t in terms) + constant, low, high)
 
     def product(self, factors: Sequence[Term]) -> Term:
@@ -117,23 +128,23 @@ class CpReader(Reader[Term]):
     def _times(self, left: Term, right: Term) -> Term:
         if left.is_constant or right.is_constant:
             number, other = (left, right) if left.is_constant else (right, left)
-            _check(number.low * other.high)
+            check_size(number.low * other.high)
             return Term(number.low * other.expr, number.low * other.low, number.low * other.high)
         key = (id(left), id(right))
         found = self._products.get(key)
         if found is None:
             left_var, right_var = self._as_variable(left), self._as_variable(right)
             low, high = max(left.low, 0) * max(right.low, 0), left.high * right.high
-            _check(high)
+            check_size(high)
             result = self._model.new_int_var(low, high, "")
             self._model.add_multiplication_equality(result, [left_var, right_var])
             self._products[key] = found = Term(result, low, high)
-            self._keep = [*getattr(self, "_keep", []), left, right]
+            self._factors += [left, right]
         return found
 
     def _product(self, node: Product) -> Term:
         """0-1 factors become conditions; the others are multiplied group by group."""
-        literals = [self._exact.literal(f) for f in node.factors if is_binary(f)]
+        literals = [self._literals.of(f) for f in node.factors if is_binary(f)]
         others = [self.read(f) for f in node.factors if not is_binary(f)]
         rest = self.product(others) if others else self.constant(1)
         if not literals:
@@ -147,14 +158,11 @@ class CpReader(Reader[Term]):
         return Term(result, low, high)
 
     def _bounded(self, node: Expr, term: Term) -> Term:
-        """The term with the bounds that intervals prove for it."""
-        low, high = self._decisions.bounds(node)
-        low, high = max(low, term.low), min(high, term.high)
-        if low <= term.low and high >= term.high:
+        """The term with the lower bound that intervals prove for it."""
+        low, _ = self._decisions.bounds(node)
+        if term.is_constant or low <= term.low:
             return term
-        if not term.is_constant:
-            if low > term.low:
-                self._model.add(term.expr >= low)
+        self._model.add(term.expr >= low)
         return Term(term.expr, low, term.high)
 
     def _quotient(self, node: Quotient) -> Term:
@@ -206,18 +214,20 @@ class CpReader(Reader[Term]):
     def tightened(self, node: Tightened) -> Term:
         """The argument, with its bounds as redundant constraints."""
         term = self.read(node.argument)
-        lower = self.read(node.lower) if not self._exactly else self.constant(0)
+        if self._exactly:
+            high = term.high if node.upper is None else min(term.high, node.upper)
+            if high < term.high:
+                self._model.add(term.expr <= high)
+            return Term(term.expr, term.low, high)
+        lower = self.read(node.lower)
         if lower.high > term.low:
             self._model.add(term.expr >= lower.expr)
-        high = term.high if node.upper is None else min(term.high, node.upper)
-        if high < term.high and self._exactly:
-            self._model.add(term.expr <= high)
         return Term(term.expr, max(term.low, lower.low), term.high)
 
     # -- cases ---------------------------------------------------------------------------------------
 
     def where(self, node: Where) -> Term:
-        literal = self._exact.literal(node.condition)
+        literal = self._literals.of(node.condition)
         return self._cases(node, [(literal, node.then), (~literal, node.otherwise)])
 
     def choice(self, node: Choice) -> Term:
@@ -249,42 +259,10 @@ class CpReader(Reader[Term]):
     def function(self, node: Function, arguments: Sequence[Term]) -> Term:
         raise OverflowError(f"function {node.name} of several axis groups cannot be stated for CP-SAT")
 
-    # -- literals ------------------------------------------------------------------------------------
-
-    def literal(self, node: Expr) -> Any:
-        """A literal that is true where the 0-1 valued expression is 1."""
-        found = self._literals.get(node)
-        if found is None:
-            found = self._literals[node] = self._literal(node)
-        return found
-
-    def _literal(self, node: Expr) -> Any:
-        decisions = self._decisions
-        if isinstance(node, Constant):
-            return decisions.truth(node.value == 1)
-        if node.group is not None:
-            return decisions.where_local(node, lambda values: values == 1)
-        if isinstance(node, IsOne):
-            return self._one(node.argument)
-        if is_binary(node):
-            if isinstance(node, Product):
-                return decisions.conjunction([self.literal(factor) for factor in node.factors])
-            assert isinstance(node, Sum)
-            return ~self.literal(node.terms[0][1])
-        term = self._exact.read(node)
-        return decisions.reified(term.expr == 1, term.expr == 0)
-
-    def _one(self, node: Expr) -> Any:
-        """A literal that is true where an expression of at least 1 equals 1."""
-        decisions = self._decisions
-        if isinstance(node, Constant):
-            return decisions.truth(node.value == 1)
-        if node.group is not None:
-            return decisions.where_local(node, lambda values: values == 1)
-        if isinstance(node, Product) and all(decisions.bounds(f)[0] >= 1 for f in node.factors):
-            return decisions.conjunction([self._one(factor) for factor in node.factors])
-        term = self._exact.read(node)
-        return decisions.reified(term.expr == 1, term.expr >= 2)
+    def _relation(self, node: Expr, value: int) -> tuple[Any, Any]:
+        """That a node has a value, and that it is larger."""
+        term = self.read(node)
+        return term.expr == value, term.expr >= value + 1
 
     def _of_literal(self, literal: Any) -> Term:
         if self._decisions.is_false(literal):
@@ -298,8 +276,3 @@ class CpReader(Reader[Term]):
         result = self._model.new_int_var(term.low, term.high, "")
         self._model.add(result == term.expr)
         return result
-
-
-def _check(*values: int) -> None:
-    if any(abs(value) > LARGEST for value in values):
-        raise OverflowError("a count beyond 2**62: the layer is too large for CP-SAT's integers")

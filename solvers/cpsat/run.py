@@ -53,6 +53,9 @@ class Run:
     bounded : called with every better lower bound of the objective
     done : whether the search around this run is over
     effort : deterministic time that the run may take, ``None`` for any
+
+    Reproducible runs are silent until they end: in which sequence two workers report is left to chance, what
+    they have found after so much deterministic time is not.
     """
 
     def __init__(
@@ -109,8 +112,14 @@ class Run:
 
     def _work(self) -> None:
         try:
-            self._solver.best_bound_callback = self._on_bound
-            self._status = self._solver.solve(self._stated.decisions.model, _Solutions(self._on_solution))
+            model = self._stated.decisions.model
+            if self._limits.deterministic:
+                self._status = self._solver.solve(model)
+                if self._status in (cp_model.OPTIMAL, cp_model.FEASIBLE):
+                    self._on_solution(self._solver.boolean_value)
+            else:
+                self._solver.best_bound_callback = self._on_bound
+                self._status = self._solver.solve(model, _Solutions(self._on_solution))
         except BaseException as failure:
             self._failure = failure
 

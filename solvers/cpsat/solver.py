@@ -5,16 +5,17 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from fractions import Fraction
+from importlib.metadata import version
 
 import numpy as np
-import ortools
 
 from tilewright.formulation.expression import Variable
 from tilewright.formulation.expression.exact import evaluate
+from tilewright.formulation.mapping import Mapping as LayerMapping
 from tilewright.formulation.search import Search
 from tilewright.solvers.base import Outcome
 from tilewright.solvers.cpsat.dive import Dive, Point
-from tilewright.solvers.cpsat.encode import encode
+from tilewright.solvers.cpsat.encode import encode, locate
 from tilewright.solvers.cpsat.ends import Ends, Open, everything, probe
 from tilewright.solvers.cpsat.outer import Outer, confined, outer_tiles
 from tilewright.solvers.cpsat.run import Ending, Run
@@ -22,7 +23,9 @@ from tilewright.solvers.cpsat.statement import Stated, state
 from tilewright.solvers.tables import Tables
 
 DIVE_SECONDS = 2.0
+DIVES = 4  # one after another, while they improve
 DIVE_SHARE = 0.25  # of the time that is left
+SLICE = 5.0  # deterministic time of a first reproducible run
 PACE = 0.5  # deterministic time per second of the limit
 
 
@@ -34,7 +37,7 @@ class CpSat:
 
     @property
     def version(self) -> str:
-        return f"OR-Tools {ortools.__version__}"
+        return f"OR-Tools {version('ortools')}"
 
     def solve(self, search: Search) -> Outcome:
         """Improve and prove until done.
@@ -66,8 +69,10 @@ class _Proof:
         self.tables = Tables(self.problem.space.groups, roots)
         self.beaten: list[tuple[int, int]] = []
         self.best: Mapping[Variable, int] | None = None
+        self.own: LayerMapping | None = None  # the mapping of ``best``
         limits = search.limits
-        self.effort = PACE * limits.seconds if limits.deterministic and limits.seconds is not None else None
+        self.budget = PACE * limits.seconds if limits.seconds is not None else math.inf
+        self.slice = min(SLICE, self.budget) if limits.deterministic else None
 
     def run(self) -> Outcome:
         """Rounds until the space is accounted for or a limit strikes."""
@@ -75,14 +80,18 @@ class _Proof:
             return Outcome(True, "no tile sizes satisfy the constraints on one dimension")
         left = everything(self.problem, self.tables)
         self._bound_everything(left)
-        self._dive(left)
+        dives = 0
         while not self.search.done:
+            dived = self._dive(left)
+            dives = dives + 1 if dived else 0
             cutoff = self._cutoff()
             left, outer = self._filter(left, cutoff)
             if self.search.done:
                 break
             if left.empty:
                 return self._closed(cutoff)
+            if dived and dives < DIVES:
+                continue  # among fewer rows the next descent sees more
             stated = state(self.problem, self.tables, left, cutoff, self._marks(cutoff), outer)
             self._hint(stated)
             outcome = self._round(stated, outer, cutoff)
@@ -124,17 +133,22 @@ class _Proof:
             self._raise_bound(bound * stated.scale, cutoff)
 
         before = self.search.value
-        report = Run(stated, self.search.limits, found, bounded, self._done, self.effort).solve()
-        if self.effort is not None:
-            self.effort -= report.effort
+        report = Run(stated, self.search.limits, found, bounded, self._done, self.slice).solve()
         if report.ending is Ending.FAILED:
             return Outcome(False, report.message, error=True)
         if report.bound is None:
             return self._closed(cutoff)
         bounded(report.bound)
-        spent = self.effort is not None and self.effort <= 0
-        stuck = report.ending is Ending.STOPPED and self.search.value == before
-        return Outcome(self._proven()) if spent or stuck else None
+        if report.ending is Ending.STOPPED and self.search.value == before:
+            if self.slice is None:
+                return Outcome(self._proven())
+            self.slice *= 2
+        if self.slice is not None:
+            self.budget -= report.effort
+            self.slice = min(self.slice, self.budget)
+            if self.slice <= 0:
+                return Outcome(self._proven())
+        return None
 
     def _done(self) -> bool:
         return self.search.done
@@ -144,7 +158,7 @@ class _Proof:
         before = self.search.value
         key = self.search.offer(self.problem.decode(assignment), self.name)
         if key is not None and (before is None or key < before):
-            self.best = dict(assignment)
+            self.best, self.own = dict(assignment), self.search.mapping
             return True
         if key is None:
             raise DisagreementError("the evaluator rejects a solution of CP-SAT's model")
@@ -180,23 +194,33 @@ class _Proof:
 
     # -- incumbents ----------------------------------------------------------------------------------
 
-    def _dive(self, left: Open) -> None:
-        limits = self.search.limits
+    def _dive(self, left: Open) -> bool:
+        """Descend among the open rows; whether that improves the incumbent."""
+        limits, before = self.search.limits, self.search.value
         seconds = DIVE_SECONDS
         if limits.remaining is not None:
             seconds = min(seconds, DIVE_SHARE * limits.remaining)
-        start = (
-            None if self.search.mapping is None else encode(self.problem, self.tables, self.search.mapping)
-        )
         dive = Dive(self.problem, self.tables, limits, left)
-        point = dive.run(seconds, start=start)
-        if point is not None:
-            self._take(point, dive)
+        point = dive.run(seconds, start=self._start(left))
+        if point is None:
+            return False
+        mapping = self.problem.decode(dive.assignment(point))
+        self.search.offer(mapping, f"{self.name} descent", heuristic=True)
+        if self.search.value == before:
+            return False
+        self.best, self.own = dive.assignment(point), self.search.mapping
+        return True
 
-    def _take(self, point: Point, dive: Dive) -> None:
-        assignment = dive.assignment(point)
-        self.best = assignment
-        self.search.offer(self.problem.decode(assignment), f"{self.name} descent", heuristic=True)
+    def _start(self, left: Open) -> Point | None:
+        """The incumbent as a point, if it is in the space."""
+        mapping, value = self.search.mapping, self.search.value
+        if mapping is None or value is None:
+            return None
+        if mapping is self.own and self.best is not None:
+            rows = locate(self.tables, self.best)
+            chosen = tuple(self.best[selector] for selector in self.problem.space.selectors)
+            return None if rows is None else Point(float(value * self.problem.key_scale), rows, chosen)
+        return encode(self.problem, self.tables, mapping, left.choices)
 
     def _hint(self, stated: Stated) -> None:
         if self.best is not None:

@@ -9,15 +9,15 @@ from typing import Any
 
 import numpy as np
 
-from tilewright.formulation.expression import Variable
+from tilewright.formulation.expression import Expr, Variable
 from tilewright.formulation.problem import LayerProblem
 from tilewright.solvers.cpsat.decisions import Decisions
 from tilewright.solvers.cpsat.ends import Open
 from tilewright.solvers.cpsat.expansion import Expansion
 from tilewright.solvers.cpsat.outer import Outer
-from tilewright.solvers.cpsat.reader import LARGEST, CpReader, Term
+from tilewright.solvers.cpsat.reader import CpReader
+from tilewright.solvers.cpsat.terms import LARGEST, Term
 from tilewright.solvers.tables import Tables
-
 
 TUPLES = 20_000  # larger tables cost more than they give
 PRODUCT = LARGEST  # of the factors of the objective
@@ -100,13 +100,9 @@ def state(
         for power, other, other_power in ((a, 1, b), (b, 0, a))
     ]
     if a:
-        energy = _variable(
-            decisions, reader.read(expansion.rewrite(problem.statement.energy)), lows[0], caps[0]
-        )
+        energy = _factor(reader, expansion.rewrite(problem.statement.energy), lows[0], caps[0])
     if b:
-        cycles = _variable(
-            decisions, reader.read(expansion.rewrite(problem.statement.cycles)), lows[1], caps[1]
-        )
+        cycles = _factor(reader, expansion.rewrite(problem.statement.cycles), lows[1], caps[1])
     objective, scale = _key(decisions, [*[energy] * a, *[cycles] * b], cutoff)
     used = [(term, place) for place, (term, power) in enumerate([(energy, a), (cycles, b)]) if power]
     for pair in beaten:
@@ -148,15 +144,17 @@ def _index(decisions: Decisions, literals: Sequence[Any]) -> Any:
     return index
 
 
-def _variable(decisions: Decisions, term: Term, low: int, cap: int | None) -> Term:
+def _factor(reader: CpReader, node: Expr, low: int, cap: int | None) -> Term:
     """A variable of its own for a factor of the objective, within what the cutoff leaves."""
+    model = reader.model
+    term = reader.read(node) if cap is None else reader.within(node, cap)
     high = term.high if cap is None else min(term.high, cap)
     low = max(low, term.low)
     if high < low:
-        decisions.model.add_bool_or([])
+        model.add_bool_or([])
         high = low
-    result = decisions.model.new_int_var(low, high, "")
-    decisions.model.add(result >= term.expr)
+    result = model.new_int_var(low, high, "")
+    model.add(result >= term.expr)
     return Term(result, low, high)
 
 
