@@ -201,8 +201,9 @@ def _order_limits(demands: Constraints, nest: Nest) -> list[Limit]:
         tensor = nest.operator.tensor(rule.tensor)
         others = [dim for dim in nest.operator.bounds if dim not in tensor.dims]
         index, block = next((i, b) for i, b in enumerate(nest.blocks) if b.is_temporal and b.level == level)
-        runs = 1 - is_one(product(nest.trips([index], others)))
-        wrong = [as_expr(0) if order.reused[rule.tensor] else runs for order in block.orders]
+        idle = is_one(product(nest.trips([index], others)))
+        kept = [product(nest.trips([index], sorted(order.reused[rule.tensor]))) for order in block.orders]
+        wrong = [is_one(run) - idle for run in kept]
         if wrong:
             limits.append(Limit(rule.text, choose(block.selector, wrong), 0))
     return limits

@@ -23,8 +23,10 @@ from tilewright.formulation.problem import LayerProblem, layer_problem
 from tilewright.formulation.result import Status
 from tilewright.hardware.engine import ArrayAxis, Engine, Fanout, MemoryLevel
 from tilewright.solvers.solve import solve
+from tilewright.workloads.einsum import nest
 from tilewright.workloads.errors import InputError
-from tilewright.workloads.operators import conv2d
+from tilewright.workloads.operator import Role
+from tilewright.workloads.operators import conv2d, pool2d
 
 COMPARE = {"<=": op.le, ">=": op.ge, "=": op.eq, "==": op.eq, "!=": op.ne}
 LEVELS = (
@@ -195,6 +197,37 @@ def test_which_orders_keep_a_tensor(dram: str, spm: str, rule: str, broken: bool
     problem = layer_problem(operator, ENGINE, parse_objective("edp"), constraints=[rule])
     found = problem.evaluate(Mapping.from_data(rows))
     assert (f"constraint {rule}" in found.violations) is broken
+
+
+@pytest.mark.parametrize("capacity", [3, 4, 5, 6, 8])
+@pytest.mark.parametrize("tensor", ["A", "B", "O"])
+def test_an_order_keeps_a_tensor_only_along_loops_that_run(tensor: str, capacity: int) -> None:
+    """Two tensors that share one loop of their runs: without iterations of it, the order keeps neither."""
+    operator = nest("O[a,b,c] += A[b] * B[c]", bounds={"a": 2, "b": 2, "c": 2})
+    levels = (
+        MemoryLevel("L0", None, Fraction(10), Fraction(1)),
+        MemoryLevel("L1", capacity, Fraction(1), Fraction(1)),
+    )
+    engine = Engine("e", "hierarchy", 16, Fraction(1), Fraction(500), levels)
+    _agrees_with_filtering(Instance(operator, engine, "energy", (f"stationary@L0={tensor}", "trips(a@L0)=1")))
+
+
+@pytest.mark.xfail(strict=True, reason="loops of such a level are read as the outer level's")
+@pytest.mark.parametrize("rules", [["trips(C@L0)=1", "trips(P@L0)=1"], ["tile(C@L1)=4"]])
+def test_rules_hold_at_a_level_that_stores_nothing(rules: list[str]) -> None:
+    """Loops of such a level stand among the outer level's; that makes nothing infeasible."""
+    levels = (
+        MemoryLevel("L0", None, Fraction(10), Fraction(1)),
+        MemoryLevel("L1", 1000, Fraction(0), Fraction(0), keeps=frozenset({Role.WEIGHT})),
+        MemoryLevel("L2", 2, Fraction(0), Fraction(0)),
+    )
+    engine = Engine("e", "hierarchy", 16, Fraction(1), Fraction(500), levels)
+    pooling = pool2d(c=4, p=2, q=1, r=1, s=1)
+    free = solve(layer_problem(pooling, engine, parse_objective("energy")), "exhaustive")
+    for name in ("exhaustive", "branch"):
+        ruled = layer_problem(pooling, engine, parse_objective("energy"), constraints=rules)
+        result = solve(ruled, name)
+        assert (result.status, result.value) == (Status.OPTIMAL, free.value)
 
 
 def test_the_innermost_loops_have_no_order() -> None:

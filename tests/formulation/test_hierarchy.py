@@ -148,6 +148,20 @@ def test_a_loop_on_two_axes_of_a_tensor_moves_it_once(line: str) -> None:
     _compare((operator, engine, Mapping((*outer, Temporal("i", 1), *inner, Temporal("j", 1)))))
 
 
+@settings(max_examples=60)
+@given(st.data())
+def test_diagonals_are_counted_tile_by_tile(data: st.DataObject) -> None:
+    """Perfect tiles are counted as a walk does; of imperfect ones the largest stands for all."""
+    operator = nest("O[i,j] += A[i,i+j] * B[j]", bounds=dict(zip("ij", data.draw(sizes(2, 30)), strict=True)))
+    engine = data.draw(hierarchies(roomy=True))
+    _compare((operator, engine, data.draw(mappings(operator, engine))))
+    found, walked = both((operator, engine, data.draw(mappings(operator, engine, perfect=False))))
+    for row in found.accesses:
+        reads, fills, _, _ = walked.counts[row.level, row.tensor].totals
+        assert row.reads >= reads
+        assert row.fills >= fills
+
+
 def test_arrays_of_two_levels_do_not_share_what_only_coincides_between_them() -> None:
     """P spread over the outer array, R over the inner one, the input kept in registers alone.
 
