@@ -10,6 +10,8 @@ _SOLVERS: dict[str, tuple[str, str]] = {
     "auto": ("tilewright.solvers.portfolio", "Portfolio"),
     "branch": ("tilewright.solvers.branch", "Branch"),
     "cpsat": ("tilewright.solvers.cpsat", "CpSat"),
+    "highs": ("tilewright.solvers.mip", "Highs"),
+    "cbc": ("tilewright.solvers.mip", "Cbc"),
     "exhaustive": ("tilewright.solvers.exhaustive", "Exhaustive"),
 }
 

@@ -1,0 +1,282 @@
+"""MIP through PuLP: agreement with enumeration, the process apart, limits, a dead worker, wrong releases."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Iterator
+from fractions import Fraction
+from importlib.util import find_spec
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import Phase, given, settings
+from hypothesis import strategies as st
+from instances import Instance, instances
+
+from tilewright.formulation.objective import parse_objective
+from tilewright.formulation.problem import LayerProblem, layer_problem
+from tilewright.formulation.result import SearchResult, Status
+from tilewright.formulation.search import Limits, Search
+from tilewright.hardware.load import load_engine
+from tilewright.solvers.base import Solver
+from tilewright.solvers.branch import Branch
+from tilewright.solvers.exhaustive import Exhaustive
+from tilewright.solvers.mip import Cbc, Highs
+from tilewright.solvers.mip.child import WORKER, Child, ChildError
+from tilewright.solvers.mip.envelope import Envelope
+from tilewright.solvers.mip.forms import ONE, Monomials
+from tilewright.workloads.layer_text import parse_layer
+from tilewright.workloads.operators import conv2d
+
+PULP = find_spec("pulp") is not None
+HIGHS = PULP and find_spec("highspy") is not None
+LAYERS = {
+    "conv5_1": ("conv:N=4,K=512,C=256,H=14,W=14,R=3,S=3,stride=2,pad=1", 1469657784),
+    "conv5_2": ("conv:N=4,K=512,C=512,H=7,W=7,R=3,S=3,stride=1,pad=1", 2581195121),
+}
+
+
+def available(name: str) -> str:
+    """Why a solver cannot be tested, or nothing."""
+    if not PULP or (name == "highs" and not HIGHS):
+        return "PuLP or highspy is not installed"
+    try:
+        Child(name, lambda: False).close()
+    except ChildError as failure:
+        return str(failure)
+    return ""
+
+
+@pytest.fixture(scope="module", params=["highs", "cbc"])
+def solver(request: pytest.FixtureRequest) -> Solver:
+    reason = available(request.param)
+    if reason:
+        pytest.skip(reason)
+    return {"highs": Highs, "cbc": Cbc}[request.param]()
+
+
+@pytest.fixture(scope="module")
+def highs() -> Highs:
+    reason = available("highs")
+    if reason:
+        pytest.skip(reason)
+    return Highs()
+
+
+def run(engine: Solver, problem: LayerProblem, limits: Limits | None = None) -> SearchResult:
+    search = Search(problem, limits or Limits(seconds=120))
+    outcome = engine.solve(search)
+    return search.result(engine.name, engine.version, outcome.exhausted, outcome.message, outcome.error)
+
+
+def layer(name: str, objective: str = "energy") -> LayerProblem:
+    operator = parse_layer(LAYERS[name][0])[1]
+    return layer_problem(operator, load_engine("dmazerunner-256"), parse_objective(objective))
+
+
+def agrees(engine: Solver, instance: Instance) -> None:
+    problem = instance.problem()
+    expected, found = run(Exhaustive(), problem), run(engine, problem)
+    assert (found.status, found.value) == (expected.status, expected.value), found.message
+    assert expected.value is None or found.bound == expected.bound
+
+
+@pytest.mark.parametrize("model", ["hierarchy", "dmazerunner"])
+def test_agrees_with_enumeration(solver: Solver, model: str) -> None:
+    """Value, bound and status are those of the oracle, whatever the objective and the constraints."""
+
+    @settings(max_examples=10, deadline=None, derandomize=True, database=None, phases=[Phase.generate])
+    @given(instances(model, most=16, largest=1_500, constrained=True))
+    def check(instance: Instance) -> None:
+        agrees(solver, instance)
+
+    check()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("model", ["hierarchy", "dmazerunner"])
+def test_agrees_with_enumeration_at_length(solver: Solver, model: str) -> None:
+    """The same on many and larger instances."""
+
+    @settings(max_examples=150, deadline=None, database=None, phases=[Phase.generate])
+    @given(instances(model, largest=20_000, constrained=True))
+    def check(instance: Instance) -> None:
+        agrees(solver, instance)
+
+    check()
+
+
+@pytest.mark.parametrize("name", [*LAYERS])
+def test_proves_published_layers(solver: Solver, name: str) -> None:
+    """The energy optimum of dMazeRunner's layers in exact numbers, with bounds that never fall."""
+    found = run(solver, layer(name))
+    assert found.status is Status.OPTIMAL
+    assert isinstance(found.value, Fraction)
+    assert found.value == LAYERS[name][1]
+    assert found.evaluation is not None
+    assert found.value == found.evaluation.energy
+    bounds = [point.bound for point in found.trace if point.bound is not None]
+    assert len(bounds) > 1
+    assert bounds == sorted(bounds)
+
+
+def test_begins_with_a_warm_start(highs: Highs) -> None:
+    """A mapping that the search begins with is the first incumbent, and no worse one is offered."""
+    operator = conv2d(n=2, k=8, c=8, p=4, q=4, r=3, s=1)
+    problem = layer_problem(operator, load_engine("dmazerunner-256"), parse_objective("energy"))
+    best = run(Branch(), problem)
+    assert best.mapping is not None
+    search = Search(problem, Limits(seconds=60))
+    search.offer(best.mapping, "warm start", heuristic=True)
+    outcome = highs.solve(search)
+    again = search.result("highs", "", outcome.exhausted)
+    assert again.status is Status.OPTIMAL
+    assert again.value == best.value
+    assert [point.source for point in again.trace if point.improved] == ["warm start"]
+
+
+@pytest.mark.parametrize("seconds", [1.0, 3.5])
+def test_keeps_the_time_limit(solver: Solver, seconds: float) -> None:
+    """The limit covers everything, and what was found and proven until then is kept."""
+    problem = layer("conv5_2", "cycles")
+    began = time.monotonic()
+    found = run(solver, problem, Limits(seconds=seconds))
+    assert time.monotonic() - began < seconds + 1
+    assert found.status in (Status.FEASIBLE, Status.UNKNOWN, Status.OPTIMAL)
+    if found.bound is not None and found.value is not None:
+        assert found.bound <= found.value
+
+
+def test_stops_within_a_second(solver: Solver) -> None:
+    """The stop event ends a running solve; the incumbent stays."""
+    limits = Limits(seconds=60)
+    timer = threading.Timer(3.0, limits.stop.set)
+    timer.start()
+    found = run(solver, layer("conv5_2", "cycles"), limits)
+    assert found.wall_seconds < 4
+    assert found.status in (Status.INTERRUPTED, Status.OPTIMAL)
+    assert found.mapping is not None
+
+
+FAKE = """
+import json, os, sys
+print(json.dumps({"type": "ready", "version": "fake 1"}), flush=True)
+sys.stdin.readline()
+print(json.dumps({"type": "bound", "bound": 0.0}), flush=True)
+print("segmentation fault", file=sys.stderr, flush=True)
+os._exit(139)
+"""
+
+
+def test_a_dead_worker_is_an_error_with_the_incumbent_kept(tmp_path: Path) -> None:
+    """A child that dies in the middle is noticed at once."""
+    script = tmp_path / "fake.py"
+    script.write_text(FAKE)
+    began = time.monotonic()
+    found = run(Highs((sys.executable, str(script))), layer("conv5_2"), Limits(seconds=60))
+    assert found.status is Status.ERROR
+    assert "ended with code 139" in found.message
+    assert found.mapping is not None
+    assert time.monotonic() - began < 20
+
+
+def test_a_worker_that_hangs_is_left_behind(tmp_path: Path) -> None:
+    """A child that answers nothing cannot hold up the search."""
+    script = tmp_path / "fake.py"
+    script.write_text("import time\ntime.sleep(100)\n")
+    found = run(Highs((sys.executable, str(script))), layer("conv5_2"), Limits(seconds=1))
+    assert found.wall_seconds < 2
+    assert found.status is Status.UNKNOWN
+
+
+def test_missing_extra_is_one_clear_line(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Without PuLP the message tells what to install."""
+    monkeypatch.setattr("tilewright.solvers.mip.solver.find_spec", lambda _name: None)
+    found = run(Highs(), layer("conv5_1"))
+    assert found.status is Status.ERROR
+    assert found.message == "solver highs needs the extra: pip install 'tilewright[mip]'"
+
+
+def test_worker_loads_neither_ortools_nor_tilewright() -> None:
+    """The worker is run by path, so that HiGHS and OR-Tools never meet in one process."""
+    code = f"import runpy, sys; runpy.run_path({str(WORKER)!r}, run_name='worker'); print(*sys.modules)"
+    loaded = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
+    assert not {"ortools", "tilewright"} & set(loaded.split())
+
+
+@pytest.fixture
+def child(highs: Highs) -> Iterator[Child]:
+    with Child(highs.name, lambda: False) as found:
+        yield found
+
+
+def test_catches_releases_that_return_wrong_optima(child: Child) -> None:
+    """min 2x + 3z with x + z >= 4.5 and z whole is 9; highspy 1.14.0 says 15."""
+    model = {
+        "lower": [0, 0], "upper": [50, 50], "integer": [1], "objective": [[0, 2.0], [1, 3.0]],
+        "rows": [[[0, 1], [1.0, 1.0], 4.5, None]], "start": None,
+    }  # fmt: skip
+    *_, result = child.solve({"model": model, "seconds": 10.0, "threads": 1, "seed": 0})
+    assert result["status"] == "optimal"
+    assert result["bound"] == pytest.approx(9)
+
+
+@given(
+    st.lists(
+        st.lists(st.sampled_from([0, 1, 2, 3, 4, 6, 8, 12, 100]), min_size=2, max_size=6).filter(any),
+        min_size=2,
+        max_size=3,
+    ),
+    st.integers(1, 2000),
+)
+def test_lines_lie_below_all_products(tables: list[list[int]], cap: int) -> None:
+    """No line cuts off a value that occurs, and the one asked for at a value reaches it."""
+    factors = [np.array(table, dtype=np.float64) for table in tables]
+    envelope = Envelope(factors, float(cap))
+    lines = envelope.initial(8)
+    for place in np.ndindex(*(len(factor) for factor in factors)):
+        parts = [factor[i] for factor, i in zip(factors, place, strict=True)]
+        value = float(np.prod(parts)) / envelope.scale
+        log = sum(float(logs[i]) for logs, i in zip(envelope.logs, place, strict=True))
+        here = envelope.at(log)
+        for line in [*lines, here]:
+            zeros = sum(w for w, part in zip(line.weights, parts, strict=True) if part == 0)
+            height = line.slope * log + line.offset - zeros
+            assert height <= value + 1e-9 * (1 + value)
+            if line is here and all(parts) and value <= 1:
+                assert height == pytest.approx(value, abs=1e-6)
+
+
+@given(
+    st.lists(
+        st.lists(st.tuples(st.integers(1, 9), st.integers(0, 9)), min_size=3, max_size=3),
+        min_size=1,
+        max_size=3,
+    )
+)
+def test_differences_of_products_telescope(pairs: list[list[tuple[int, int]]]) -> None:
+    """Where one product exceeds another factor by factor, their difference subtracts nothing."""
+    monomials = Monomials([3] * len(pairs))
+    above = {axis: np.array([float(p + q) for p, q in rows]) for axis, rows in enumerate(pairs)}
+    below = {axis: np.array([float(q) for _, q in rows]) for axis, rows in enumerate(pairs)}
+    forms = []
+    for tables in (above, below):
+        form = monomials.table(0, np.ones(3))
+        for axis, values in tables.items():
+            form = monomials.times(form, monomials.table(axis, values))
+        forms.append(form)
+    difference = monomials.telescoped(monomials.add([(1.0, forms[0]), (-1.0, forms[1])]))
+    assert difference.positive
+    for place in np.ndindex(*([3] * len(pairs))):
+        value = difference.terms.get(ONE, 0.0)
+        for monomial, coefficient in difference.terms.items():
+            if monomial != ONE:
+                parts = monomials.by_axis(monomial)
+                value += coefficient * float(np.prod([values[place[axis]] for axis, values in parts.items()]))
+        expected = np.prod([above[axis][i] for axis, i in enumerate(place)])
+        expected -= np.prod([below[axis][i] for axis, i in enumerate(place)])
+        assert value == pytest.approx(float(expected))
