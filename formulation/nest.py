@@ -8,7 +8,7 @@ every dimension at that point.  Cost models read a nest without knowing whether 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -117,7 +117,11 @@ class Nest:
 
     def trip(self, block: int, dim: str) -> Expr:
         """Iterations of a dimension's loop in a block."""
-        return ceil_div(self.boundaries[block][dim], self.boundaries[block + 1][dim])
+        found = self._trips.get((block, dim))
+        if found is None:
+            found = ceil_div(self.boundaries[block][dim], self.boundaries[block + 1][dim])
+            self._trips[block, dim] = found
+        return found
 
     def trips(self, blocks: Iterable[int], dims: Iterable[str] | None = None) -> list[Expr]:
         """The trip counts of several loops, to be multiplied."""
@@ -137,6 +141,21 @@ class Nest:
     def footprint(self, tensor: Tensor, boundary: int) -> Expr:
         """Elements of a tensor's tile at a boundary."""
         return product(self.extents(tensor, boundary))
+
+    @cached_property
+    def _trips(self) -> dict[tuple[int, str], Expr]:
+        """What :meth:`trip` has built; statements ask for the same ones very often."""
+        return {}
+
+    @cached_property
+    def _pieces(self) -> dict[tuple[str, int, tuple[int, ...]], Expr]:
+        """What :meth:`pieces` has built."""
+        return {}
+
+    @cached_property
+    def _tiles(self) -> dict[Hashable, Expr]:
+        """What :meth:`delivered` has built for one set of moving loops."""
+        return {}
 
     @cached_property
     def temporal(self) -> tuple[int, ...]:
@@ -166,9 +185,15 @@ class Nest:
 
         Of a block that is not counted the first piece stands for all: it is the largest.
         """
-        if self.perfect:
-            return product(self.trips([block for block in counted if block < boundary], [dim]))
-        return self._measure("pieces", number, dim, boundary, counted)
+        key = dim, boundary, tuple(counted)
+        found = self._pieces.get(key)
+        if found is None:
+            if self.perfect:
+                found = product(self.trips([block for block in counted if block < boundary], [dim]))
+            else:
+                found = self._measure("pieces", number, dim, boundary, counted)
+            self._pieces[key] = found
+        return found
 
     def covered(self, dim: str, boundary: int, counted: Collection[int]) -> Expr:
         """Iterations in all those pieces together."""
@@ -325,7 +350,11 @@ class Nest:
 
         def leaf(block: int | None, slide: str | None, moving: Mapping[str, frozenset[int]]) -> Expr:
             sliding = None if slide is None or block is None else (slide, block)
-            return self._elements(tensor, boundary, spread, moving, sliding)
+            key = tensor.name, boundary, spread, tuple(moving.values()), sliding
+            found = self._tiles.get(key)
+            if found is None:
+                found = self._tiles[key] = self._elements(tensor, boundary, spread, moving, sliding)
+            return found
 
         return self._walk(tensor, boundary, leaf, slides)
 

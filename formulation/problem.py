@@ -100,6 +100,8 @@ class LayerProblem:
 
     def _broken_demands(self, mapping: Mapping, found: Evaluation) -> list[str]:
         broken = [cap.text for cap in self.constraints.caps if not _satisfied(cap, found)]
+        if not self.constraints.tiles and not self.constraints.orders:
+            return broken
         nest = nest_of(self.operator, self.engine, mapping)
         for rule in self.constraints.tiles:
             tiles = [np.array([_number(edge[rule.dim])]) for edge in nest.boundaries]

@@ -21,15 +21,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tilewright import __version__
-from tilewright.formulation.expression import Expr, Variable
+from tilewright.formulation.expression import Variable
 from tilewright.formulation.expression.batch import EXACT_LIMIT, Array
-from tilewright.formulation.expression.interval import IntervalReader
 from tilewright.formulation.mapping import Mapping as LoopNest
 from tilewright.formulation.search import Search
 from tilewright.solvers.base import Outcome
 from tilewright.solvers.floors import ArrayFloors
 from tilewright.solvers.stages import StagedTable, stages_of
 from tilewright.solvers.tables import Indices, Tables
+from tilewright.solvers.tape import Tape
 
 BATCH = 1 << 16
 _DIVE_WIDTHS = (32, 512)  # nodes kept after every group; wider where a narrow dive ends nowhere
@@ -123,12 +123,12 @@ class _Nodes:
 
     Parameters
     ----------
-    cells : per group, the cell of every node
+    cells : the cell of every node in every group, shape (groups, nodes)
     at : per group, the stage that its cells belong to; -1 where nothing is decided yet
     energy, cycles, keys : lower bounds of energy (scaled), cycles and objective key, as floats
     """
 
-    cells: tuple[Indices, ...]
+    cells: NDArray[np.int64]
     at: tuple[int, ...]
     chosen: Mapping[Variable, int]
     energy: Array
@@ -138,15 +138,27 @@ class _Nodes:
     def __len__(self) -> int:
         return len(self.keys)
 
-    def take(self, index: Indices | NDArray[np.bool_] | slice) -> _Nodes:
-        if isinstance(index, slice):
-            cells = tuple(c[index] for c in self.cells)
-            energy, cycles, keys = self.energy[index], self.cycles[index], self.keys[index]
-        else:
-            places = np.flatnonzero(index) if index.dtype == bool else index
-            cells = tuple(c.take(places) for c in self.cells)  # several times faster than indexing
-            energy, cycles, keys = self.energy.take(places), self.cycles.take(places), self.keys.take(places)
-        return _Nodes(cells, self.at, self.chosen, energy, cycles, keys)
+    def take(self, index: NDArray[np.intp] | NDArray[np.bool_]) -> _Nodes:
+        places = np.flatnonzero(index) if index.dtype == bool else index
+        return _Nodes(
+            self.cells.take(places, axis=1),  # several times faster than indexing
+            self.at,
+            self.chosen,
+            self.energy.take(places),
+            self.cycles.take(places),
+            self.keys.take(places),
+        )
+
+    def between(self, start: int, stop: int | None) -> _Nodes:
+        piece = slice(start, stop)
+        return _Nodes(
+            self.cells[:, piece],
+            self.at,
+            self.chosen,
+            self.energy[piece],
+            self.cycles[piece],
+            self.keys[piece],
+        )
 
 
 class Leaves:
@@ -163,41 +175,11 @@ class Leaves:
     def mapping(self, index: int) -> LoopNest:
         """The mapping of one of them."""
         assignment = dict(self._nodes.chosen)
-        for staged, cells in zip(self._tree.staged, self._nodes.cells, strict=True):
-            row = int(staged.starts[-1][cells[index]])
+        for staged, cell in zip(self._tree.staged, self._nodes.cells[:, index], strict=True):
+            row = int(staged.starts[-1][cell])
             for column, variable in enumerate(staged.table.group.variables):
                 assignment[variable] = int(staged.table.group.rows[row, column])
         return self._tree.problem.decode(assignment)
-
-
-class _CellReader(IntervalReader):
-    """Reads expressions for nodes, with the tables of their cells."""
-
-    def __init__(self, tree: Tree, nodes: _Nodes) -> None:
-        super().__init__(nodes.chosen)
-        self._tree = tree
-        self._nodes = nodes
-
-    def known_low(self, expr: Expr) -> Array | None:
-        floor = self._tree.floors.get(expr)
-        if floor is not None:
-            return np.maximum(self._read_low(expr), floor)
-        return self._look_up(expr, low=True)
-
-    def known_high(self, expr: Expr) -> Array | None:
-        return self._look_up(expr, low=False)
-
-    def _look_up(self, expr: Expr, low: bool) -> Array | None:
-        if expr.group is None:
-            return None
-        position = self._tree.position[expr.group]
-        stage = self._nodes.at[position]
-        if stage < 0:
-            return (self._tree.whole_low if low else self._tree.whole_high)[position].get(expr)
-        staged = self._tree.staged[position]
-        table = (staged.low if low else staged.high)[stage]
-        values = table.get(expr)
-        return None if values is None else values.take(self._nodes.cells[position])
 
 
 class Tree:
@@ -217,12 +199,12 @@ class Tree:
         self.stages = stages_of(space)
         roots = [statement.energy, statement.cycles]
         array = ArrayFloors(space.nest, tables)
-        self.floors = array.floors(roots)
         self.empty = not array.fits
         self.staged = [StagedTable(table, space.nest, self.stages) for table in tables.tables]
-        self.position = {staged.table.group.name: i for i, staged in enumerate(self.staged)}
-        self.whole_low = [_whole(staged, np.min) for staged in self.staged]
-        self.whole_high = [_whole(staged, np.max) for staged in self.staged]
+        if not self.empty:
+            read = [root for root, power in zip(roots, self.powers, strict=True) if power or goal.both]
+            ceilings = [(limit.expr, limit.bound) for limit in self.problem.limits]
+            self.tape = Tape(self.staged, ceilings, read, array.floors(roots))
         self.tick = count()
         self._beam: int | None = None
         self._stopped = False
@@ -252,7 +234,7 @@ class Tree:
                 return least
             nodes = self._open(nodes)
             if len(nodes):
-                head, rest = nodes.take(slice(0, size)), nodes.take(slice(size, None))
+                head, rest = nodes.between(0, size), nodes.between(size, None)
                 if len(rest):
                     self._push(fringe, rest)
                 self._explore(head, 1)
@@ -264,7 +246,7 @@ class Tree:
     def _root(self) -> _Nodes:
         """The whole space as one node."""
         zero = np.zeros(1)
-        start = tuple(np.zeros(1, dtype=np.intp) for _ in self.staged)
+        start = np.zeros((len(self.staged), 1), dtype=np.int64)
         root = _Nodes(start, tuple(-1 for _ in self.staged), {}, zero, zero, zero)
         bounded = self._prune(root)
         return bounded if len(bounded) else root
@@ -296,7 +278,7 @@ class Tree:
             if self.search.done:
                 return
             nodes = self._open(nodes)
-            head, nodes = nodes.take(slice(0, size)), nodes.take(slice(size, None))
+            head, nodes = nodes.between(0, size), nodes.between(size, None)
             if len(head):
                 inner = sorted(self._refine(head, stage), key=lambda part: float(part.keys[0]))
                 for part in inner:
@@ -340,10 +322,9 @@ class Tree:
                 ends[piece:stop] - counts[piece:stop] - base, counts[piece:stop]
             )
             grown = nodes.take(index)
-            cells = list(grown.cells)
-            cells[position] = first[index] + offset
+            grown.cells[position] = first[index] + offset
             at = tuple(stage if i == position else s for i, s in enumerate(nodes.at))
-            part = replace(grown, cells=tuple(cells), at=at)
+            part = replace(grown, at=at)
             if self._beam is not None:
                 part = self._prune(part)
                 part = part.take(np.argsort(part.keys, kind="stable")[: self._beam])
@@ -366,24 +347,18 @@ class Tree:
 
     def _prune(self, nodes: _Nodes) -> _Nodes:
         """Keep nodes that may be legal and may beat the incumbent; raise their bounds."""
-        reader = _CellReader(self, nodes)
-        keep = np.ones(len(nodes), dtype=bool)
-        for limit in self.problem.limits:
-            keep &= reader.low(limit.expr) <= limit.bound
-        if not keep.all():
-            nodes = nodes.take(keep)
+        kept, read = self.tape.bounds(nodes.cells, nodes.at, nodes.chosen)
+        if len(kept) < len(nodes):
+            nodes = nodes.take(kept)
             if not len(nodes):
                 return nodes
-            reader = _CellReader(self, nodes)
-        size = (len(nodes),)
-        statement = self.problem.statement
+        rows = iter(read)
         energy, cycles = (
-            np.broadcast_to(reader.low(expr), size) if power or self.goal.both else np.zeros(size)
-            for expr, power in zip((statement.energy, statement.cycles), self.powers, strict=True)
+            np.maximum(old, next(rows)) if power or self.goal.both else old
+            for old, power in zip((nodes.energy, nodes.cycles), self.powers, strict=True)
         )
         if cycles.max() >= EXACT_LIMIT:  # a larger energy is a sum of exact counts, right within BAND
             raise OverflowError("counts beyond 2**53: the layer is too large for exact bounds")
-        energy, cycles = np.maximum(nodes.energy, energy), np.maximum(nodes.cycles, cycles)
         keys = energy ** self.powers[0] * cycles ** self.powers[1]
         return self._open(replace(nodes, energy=energy, cycles=cycles, keys=keys))
 
@@ -399,12 +374,8 @@ def _joined(parts: Sequence[_Nodes]) -> _Nodes:
         return parts[0]
     return replace(
         parts[0],
-        cells=tuple(np.concatenate(cells) for cells in zip(*(part.cells for part in parts), strict=True)),
+        cells=np.concatenate([part.cells for part in parts], axis=1),
         energy=np.concatenate([part.energy for part in parts]),
         cycles=np.concatenate([part.cycles for part in parts]),
         keys=np.concatenate([part.keys for part in parts]),
     )
-
-
-def _whole(staged: StagedTable, end: np.ufunc | object) -> dict[Expr, Array]:
-    return {node: np.asarray(end(values)) for node, values in staged.table.values.items() if len(values)}  # type: ignore[operator]

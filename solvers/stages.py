@@ -75,7 +75,7 @@ class StagedTable:
     ----------
     starts : per stage, the first row of each cell
     children : per stage, the first cell of the next stage in each cell, with an end marker
-    low, high : per stage, per local expression, the ends over each cell
+    offsets : where the ends of the whole group (first) and of the cells of each stage begin in :meth:`ends`
     """
 
     def __init__(self, table: GroupTable, nest: Nest, stages: Sequence[Stage]) -> None:
@@ -95,12 +95,14 @@ class StagedTable:
         self.children: list[Indices] = []
         for here, inner in zip(self.starts, self.starts[1:], strict=False):
             self.children.append(np.append(np.searchsorted(inner, here), len(inner)))
-        self.low: list[dict[Expr, Array]] = []
-        self.high: list[dict[Expr, Array]] = []
-        for starts in self.starts:
-            values = self.table.values.items()
-            self.low.append({node: np.minimum.reduceat(v, starts) for node, v in values} if count else {})
-            self.high.append({node: np.maximum.reduceat(v, starts) for node, v in values} if count else {})
+        sizes = [1, *map(len, self.starts)]
+        self.offsets = [0, *np.cumsum(sizes[:-1]).tolist()]
+
+    def ends(self, expr: Expr, low: bool) -> Array:
+        """Least or greatest values of a local expression: over all rows, then cell by cell of each stage."""
+        values = self.table.values[expr]
+        end = np.minimum if low else np.maximum
+        return np.concatenate([[end.reduce(values)], *(end.reduceat(values, s) for s in self.starts)])
 
     def root_children(self) -> tuple[int, int]:
         """The range of cells of the first stage."""

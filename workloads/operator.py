@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import StrEnum
 from functools import cached_property
 
@@ -78,11 +78,11 @@ class Tensor:
     name: str
     role: Role
     axes: tuple[Axis, ...]
+    #: dimensions that the tensor depends on; it is invariant of (reused along) all others
+    dims: frozenset[str] = field(init=False, repr=False, compare=False)
 
-    @property
-    def dims(self) -> frozenset[str]:
-        """Dimensions that the tensor depends on; it is invariant of (reused along) all others."""
-        return frozenset(term.dim for axis in self.axes for term in axis.terms)
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "dims", frozenset(term.dim for axis in self.axes for term in axis.terms))
 
     def footprint(self, tile: Mapping[str, int]) -> int:
         """Elements of the bounding box that a tile of the nest touches."""

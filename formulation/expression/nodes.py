@@ -11,6 +11,8 @@ from collections.abc import Callable, Hashable, Iterable, Sequence
 from weakref import WeakValueDictionary
 
 _interned: WeakValueDictionary[Hashable, Expr] = WeakValueDictionary()
+_constants: dict[int, Expr] = {}  # small ones stay
+_SMALL = 1 << 12
 
 
 class Expr:
@@ -212,7 +214,15 @@ def as_expr(value: Expr | int) -> Expr:
     """The expression itself, or an integer as a constant."""
     if isinstance(value, Expr):
         return value
-    return _make(Constant, (), value, value=value)
+    found = _constants.get(value)
+    if found is None:
+        found = _make(Constant, (), value, value=value)
+        if value < _SMALL:
+            _constants[value] = found
+    return found
+
+
+_ONE = as_expr(1)
 
 
 def total(terms: Iterable[Expr | int]) -> Expr:
@@ -248,21 +258,19 @@ def product(factors: Iterable[Expr | int]) -> Expr:
     constant = 1
     local: dict[str, list[Expr]] = {}
     mixed: list[Expr] = []
-
-    def collect(expr: Expr) -> None:
-        nonlocal constant
-        if isinstance(expr, Constant):
-            constant *= expr.value
-        elif isinstance(expr, Product):
-            for factor in expr.factors:
-                collect(factor)
-        elif expr.group is not None:
-            local.setdefault(expr.group, []).append(expr)
+    rest: list[Expr | int] = [*factors][::-1]
+    while rest:
+        factor = rest.pop()
+        if isinstance(factor, int):
+            constant *= factor
+        elif isinstance(factor, Constant):
+            constant *= factor.value
+        elif isinstance(factor, Product):
+            rest += factor.factors[::-1]
+        elif factor.group is not None:
+            local.setdefault(factor.group, []).append(factor)
         else:
-            mixed.append(expr)
-
-    for factor in factors:
-        collect(as_expr(factor))
+            mixed.append(factor)
     if constant == 0:
         return as_expr(0)
     if constant < 0 and not local and len(mixed) == 1:
@@ -310,7 +318,7 @@ def ceil_div(numerator: Expr | int, denominator: Expr | int) -> Expr:
     """``ceil(numerator / denominator)`` for a denominator of at least 1."""
     numerator, denominator = as_expr(numerator), as_expr(denominator)
     if numerator is denominator:
-        return as_expr(1)
+        return _ONE
     if isinstance(denominator, Constant):
         if denominator.value == 1:
             return numerator

@@ -1,0 +1,107 @@
+"""The compiled bounds: equal, bit for bit, to what the interval reader reads."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from instances import Instance, instances
+
+from tilewright.formulation.expression import Expr, Variable, function
+from tilewright.formulation.expression.batch import Array
+from tilewright.formulation.expression.interval import IntervalReader
+from tilewright.formulation.problem import LayerProblem
+from tilewright.solvers import kernel
+from tilewright.solvers.floors import ArrayFloors
+from tilewright.solvers.stages import StagedTable, stages_of
+from tilewright.solvers.tables import Tables
+from tilewright.solvers.tape import Tape
+
+INSTANCES = st.sampled_from(["hierarchy", "dmazerunner"]).flatmap(
+    lambda model: instances(model, most=24, largest=50_000)
+)
+
+
+class CellReader(IntervalReader):
+    """Reads expressions for nodes with the tables of their cells, through the interval reader."""
+
+    def __init__(
+        self,
+        staged: Sequence[StagedTable],
+        floors: Mapping[Expr, float],
+        cells: np.ndarray,
+        at: Sequence[int],
+        chosen: Mapping[Variable, int],
+    ) -> None:
+        super().__init__(chosen)
+        self.staged, self.floors, self.cells, self.at = staged, floors, cells, at
+        self.place = {table.table.group.name: i for i, table in enumerate(staged)}
+
+    def known_low(self, expr: Expr) -> Array | None:
+        if expr in self.floors:
+            return np.maximum(self._read_low(expr), self.floors[expr])
+        return self._ends(expr, True)
+
+    def known_high(self, expr: Expr) -> Array | None:
+        return self._ends(expr, False)
+
+    def _ends(self, expr: Expr, low: bool) -> Array | None:
+        if expr.group is None:
+            return None
+        group = self.place[expr.group]
+        table = self.staged[group]
+        return table.ends(expr, low)[table.offsets[self.at[group] + 1] + self.cells[group]]
+
+
+def laid_out(problem: LayerProblem) -> tuple[list[StagedTable], dict[Expr, float], list[Expr]] | None:
+    """Tables, floors and roots of a problem; ``None`` where nothing fits the array."""
+    roots = [problem.statement.energy, problem.statement.cycles]
+    tables = Tables(problem.space.groups, [*roots, *(limit.expr for limit in problem.limits)])
+    array = ArrayFloors(problem.space.nest, tables)
+    if not array.fits:
+        return None
+    stages = stages_of(problem.space)
+    staged = [StagedTable(table, problem.space.nest, stages) for table in tables.tables]
+    return staged, array.floors(roots), roots
+
+
+@settings(max_examples=80)
+@given(INSTANCES, st.data())
+def test_equal_bits(instance: Instance, data: st.DataObject) -> None:
+    """Nodes of any stages, with any choices made, have the bounds that the interval reader gives."""
+    problem = instance.problem()
+    laid = laid_out(problem)
+    if laid is None:
+        return
+    staged, floors, roots = laid
+    limits = [(limit.expr, limit.bound) for limit in problem.limits]
+    tape = Tape(staged, limits, roots, floors)
+    count = data.draw(st.sampled_from([1, 7, kernel.BLOCK, 3 * kernel.BLOCK + 5]))
+    random = np.random.default_rng(data.draw(st.integers(0, 2**32)))
+    at = [data.draw(st.integers(-1, len(table.starts) - 1)) for table in staged]
+    sizes = [1 if stage < 0 else len(table.starts[stage]) for table, stage in zip(staged, at, strict=True)]
+    drawn = [random.integers(0, size, count) for size in sizes]
+    cells = np.array(drawn, dtype=np.int64).reshape(len(staged), count)
+    chosen = {
+        selector: data.draw(st.sampled_from(selector.domain))
+        for selector in problem.space.selectors
+        if data.draw(st.booleans())
+    }
+    reader = CellReader(staged, floors, cells, at, chosen)
+    legal = np.ones(count, dtype=bool)
+    for expr, bound in limits:
+        legal &= reader.low(expr) <= bound
+    kept, values = tape.bounds(cells, at, chosen)
+    assert kept.tolist() == np.flatnonzero(legal).tolist()
+    for root, found in zip(roots, values, strict=True):
+        assert np.broadcast_to(reader.low(root), count)[legal].tolist() == found.tolist()
+
+
+def test_a_function_of_several_groups_is_refused() -> None:
+    """Nothing can be said of a function that no table holds, and silence would be a wrong bound."""
+    variables = [Variable(name, (1, 2), group) for name, group in (("a", "A"), ("b", "B"))]
+    with pytest.raises(TypeError, match="spans several axis groups"):
+        Tape([], [], [function("mixed", lambda a, b: a * b, variables)], {})
