@@ -53,7 +53,13 @@ class MetricCap:
 
 @dataclass(frozen=True, slots=True)
 class TileRule:
-    """A comparison on the tile sizes of one dimension."""
+    """A comparison on the tile sizes of one dimension.
+
+    Parameters
+    ----------
+    hosts : per memory level, the level that its temporal loops count as: the nearest one outside, itself
+        included, that can store a tensor of the operator
+    """
 
     text: str
     what: str
@@ -61,6 +67,7 @@ class TileRule:
     site: str | None
     compare: str
     number: int
+    hosts: tuple[int, ...]
 
     def holds(
         self, tiles: Sequence[NDArray[np.int64]], blocks: Sequence[Block], engine: Engine
@@ -68,13 +75,14 @@ class TileRule:
         """Row by row, for the tile sizes of the dimension at every boundary."""
         names = [level.name for level in engine.levels]
         value = np.ones_like(tiles[0])
+        levels = [self.hosts[block.level] if block.is_temporal else block.level for block in blocks]
         if self.what == "tile":  # what the first loops inside the level's stores walk through
             level = names.index(str(self.site))
-            value = tiles[next((i for i, block in enumerate(blocks) if block.level >= level), len(blocks))]
+            value = tiles[next((i for i, at in enumerate(levels) if at >= level), len(blocks))]
         for index, block in enumerate(blocks):
             trips = -(-tiles[index] // tiles[index + 1])
             if block.axis is None:
-                counted = self.what == "trips" and names[block.level] == self.site
+                counted = self.what == "trips" and names[levels[index]] == self.site
             else:
                 counted = self.what == "spatial" and self.site in (None, block.axis.name)
             if counted:
@@ -136,13 +144,16 @@ def parse_constraints(texts: Sequence[str], operator: Operator, engine: Engine) 
     orders: list[OrderRule] = []
     levels = [level.name for level in engine.levels]
     axes = [axis.name for level in engine.levels for axis in (level.fanout.axes if level.fanout else ())]
+    hosts = _hosts(operator, engine)
     for text in texts:
         line = text.replace(" ", "")
         if match := _METRIC.match(line):
             caps.append(_metric(text, match))
         elif match := _ONLY.match(line):
             allowed = match["dims"].split(",")
-            tiles += [TileRule(line, "spatial", d, None, "=", 1) for d in operator.bounds if d not in allowed]
+            tiles += [
+                TileRule(line, "spatial", d, None, "=", 1, hosts) for d in operator.bounds if d not in allowed
+            ]
         elif match := _ORDER.match(line):
             _known(text, match["level"], levels, "level")
             if any(tensor.name == match["tensor"] for tensor in operator.tensors):
@@ -162,6 +173,7 @@ def parse_constraints(texts: Sequence[str], operator: Operator, engine: Engine) 
                         match["site"],
                         match["compare"],
                         int(match["number"]),
+                        hosts,
                     )
                 )
         else:
@@ -172,6 +184,15 @@ def parse_constraints(texts: Sequence[str], operator: Operator, engine: Engine) 
                 "trips(C@DRAM)=1, spatial(K)=16, spatial=C,K or stationary@SPM=O",
             )
     return Constraints(tuple(caps), tuple(tiles), tuple(orders))
+
+
+def _hosts(operator: Operator, engine: Engine) -> tuple[int, ...]:
+    """Per level, the nearest one outside, itself included, that can store a tensor of the operator."""
+    roles = {tensor.role for tensor in operator.tensors}
+    hosts: list[int] = []
+    for index, level in enumerate(engine.levels):
+        hosts.append(index if roles & level.keeps or not hosts else hosts[-1])
+    return tuple(hosts)
 
 
 def _known(text: str, name: str | None, names: Sequence[str], kind: str) -> None:
