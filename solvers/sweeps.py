@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from fractions import Fraction
 
 from tilewright.formulation.objective import Objective, parse_objective
 from tilewright.formulation.problem import LayerProblem
@@ -91,8 +92,13 @@ def among_optima(
     """The least second objective among the optima of the first one; ``None`` where that is not proven."""
     if first.status is not Status.OPTIMAL or first.mapping is None or first.value is None:
         return None
-    tied = problem.minimising(second).capped(problem.objective.name, first.value)
-    return solve(tied, name, replace(limits, gap=0.0), listener, [first.mapping])
+    problem = tied(problem, first.value, second)
+    return solve(problem, name, replace(limits, gap=0.0), listener, [first.mapping])
+
+
+def tied(problem: LayerProblem, least: Fraction, second: Objective) -> LayerProblem:
+    """The problem of the second step: mappings no worse than ``least``, by another objective."""
+    return problem.minimising(second).capped(problem.objective.name, least)
 
 
 def swept_front(problem: LayerProblem, name: str, limits: Limits | None = None) -> Answers:
