@@ -59,7 +59,7 @@ class Exhaustive:
                 f"{problem.space.size:.3g} mappings are more than exhaustive search takes ({LARGEST:.0e})",
                 error=True,
             )
-        tables = _tables(problem)
+        tables = _tables(problem, limits)
         best: Fraction | None = None
         for candidate in minima(problem, tables, limits):
             if best is None or candidate.key < best:
@@ -74,10 +74,10 @@ class Exhaustive:
         return Outcome(True, "" if best is not None else "no mapping satisfies all constraints")
 
 
-def _tables(problem: LayerProblem) -> Tables:
+def _tables(problem: LayerProblem, limits: Limits | None = None) -> Tables:
     statement = problem.statement
-    limits = [limit.expr for limit in problem.limits]
-    return Tables(problem.space.groups, [statement.energy, statement.cycles, *limits])
+    roots = [statement.energy, statement.cycles, *(limit.expr for limit in problem.limits)]
+    return Tables(problem.space.groups, roots, limits)
 
 
 class _Whole(IntervalReader):

@@ -124,9 +124,14 @@ def outer_tiles(
     for position in sorted(range(len(cells)), key=lambda position: cells[position].count):
         if sum(map(len, parts)) * cells[position].count > JOINED:
             break
-        if limits is not None and limits.expired:
+        grown = []
+        for part in parts:
+            if limits is not None and limits.expired:
+                break
+            grown.append(_grow(problem, cells, part, position, cutoff))
+        if len(grown) < len(parts):
             break
-        parts = [_grow(problem, cells, part, position, cutoff) for part in parts]
+        parts = grown
         joined.append(position)
     picked = [np.tile(np.array([*part.fixed.values()], dtype=np.int64), (len(part), 1)) for part in parts]
     tuples = [

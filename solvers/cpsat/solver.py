@@ -66,7 +66,7 @@ class _Proof:
         self.problem = search.problem
         statement = self.problem.statement
         roots = [statement.energy, statement.cycles, *(limit.expr for limit in self.problem.limits)]
-        self.tables = Tables(self.problem.space.groups, roots)
+        self.tables = Tables(self.problem.space.groups, roots, search.limits)
         self.beaten: list[tuple[int, int]] = []
         self.best: Mapping[Variable, int] | None = None
         self.own: LayerMapping | None = None  # the mapping of ``best``
