@@ -1,4 +1,4 @@
-"""What is asked for besides one best mapping: the Pareto front, the k best mappings, all optimal ones.
+"""What is asked for besides one best mapping: second objectives, Pareto fronts, k best, all optima.
 
 Each is a search of its own after the layer's search.  What they find is held against the layer's answer, so
 that a document never contradicts itself: a better mapping or a proof becomes the layer's own, and the layer's
@@ -10,21 +10,24 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from importlib.metadata import version
 from typing import Any
 
 from tilewright.cli.progress import Progress
 from tilewright.cli.watched import Watched
+from tilewright.formulation.objective import Objective, parse_objective
 from tilewright.formulation.problem import LayerProblem
 from tilewright.formulation.result import SearchResult, Status, TracePoint
 from tilewright.formulation.search import Limits
-from tilewright.report.build import solution_records
-from tilewright.report.document import BestRecord, FrontRecord, OptimaRecord
+from tilewright.report.build import solution_records, then_record
+from tilewright.report.document import BestRecord, FrontRecord, OptimaRecord, ThenRecord
 from tilewright.solvers.beyond import Answers, Solution, best_mappings, optimal_mappings, pareto_front
+from tilewright.solvers.registry import solver
+from tilewright.solvers.solve import AUTO
+from tilewright.solvers.sweeps import among_optima, swept_front
 from tilewright.workloads.errors import one_line
 
 SOLVER = "branch"
-"""Whose search tree finds all of this."""
+"""Whose search tree finds best and optimal mappings, and the front where no other solver is asked for."""
 
 WARM_START = "warm start"
 """The source of mappings that were given; `tilewright.solvers.solve` names it."""
@@ -42,22 +45,42 @@ class Wanted:
     front : the Pareto front
     best : so many of the best mappings
     optima : all optimal mappings, at most so many
+    then : the second objective among the optimal mappings
+    solver : the solver that was asked for; it finds the second objective, and the front if it is exact
     """
 
     front: bool = False
     best: int | None = None
     optima: int | None = None
+    then: str | None = None
+    solver: str = AUTO
 
     def __bool__(self) -> bool:
         """Whether anything is."""
-        return bool(self.searches())
+        return bool(self.parts)
+
+    @property
+    def parts(self) -> int:
+        """How many searches that takes."""
+        return len(self.searches()) + (self.then is not None)
+
+    @property
+    def front_solver(self) -> str:
+        """Who finds the front."""
+        return self.solver if self.solver not in (AUTO, SOLVER) and solver(self.solver).exact else SOLVER
 
     def searches(self) -> dict[str, tuple[str, Callable[[LayerProblem, Limits], Answers]]]:
         """By the field of the layer's record: what is looked for, and how."""
         found: dict[str, tuple[str, Callable[[LayerProblem, Limits], Answers]]] = {}
         best, optima = self.best, self.optima
         if self.front:
-            found["front"] = "Pareto front", pareto_front
+            name = self.front_solver
+            found["front"] = (
+                "Pareto front",
+                pareto_front
+                if name == SOLVER
+                else lambda problem, limits: swept_front(problem, name, limits),
+            )
         if best is not None:
             title = f"{best} best mappings" if best > 1 else "best mapping"
             found["best"] = title, lambda problem, limits: best_mappings(problem, best, limits)
@@ -76,6 +99,7 @@ class Further:
     front: FrontRecord | None = None
     best: BestRecord | None = None
     optima: OptimaRecord | None = None
+    then: ThenRecord | None = None
 
 
 def share(limits: Limits, parts: int) -> Limits:
@@ -98,6 +122,10 @@ def search_further(
     answers: dict[str, Answers] = {}
     seconds: dict[str, float] = {}
     searches = wanted.searches()
+    second = None
+    if wanted.then is not None:
+        mine = share(limits, wanted.parts)
+        result, second = _then(parse_objective(wanted.then), wanted.solver, problem, result, mine, progress)
     for index, (field, (title, search)) in enumerate(searches.items()):
         answers[field], seconds[field] = NOTHING, 0.0
         if problem is None or result.status not in _SEARCHED or limits.expired:
@@ -106,11 +134,42 @@ def search_further(
         before = limits.elapsed
         mine = replace(share(limits, len(searches) - index), gap=0.0)
         found, message = _watched(title, search, problem, mine)
-        result = adopted(result, found, problem, limits, field, progress)
+        finder = wanted.front_solver if field == "front" else SOLVER
+        result = adopted(result, found, problem, limits, field, progress, finder)
         if message:
             result = replace(result, message="; ".join(filter(None, (result.message, message))))
         answers[field], seconds[field] = found, round(limits.elapsed - before, 4)
-    return result, _records(wanted, problem, result, answers, seconds)
+    return result, replace(_records(wanted, problem, result, answers, seconds), then=second)
+
+
+def _then(
+    second: Objective,
+    name: str,
+    problem: LayerProblem | None,
+    first: SearchResult,
+    limits: Limits,
+    progress: Progress,
+) -> tuple[SearchResult, ThenRecord | None]:
+    """The layer's answer with the optimal mapping of the least second objective, and the record of its proof.
+
+    There is no record where there is no mapping.
+    """
+    if problem is None or first.mapping is None or first.evaluation is None or first.value is None:
+        return first, None
+    progress.phase(f"least {second}")
+    watched = Watched(lambda: among_optima(problem, first, second, name, limits), limits, f"least {second}")
+    watched.run()
+    found = watched.answer
+    if found is None or found.mapping is None or found.evaluation is None:
+        key = second.key(first.evaluation.energy, first.evaluation.cycles)
+        found = replace(first, status=Status.FEASIBLE, value=key, bound=None, wall_seconds=0.0)
+        if watched.failure is not None:
+            text = f"least {second}: {type(watched.failure).__name__}: {one_line(watched.failure)}"
+            first = replace(first, message="; ".join(filter(None, (first.message, text))))
+        return first, then_record(second, found)
+    seconds = max(0.0, found.wall_seconds - first.wall_seconds)
+    record = then_record(second, replace(found, wall_seconds=seconds))
+    return replace(first, mapping=found.mapping, evaluation=found.evaluation), record
 
 
 def _watched(
@@ -133,10 +192,11 @@ def adopted(
     limits: Limits,
     source: str,
     progress: Progress,
+    finder: str = SOLVER,
 ) -> SearchResult:
     """The layer's answer with a better mapping, or with the proof, that another search found."""
     if result.value is None and not found.solutions:
-        return _proven(result, limits, status=Status.INFEASIBLE) if found.complete else result
+        return _proven(result, limits, finder, status=Status.INFEASIBLE) if found.complete else result
     before = result
     best = min(found.solutions, key=lambda one: problem.key_of(one.evaluation), default=None)
     key = None if best is None else problem.key_of(best.evaluation)
@@ -150,7 +210,7 @@ def adopted(
         text = f"{source}: a part of the space that holds a mapping of value {result.value} was closed"
         return replace(result, status=Status.ERROR, bound=None, message=text)
     if found.complete and result.bound != result.value:
-        result = _proven(result, limits, bound=result.value)
+        result = _proven(result, limits, finder, bound=result.value)
     if result.value != before.value or result.bound != before.bound:
         improved = result.value != before.value
         point = TracePoint(limits.elapsed, result.value, result.bound, source, improved)
@@ -165,11 +225,11 @@ def _given(result: SearchResult) -> bool:
     return [point.source for point in result.trace if point.improved][-1:] == [WARM_START]
 
 
-def _proven(result: SearchResult, limits: Limits, **claims: Any) -> SearchResult:
-    """The answer with what the search tree has proven in place of whatever had kept the solver from it."""
+def _proven(result: SearchResult, limits: Limits, name: str, **claims: Any) -> SearchResult:
+    """The answer with what another search has proven in place of whatever had kept the solver from it."""
     message = "no mapping satisfies all constraints" if result.value is None else ""
     return replace(
-        result, solver=SOLVER, solver_version=version("tilewright"), wall_seconds=limits.elapsed,
+        result, solver=name, solver_version=solver(name).version, wall_seconds=limits.elapsed,
         message=message, **claims,
     )  # fmt: skip
 

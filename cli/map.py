@@ -39,6 +39,15 @@ def map_command(
     cost_model: options.CostModel = None,
     factors: options.Factors = None,
     constraint: options.Constraints = None,
+    then: Annotated[
+        str | None,
+        typer.Option(
+            "--then",
+            metavar="energy|cycles",
+            help="Among the mappings of the least energy the one of the least cycles, or the reverse.",
+            rich_help_panel=_PANEL,
+        ),
+    ] = None,
     pareto: Annotated[
         bool,
         typer.Option(
@@ -95,6 +104,7 @@ def map_command(
     limit, relative_gap = options.parse_duration(time_limit), options.parse_gap(gap)
     workers = options.parse_threads(threads)
     kind = options.parse_factors(factors)
+    second = None if then is None else options.parse_then(then, objective)
     options.parse_count(best, "--best")
     options.parse_count(most, "--most")
     if most is not None and not all_optimal:
@@ -109,7 +119,7 @@ def map_command(
 
     settings = SettingsRecord(
         solver=solver, time_limit_s=limit, gap=relative_gap, threads=workers, seed=seed,
-        deterministic=deterministic, factors=kind, pareto=pareto, best=best,
+        deterministic=deterministic, factors=kind, then=second, pareto=pareto, best=best,
         all_optimal=(most or MOST) if all_optimal else None,
     )  # fmt: skip
     request = MapRequest(

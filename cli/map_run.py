@@ -154,7 +154,7 @@ def _search_all(
     Where more than one mapping is wanted, half of a layer's share is kept for the rest.
     """
     settings = request.settings
-    wanted = Wanted(settings.pareto, settings.best, settings.all_optimal)
+    wanted = Wanted(settings.pareto, settings.best, settings.all_optimal, settings.then, settings.solver)
     if stored and not any(fitting(stored, job.operator) for job in jobs):
         progress.note("--warm-start: no mapping of the file is for one of these layers")
     for index, (job, build) in enumerate(zip(jobs, builders, strict=True)):
@@ -170,7 +170,7 @@ def _search_all(
         record = layer_record(
             job.names, job.operator, results.engine, results.objective, request.constraints, result,
             settings.factors if problem is None else factors_of(problem), further.front, further.best,
-            further.optima,
+            further.optima, further.then,
         )  # fmt: skip
         progress.done(record)
         results.add(record, job.operator)

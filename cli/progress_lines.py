@@ -47,5 +47,6 @@ def done_line(objective: Objective, layer: LayerRecord) -> str:
 
 def further_lines(layer: LayerRecord) -> list[str]:
     """What was found besides one mapping, each in one line."""
-    found = (further.front_title(layer), further.best_title(layer), further.optima_title(layer))
+    titles = (further.then_title, further.front_title, further.best_title, further.optima_title)
+    found = (title(layer) for title in titles)
     return [line for line in found if line is not None]

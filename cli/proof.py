@@ -11,6 +11,7 @@ from threading import Event
 
 from tilewright.cli.layer_run import SearchRun
 from tilewright.formulation.mapping import Mapping
+from tilewright.formulation.objective import parse_objective
 from tilewright.formulation.problem import LayerProblem
 from tilewright.formulation.result import Status, TracePoint
 from tilewright.formulation.search import Limits
@@ -18,6 +19,7 @@ from tilewright.report.document import LayerRecord
 from tilewright.report.verify import refutes
 from tilewright.solvers.registry import solver, solver_names
 from tilewright.solvers.solve import AUTO
+from tilewright.solvers.sweeps import tied
 
 _POLL = 0.02
 _PORTFOLIO = {AUTO, "branch"}
@@ -68,10 +70,26 @@ def prove(layer: LayerRecord, problem: LayerProblem, limits: Limits) -> Proof:
     """Ask other solvers, one after the other, until one decides.
 
     The claim is confirmed by a bound of at least the claimed one (or a proof that nothing exists), and
-    refuted by a mapping below it.
+    refuted by a mapping below it.  What is claimed of a second objective is asked after the first.
     """
     if layer.bound_key is None and layer.status != "infeasible":
         return Proof(Verdict.NOTHING, "-", "no bound is claimed")
+    answer = _prove(layer, problem, limits)
+    if answer.verdict is not Verdict.CONFIRMED or layer.then is None or layer.then.bound_exact is None:
+        return answer
+    second = parse_objective(layer.then.objective)
+    among = tied(problem, Fraction(layer.value_exact or 0), second)
+    claim = layer.model_copy(
+        update={"bound_exact": layer.then.bound_exact, "value_exact": layer.then.value_exact}
+    )
+    other = _prove(claim, among, limits)
+    text = f"{answer.text}; {second} after it: {other.text}"
+    by = answer.solver if other.solver in (answer.solver, "-") else f"{answer.solver}, {other.solver}"
+    return Proof(other.verdict, by, text, answer.seconds + other.seconds)
+
+
+def _prove(layer: LayerRecord, problem: LayerProblem, limits: Limits) -> Proof:
+    """Ask one solver after the other for a layer's first claim."""
     answer = Proof(Verdict.UNDECIDED, "-", "no other exact solver")
     for name in proof_solvers(problem, layer.solver):
         if limits.expired:

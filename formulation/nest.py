@@ -11,7 +11,10 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from types import ModuleType
+from typing import Any
 
+from tilewright.formulation import piece_arrays, pieces
 from tilewright.formulation.expression import (
     Expr,
     Variable,
@@ -26,15 +29,6 @@ from tilewright.formulation.expression import (
     where,
 )
 from tilewright.formulation.orders import OrderClass
-from tilewright.formulation.pieces import (
-    Pieces,
-    covered,
-    cut,
-    distinct_sums,
-    number,
-    shared_windows,
-    slid_windows,
-)
 from tilewright.hardware.engine import ArrayAxis, Engine
 from tilewright.workloads.operator import Axis, Operator, Tensor
 
@@ -191,7 +185,7 @@ class Nest:
             if self.perfect:
                 found = product(self.trips([block for block in counted if block < boundary], [dim]))
             else:
-                found = self._measure("pieces", number, dim, boundary, counted)
+                found = self._measure("pieces", "number", dim, boundary, counted)
             self._pieces[key] = found
         return found
 
@@ -199,16 +193,19 @@ class Nest:
         """Iterations in all those pieces together."""
         if self.perfect:
             return product([self.boundaries[boundary][dim], self.pieces(dim, boundary, counted)])
-        return self._measure("covered", covered, dim, boundary, counted)
+        return self._measure("covered", "covered", dim, boundary, counted)
 
-    def _measure(
-        self, name: str, measure: Callable[[Pieces], int], dim: str, boundary: int, counted: Collection[int]
-    ) -> Expr:
+    def _measure(self, name: str, measure: str, dim: str, boundary: int, counted: Collection[int]) -> Expr:
+        """A measure of :mod:`~tilewright.formulation.pieces` over a dimension's pieces."""
         sizes, flags = self._chain(dim, 0, boundary, counted)
-        if not flags:
-            return as_expr(measure(((self.operator.bounds[dim], 1),)))
+        one, many = (getattr(module, measure) for module in (pieces, piece_arrays))
         pattern = "".join("+" if flag else "-" for flag in flags)
-        return function(f"{name}{pattern}", lambda *s: measure(cut(s, flags)), sizes)
+        return function(
+            f"{name}{pattern}",
+            lambda *s: one(pieces.cut(s, flags)),
+            sizes,
+            lambda *s: many(piece_arrays.cut(s, flags)),
+        )
 
     def _chain(
         self, dim: str, first: int, last: int, counted: Collection[int]
@@ -270,20 +267,24 @@ class Nest:
             arguments += [*outer_sizes, *inner_sizes[1:]]
             shape += [(len(outer_sizes), flags), (len(inner_sizes) - 1, inner_flags)]
 
-        def evaluate(*values: int) -> int:
-            rest = list(values)
-            step = rest.pop(0) if slide is not None else 0
-            parts: list[tuple[int, ...]] = []
-            for length, _ in shape:
-                parts.append(tuple(rest[:length]))
-                del rest[:length]
-            outer = cut(parts[0], shape[0][1]), cut(parts[2], shape[2][1])
-            fans = (parts[1], shape[1][1]), (parts[3], shape[3][1])
-            if slide is None:
-                return shared_windows(outer, fans, strides, shared)
-            return slid_windows(outer, step, fans, strides, shared)
+        def evaluated(module: ModuleType) -> Callable[..., Any]:
+            def evaluate(*values: Any) -> Any:
+                rest = list(values)
+                step = rest.pop(0) if slide is not None else 0
+                parts: list[tuple[Any, ...]] = []
+                for length, _ in shape:
+                    parts.append(tuple(rest[:length]))
+                    del rest[:length]
+                outer = module.cut(parts[0], shape[0][1]), module.cut(parts[2], shape[2][1])
+                fans = (parts[1], shape[1][1]), (parts[3], shape[3][1])
+                if slide is None:
+                    return module.shared_windows(outer, fans, strides, shared)
+                return module.slid_windows(outer, step, fans, strides, shared)
 
-        return function(f"window{shape}{strides}{shared}{slide is not None}", evaluate, arguments)
+            return evaluate
+
+        name = f"window{shape}{strides}{shared}{slide is not None}"
+        return function(name, evaluated(pieces), arguments, evaluated(piece_arrays))
 
     def _wide_window(self, axis: Axis, boundary: int, counted: Callable[[str], Collection[int]]) -> Expr:
         """An axis of more than two loops: all combinations of pieces, none shared."""
@@ -326,7 +327,7 @@ class Nest:
             sides = [
                 side for t in (a, b) for side in (product(self.trips(fan, [t.dim])), t.stride * tiles[t.dim])
             ]
-            factors.append(function("distinct", distinct_sums, sides))
+            factors.append(function("distinct", pieces.distinct_sums, sides, piece_arrays.distinct_sums))
         for term in axis.terms:
             left = [n for n in counted(term.dim) if n < boundary and not (shared and n in fan)]
             if slide is not None and term.dim == slide[0]:

@@ -73,6 +73,17 @@ class LayerProblem:
         """The mapping that an assignment of all decisions stands for."""
         return self.space.decode(assignment)
 
+    def minimising(self, objective: Objective) -> LayerProblem:
+        """The same problem with another objective."""
+        return replace(self, objective=objective)
+
+    def capped(self, metric: str, limit: Fraction | int) -> LayerProblem:
+        """The same problem with a cap on ``energy`` (pJ), ``cycles`` or ``edp`` among the user's demands."""
+        cap = MetricCap(f"{metric}<={limit}", metric, Fraction(limit))
+        demands = replace(self.constraints, caps=(*self.constraints.caps, cap))
+        limits = _cap_limits([cap], self.statement, self.space.nest)
+        return replace(self, constraints=demands, limits=(*self.limits, *limits))
+
     @cached_property
     def input_hash(self) -> str:
         """Content hash of everything that the answer depends on."""

@@ -24,6 +24,7 @@ from tilewright.report.document import (
     Number,
     OptimaRecord,
     SolutionRecord,
+    ThenRecord,
     TotalsRecord,
     TraceRecord,
 )
@@ -133,6 +134,7 @@ def layer_record(
     front: FrontRecord | None = None,
     best: BestRecord | None = None,
     optima: OptimaRecord | None = None,
+    then: ThenRecord | None = None,
 ) -> LayerRecord:
     """The record of one layer's answer.
 
@@ -166,9 +168,24 @@ def layer_record(
         trace=[trace_record(objective, point) for point in result.trace],
         message=result.message,
         clash=list(result.clash),
+        then=then,
         front=front,
         best=best,
         optima=optima,
+    )
+
+
+def then_record(objective: Objective, result: SearchResult) -> ThenRecord:
+    """The record of a second objective's answer."""
+    return ThenRecord(
+        objective="energy" if objective.name == "energy" else "cycles",
+        status=result.status.value,
+        value=shown_value(objective, result.value),
+        value_exact=None if result.value is None else str(result.value),
+        bound=shown_value(objective, result.bound),
+        bound_exact=None if result.bound is None else str(result.bound),
+        solver=result.solver,
+        wall_s=round(result.wall_seconds, 4),
     )
 
 

@@ -77,6 +77,19 @@ class SolutionRecord(Record):
     mapping: MappingRecord
 
 
+class ThenRecord(Record):
+    """The least second objective among the mappings of the least first one; the layer's mapping has it."""
+
+    objective: Literal["energy", "cycles"]
+    status: StatusName
+    value: Number | None
+    value_exact: ExactText | None
+    bound: Number | None = Field(description="no mapping that is optimal by the objective has less")
+    bound_exact: ExactText | None
+    solver: str
+    wall_s: float
+
+
 class FrontRecord(Record):
     """The Pareto front of energy and cycles."""
 
@@ -130,6 +143,7 @@ class LayerRecord(Record):
     trace: list[TraceRecord]
     message: str = ""
     clash: list[str] = Field(default_factory=list, description="constraints that contradict each other")
+    then: ThenRecord | None = None
     front: FrontRecord | None = None
     best: BestRecord | None = None
     optima: OptimaRecord | None = None
@@ -172,6 +186,7 @@ class SettingsRecord(Record):
     seed: int
     deterministic: bool
     factors: FactorsName | None = Field(default=None, description="null for the cost model's own choice")
+    then: Literal["energy", "cycles"] | None = Field(default=None, description="the second objective")
     pareto: bool = False
     best: int | None = Field(default=None, ge=1, description="how many of the best mappings")
     all_optimal: int | None = Field(default=None, ge=1, description="at most how many optimal mappings")
@@ -205,9 +220,9 @@ class ResultDocument(Record):
 
 
 def layer_data(layer: LayerRecord) -> dict[str, Any]:
-    """A layer as plain data; message, clash and further mappings only where there are any."""
+    """A layer as plain data; what is optional only where there is any."""
     data = layer.model_dump()
-    for field in ("message", "clash", "front", "best", "optima"):
+    for field in ("message", "clash", "then", "front", "best", "optima"):
         if not data[field]:
             del data[field]
     return data

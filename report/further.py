@@ -9,10 +9,17 @@ from rich.console import RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from tilewright.formulation.objective import Objective
+from tilewright.formulation.objective import Objective, parse_objective
 from tilewright.report.build import shown_gap
 from tilewright.report.document import LayerRecord, SolutionRecord
-from tilewright.report.quantities import count_text, energy_text, percent_text, seconds_text, si_text
+from tilewright.report.quantities import (
+    count_text,
+    energy_text,
+    objective_text,
+    percent_text,
+    seconds_text,
+    si_text,
+)
 from tilewright.report.tables import plain_table
 
 LONGEST = 20
@@ -22,6 +29,14 @@ LONGEST = 20
 def key_of(objective: Objective, solution: SolutionRecord) -> Fraction:
     """The exact objective key of a recorded mapping."""
     return objective.key(Fraction(solution.energy_pj_exact), solution.cycles)
+
+
+def then_title(layer: LayerRecord) -> str | None:
+    """``least cycles: 4198784, optimal, 2.10 s``."""
+    if layer.then is None or layer.then.value is None:
+        return None
+    shown = objective_text(parse_objective(layer.then.objective), layer.then.value)
+    return f"least {layer.then.objective}: {shown}, {layer.then.status}, {seconds_text(layer.then.wall_s)}"
 
 
 def front_title(layer: LayerRecord) -> str | None:
@@ -64,6 +79,8 @@ def further_views(layer: LayerRecord, objective: Objective, name: str = "") -> l
     """
     lead = f"{name}: " if name else ""
     views: list[RenderableType] = []
+    if layer.then is not None:
+        views += ["", _title(f"{lead}{then_title(layer)}", layer.then.status == "optimal")]
     if layer.front is not None:
         title = _title(f"{lead}{front_title(layer)}", layer.front.complete)
         views += ["", title, *_listed(front_table(layer.front.points, objective))]

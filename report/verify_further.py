@@ -7,8 +7,9 @@ from fractions import Fraction
 from itertools import pairwise
 
 from tilewright.formulation.mapping import Mapping
+from tilewright.formulation.objective import parse_objective
 from tilewright.formulation.problem import LayerProblem
-from tilewright.report.build import number
+from tilewright.report.build import number, shown_value
 from tilewright.report.document import LayerRecord, SolutionRecord
 from tilewright.report.further import key_of
 from tilewright.workloads.errors import InputError
@@ -17,6 +18,7 @@ from tilewright.workloads.errors import InputError
 def further_faults(layer: LayerRecord, problem: LayerProblem) -> Iterator[str]:
     """What is wrong with a layer's clash, front, best and optimal mappings."""
     yield from _clash_faults(layer, problem)
+    yield from _then_faults(layer)
     if layer.front is not None:
         points = layer.front.points
         yield from _solution_faults(points, "front.points", problem)
@@ -33,6 +35,31 @@ def further_faults(layer: LayerRecord, problem: LayerProblem) -> Iterator[str]:
         if layer.status == "optimal" or layer.optima.complete:
             yield from _agreement_faults(listed, "optima", layer, problem, layer.optima.complete)
         yield from _optima_faults(listed, layer, problem)
+
+
+def _then_faults(layer: LayerRecord) -> Iterator[str]:
+    """The layer's mapping has the second objective's value, and its status fits value and bound."""
+    then = layer.then
+    if then is None:
+        return
+    if layer.metrics is None:
+        yield "then: a second objective without a mapping"
+        return
+    objective = parse_objective(then.objective)
+    told = None if then.value_exact is None else Fraction(then.value_exact)
+    bound = None if then.bound_exact is None else Fraction(then.bound_exact)
+    found = objective.key(Fraction(layer.metrics.energy_pj_exact), layer.metrics.cycles)
+    if told != found or then.value != shown_value(objective, found):
+        yield f"then.value: {then.value}, the layer's mapping has {shown_value(objective, found)}"
+    if then.bound != shown_value(objective, bound):
+        yield f"then.bound: {then.bound}, but bound_exact is {then.bound_exact}"
+    if bound is not None and bound > found:
+        yield f"then.bound: {then.bound} above the value {then.value}"
+    if (then.status == "optimal") != (bound == found):
+        equal = "equal" if bound == found else "not equal"
+        yield f"then.status: {then.status}, but value and bound are {equal}"
+    if bound is not None and layer.status != "optimal":
+        yield f"then.bound: {then.bound} among optimal mappings, but the layer is {layer.status}"
 
 
 def _solution_faults(solutions: Sequence[SolutionRecord], where: str, problem: LayerProblem) -> Iterator[str]:

@@ -18,7 +18,7 @@ from tilewright.formulation.expression.batch import Array
 from tilewright.formulation.mapping import Mapping
 from tilewright.formulation.problem import LayerProblem, layer_problem
 from tilewright.formulation.search import Limits, Search
-from tilewright.solvers.branch import BAND, Leaves, Tree
+from tilewright.solvers.branch import BAND, Goal, Leaves, Tree
 
 _LOOKED_AT = 4096  # complete decisions taken from one batch before the goal closes more of them
 
@@ -176,7 +176,15 @@ def _answers(goal: _Best, problem: LayerProblem, limits: Limits | None) -> Answe
 
 
 def _search(problem: LayerProblem, goal: _Front | _Best, limits: Limits | None) -> bool:
-    tree = Tree(Search(problem, limits or Limits()), goal)
+    return _finished(problem, goal, limits or Limits())
+
+
+def _finished(problem: LayerProblem, goal: Goal, limits: Limits) -> bool:
+    """Search until the goal wants nothing more; whether it came so far within the limits."""
+    try:
+        tree = Tree(Search(problem, limits), goal)
+    except TimeoutError:
+        return False
     return tree.empty or tree.run() is None
 
 
@@ -230,8 +238,5 @@ def _feasible(problem: LayerProblem, limits: Limits) -> bool | None:
             nonlocal found
             found = found or len(leaves) > 0
 
-    tree = Tree(Search(problem, replace(limits, gap=0.0)), First())
-    if tree.empty:
-        return False
-    finished = tree.run() is None
+    finished = _finished(problem, First(), replace(limits, gap=0.0))
     return True if found else (False if finished else None)

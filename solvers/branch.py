@@ -195,7 +195,7 @@ class Tree:
         space, statement = self.problem.space, self.problem.statement
         self.powers = self.problem.objective.key_powers
         limits = [limit.expr for limit in self.problem.limits]
-        tables = Tables(space.groups, [statement.energy, statement.cycles, *limits])
+        tables = Tables(space.groups, [statement.energy, statement.cycles, *limits], search.limits)
         self.stages = stages_of(space)
         roots = [statement.energy, statement.cycles]
         array = ArrayFloors(space.nest, tables)

@@ -1,6 +1,7 @@
 """The exhaustive oracle: every mapping of the space, evaluated.  The judge of all other solvers.
 
-It shares nothing with them but the expressions: no bound, no order of search, no dominance.
+It shares nothing with them but the expressions: its proofs need no bound, no order of search, no dominance.
+Where a limit ends it early, the bound that it leaves is what intervals prove of the whole space.
 """
 
 from __future__ import annotations
@@ -14,10 +15,11 @@ from math import prod
 import numpy as np
 
 from tilewright import __version__
-from tilewright.formulation.expression import Variable
+from tilewright.formulation.expression import Expr, Variable
 from tilewright.formulation.expression.batch import EXACT_LIMIT, Array, BatchReader
+from tilewright.formulation.expression.interval import IntervalReader
 from tilewright.formulation.problem import LayerProblem
-from tilewright.formulation.search import Search
+from tilewright.formulation.search import Limits, Search
 from tilewright.solvers.base import Outcome
 from tilewright.solvers.tables import Indices, Tables
 
@@ -46,31 +48,66 @@ class Exhaustive:
         return __version__
 
     def solve(self, search: Search) -> Outcome:
-        """Offer every improvement; prove by having seen everything."""
-        problem = search.problem
-        if problem.space.size > LARGEST:
+        """Offer every improvement; prove by having seen everything.
+
+        A space that is too large for that is refused, unless a time limit tells when to give up.
+        """
+        problem, limits = search.problem, search.limits
+        if problem.space.size > LARGEST and limits.seconds is None:
             return Outcome(
                 False,
                 f"{problem.space.size:.3g} mappings are more than exhaustive search takes ({LARGEST:.0e})",
                 error=True,
             )
-        tables = _tables(problem)
+        tables = _tables(problem, limits)
         best: Fraction | None = None
-        for candidate in minima(problem, tables):
+        for candidate in minima(problem, tables, limits):
             if best is None or candidate.key < best:
                 best = candidate.key
                 search.offer(problem.decode(_assignment(problem, tables, candidate)), self.name)
-            if search.limits.expired:
-                return Outcome(False)
+        if limits.expired:
+            _bound(search, tables, self.name)
+            return Outcome(False)
         if best is not None:
-            search.raise_bound(best, self.name)
+            # a warm start may be a mapping outside the space, and better
+            search.raise_bound(best if search.value is None else min(best, search.value), self.name)
         return Outcome(True, "" if best is not None else "no mapping satisfies all constraints")
 
 
-def _tables(problem: LayerProblem) -> Tables:
+def _tables(problem: LayerProblem, limits: Limits | None = None) -> Tables:
     statement = problem.statement
-    limits = [limit.expr for limit in problem.limits]
-    return Tables(problem.space.groups, [statement.energy, statement.cycles, *limits])
+    roots = [statement.energy, statement.cycles, *(limit.expr for limit in problem.limits)]
+    return Tables(problem.space.groups, roots, limits)
+
+
+class _Whole(IntervalReader):
+    """Ends over the whole space."""
+
+    def __init__(self, tables: Tables) -> None:
+        super().__init__({})
+        local = [item for table in tables.tables for item in table.values.items()]
+        self._least = {node: np.asarray(values.min()) for node, values in local}
+        self._most = {node: np.asarray(values.max()) for node, values in local}
+
+    def known_low(self, expr: Expr) -> Array | None:
+        return self._least.get(expr)
+
+    def known_high(self, expr: Expr) -> Array | None:
+        return self._most.get(expr)
+
+
+def _bound(search: Search, tables: Tables, source: str) -> None:
+    """What intervals prove of everything, rounded down."""
+    problem = search.problem
+    ends = _Whole(tables)
+    a, b = problem.objective.key_powers
+    energy, cycles = (
+        max(0, int(float(ends.low(expr)) * (1 - _NEARLY)))
+        for expr in (problem.statement.energy, problem.statement.cycles)
+    )
+    key = Fraction(energy**a * cycles**b, problem.key_scale)
+    if key > 0:
+        search.raise_bound(key if search.value is None else min(key, search.value), source)
 
 
 def _assignment(problem: LayerProblem, tables: Tables, candidate: Candidate) -> dict[Variable, int]:
@@ -78,14 +115,18 @@ def _assignment(problem: LayerProblem, tables: Tables, candidate: Candidate) -> 
     return {**tables.assignment(candidate.rows), **choices}
 
 
-def minima(problem: LayerProblem, tables: Tables | None = None) -> Iterator[Candidate]:
-    """The best candidate of every chunk of the space, in order of enumeration."""
+def minima(
+    problem: LayerProblem, tables: Tables | None = None, limits: Limits | None = None
+) -> Iterator[Candidate]:
+    """The best candidate of every chunk of the space, in order of enumeration, until a limit strikes."""
     tables = tables or _tables(problem)
     sizes = tables.sizes
     domains = [selector.domain for selector in problem.space.selectors]
     for start in range(0, prod(sizes), CHUNK):
         rows = _rows(sizes, start)
         for selectors in cartesian(*domains):
+            if limits is not None and limits.expired:
+                return
             found = _best(problem, tables, rows, selectors)
             if found is not None:
                 yield found

@@ -20,13 +20,20 @@ from tilewright.solvers.base import Outcome, Solver
 from tilewright.solvers.branch import Branch
 
 HEAD_START = 8.0  # seconds
+GRACE = 0.5  # seconds that CP-SAT has to come back once it is asked to stop
 
 
 class Partner(Search):
-    """A second solver's view of a search: the same incumbent and bound, limits of its own."""
+    """One solver's view of a shared search: the same incumbent and bound, limits of its own.
 
-    def __init__(self, main: Search, limits: Limits) -> None:
+    Parameters
+    ----------
+    over : set once another solver has accounted for every mapping
+    """
+
+    def __init__(self, main: Search, limits: Limits, over: threading.Event) -> None:
         self._main = main
+        self._over = over
         self.problem = main.problem
         self.limits = limits
 
@@ -54,7 +61,7 @@ class Partner(Search):
 
     @property
     def done(self) -> bool:
-        return self._main.done or self.limits.expired
+        return self._over.is_set() or self._main.done or self.limits.expired
 
 
 class Portfolio:
@@ -75,24 +82,56 @@ class Portfolio:
         limits = search.limits
         if limits.deterministic or limits.threads < 2:
             return Branch().solve(search)
-        stop = threading.Event()
-        partner = Partner(search, replace(limits, threads=limits.threads - 1, stop=stop))
-        finished: list[Outcome] = []
-
-        def join_later() -> None:
-            if stop.wait(self._head_start) or search.done:
-                return
-            from tilewright.solvers.cpsat import CpSat  # large; most searches end before it is needed
-
-            solver: Solver = CpSat()
-            finished.append(solver.solve(partner))
-
-        thread = threading.Thread(target=join_later, name="cpsat", daemon=True)
-        thread.start()
+        over = threading.Event()
+        beside = _Beside(search, self._head_start, over)
+        beside.start()
         try:
-            outcome = Branch().solve(search)
+            outcome = Branch().solve(Partner(search, limits, over))
         finally:
-            stop.set()
-            thread.join(timeout=2.0)
-        proven = outcome.exhausted or any(other.exhausted for other in finished)
-        return Outcome(proven, outcome.message)
+            beside.end()
+        other = beside.outcome
+        if other is not None and other.exhausted and not outcome.exhausted:
+            return other
+        if other is not None and other.error and other.message:
+            return Outcome(outcome.exhausted, f"CP-SAT: {other.message}")
+        return outcome
+
+
+class _Beside:
+    """CP-SAT in a thread of its own, from some seconds after the start.
+
+    The thread is not a daemon: native code that is still running when the interpreter ends would crash it.
+    """
+
+    def __init__(self, search: Search, head_start: float, over: threading.Event) -> None:
+        self.outcome: Outcome | None = None
+        self._search = search
+        self._head_start = head_start
+        self._over = over
+        self._stop = threading.Event()
+        self._thread = threading.Thread(target=self._work, name="cpsat")
+
+    def start(self) -> None:
+        self._thread.start()
+
+    def end(self) -> None:
+        """Ask it to stop; it is left behind where it does not do so soon."""
+        self._stop.set()
+        self._thread.join(GRACE)
+
+    def _work(self) -> None:
+        if self._stop.wait(self._head_start) or self._search.done:
+            return
+        from tilewright.solvers.cpsat import CpSat  # large; most searches end before it is needed
+
+        limits = self._search.limits
+        partner = Partner(
+            self._search, replace(limits, threads=limits.threads - 1, stop=self._stop), self._over
+        )
+        solver: Solver = CpSat()
+        try:
+            self.outcome = solver.solve(partner)
+        except (MemoryError, OverflowError) as failure:
+            self.outcome = Outcome(False, f"{type(failure).__name__}: {failure}", error=True)
+        if self.outcome.exhausted:
+            self._over.set()

@@ -45,6 +45,8 @@ def solve(
     engine = solver(name)
     try:
         outcome = engine.solve(search)
+    except TimeoutError:
+        outcome = Outcome(False, "a limit struck before the tables of tile sizes were filled")
     except (MemoryError, OverflowError) as failure:
         outcome = Outcome(False, f"{type(failure).__name__}: {failure}", error=True)
     try:

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from tilewright.formulation.chains import AxisGroup
 from tilewright.formulation.expression import Expr, Variable
 from tilewright.formulation.expression.batch import Array, BatchReader
+from tilewright.formulation.search import Limits
 
 Indices = NDArray[np.intp]
 
@@ -40,13 +41,15 @@ def local_nodes(roots: Iterable[Expr]) -> dict[str, list[Expr]]:
 class GroupTable:
     """Values of a group's local nodes at each of its rows."""
 
-    def __init__(self, group: AxisGroup, nodes: Sequence[Expr]) -> None:
+    def __init__(self, group: AxisGroup, nodes: Sequence[Expr], limits: Limits | None = None) -> None:
         self.group = group
         columns = {v: group.rows[:, i].astype(np.float64) for i, v in enumerate(group.variables)}
         reader = BatchReader(columns)
-        self.values: dict[Expr, Array] = {
-            node: np.broadcast_to(reader.read(node), (len(group),)) for node in nodes
-        }
+        self.values: dict[Expr, Array] = {}
+        for node in nodes:
+            if limits is not None and limits.expired:
+                raise TimeoutError
+            self.values[node] = np.broadcast_to(reader.read(node), (len(group),))
 
     def __len__(self) -> int:
         return len(self.group)
@@ -67,12 +70,15 @@ class Tables:
     ----------
     groups : the problem's axis groups
     roots : the expressions that will be read
+    limits : ``TimeoutError`` is raised where one strikes
     """
 
-    def __init__(self, groups: Sequence[AxisGroup], roots: Sequence[Expr]) -> None:
+    def __init__(
+        self, groups: Sequence[AxisGroup], roots: Sequence[Expr], limits: Limits | None = None
+    ) -> None:
         self.roots = tuple(roots)
         nodes = local_nodes(roots)
-        self.tables = [GroupTable(group, nodes.get(group.name, [])) for group in groups]
+        self.tables = [GroupTable(group, nodes.get(group.name, []), limits) for group in groups]
 
     @cached_property
     def sizes(self) -> tuple[int, ...]:

@@ -8,6 +8,7 @@ identity.
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterable, Sequence
+from typing import Any
 from weakref import WeakValueDictionary
 
 _interned: WeakValueDictionary[Hashable, Expr] = WeakValueDictionary()
@@ -173,11 +174,15 @@ class Choice(Expr):
 
 
 class Function(Expr):
-    """A named integer function of a few arguments that has no closed form in the other nodes."""
+    """A named integer function of a few arguments that has no closed form in the other nodes.
 
-    __slots__ = ("arguments", "evaluate", "name")
+    ``evaluate`` takes integers; ``evaluate_many``, if there is one, arrays of them.
+    """
+
+    __slots__ = ("arguments", "evaluate", "evaluate_many", "name")
     name: str
     evaluate: Callable[..., int]
+    evaluate_many: Callable[..., Any] | None
     arguments: tuple[Expr, ...]
 
     def children(self) -> tuple[Expr, ...]:
@@ -387,13 +392,23 @@ def choose(selector: Variable | int, options: Sequence[Expr | int]) -> Expr:
     return _make(Choice, (selector, *parts), key, selector=selector, options=parts)
 
 
-def function(name: str, evaluate: Callable[..., int], arguments: Sequence[Expr | int]) -> Expr:
-    """A named integer function; the name identifies it, so equal names must mean equal functions."""
+def function(
+    name: str,
+    evaluate: Callable[..., int],
+    arguments: Sequence[Expr | int],
+    evaluate_many: Callable[..., Any] | None = None,
+) -> Expr:
+    """A named integer function; the name identifies it, so equal names must mean equal functions.
+
+    ``evaluate_many`` is the same function of arrays of integers, all of one length.
+    """
     parts = tuple(as_expr(argument) for argument in arguments)
     if all(isinstance(part, Constant) for part in parts):
         return as_expr(evaluate(*(part.value for part in parts if isinstance(part, Constant))))
     key = (name, tuple(id(part) for part in parts))
-    return _make(Function, parts, key, name=name, evaluate=evaluate, arguments=parts)
+    return _make(
+        Function, parts, key, name=name, evaluate=evaluate, evaluate_many=evaluate_many, arguments=parts
+    )
 
 
 def round_half_even(value: int, denominator: int) -> int:

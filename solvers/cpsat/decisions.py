@@ -10,8 +10,9 @@ from numpy.typing import NDArray
 from ortools.sat.python import cp_model
 
 from tilewright.formulation.expression import Expr, Variable
-from tilewright.formulation.expression.batch import Array, BatchReader
+from tilewright.formulation.expression.batch import EXACT_LIMIT, Array, BatchReader
 from tilewright.formulation.problem import LayerProblem
+from tilewright.formulation.search import Limits
 from tilewright.solvers.cpsat.ends import Ends, Open
 from tilewright.solvers.tables import Tables
 
@@ -24,13 +25,17 @@ class Decisions:
     Parameters
     ----------
     left : the open rows and choices; nothing else can be decided
+    limits : stating the problem ends with ``TimeoutError`` where one strikes
     """
 
-    def __init__(self, problem: LayerProblem, tables: Tables, left: Open) -> None:
+    def __init__(
+        self, problem: LayerProblem, tables: Tables, left: Open, limits: Limits | None = None
+    ) -> None:
         self.model = cp_model.CpModel()
         self.problem = problem
         self.tables = tables
         self.left = left
+        self._limits = limits
         self._ends = Ends(tables, left.rows, _settled(problem, left))
         self._true = self.model.new_constant(1)
         self._false = ~self._true
@@ -101,14 +106,16 @@ class Decisions:
         if found is None:
             position = self._groups[str(node.group)]
             group = self.tables.tables[position].group
-            columns = {v: group.rows[:, i].astype(np.float64) for i, v in enumerate(group.variables)}
-            every = np.broadcast_to(BatchReader(columns).read(node), (len(group),))
-            found = self._values[node] = every[self.left.rows[position]]
+            rows = group.rows[self.left.rows[position]].astype(np.float64)
+            columns = {variable: rows[:, i] for i, variable in enumerate(group.variables)}
+            found = self._values[node] = np.broadcast_to(BatchReader(columns).read(node), (len(rows),))
         return found
 
     def local(self, node: Expr) -> tuple[Any, int, int]:
         """A local expression as a linear expression with its bounds."""
         position = self._groups[str(node.group)]
+        if np.abs(self.values(node)).max() >= EXACT_LIMIT:
+            raise OverflowError("counts beyond 2**53: the layer is too large for exact tables")
         values = self.values(node).astype(np.int64)
         key = (position, values.tobytes())
         found = self._locals.get(key)
@@ -117,6 +124,8 @@ class Decisions:
         return found
 
     def _encode(self, position: int, values: NDArray[np.int64]) -> tuple[Any, int, int]:
+        if self._limits is not None and self._limits.expired:
+            raise TimeoutError
         distinct = [int(value) for value in np.unique(values)]
         low, high = distinct[0], distinct[-1]
         if low == high:

@@ -170,6 +170,8 @@ class Dive:
         choices = choices or self._some_choices(point)
         a, b = self._problem.objective.key_powers
         for chosen in choices:
+            if self._limits.expired:
+                break
             energy, cycles, legal = values(self._problem, self._tables, columns, chosen)
             key = np.where(legal, energy**a * cycles**b, np.inf)
             place = int(np.argmin(key))

@@ -28,7 +28,7 @@ class Open:
     ----------
     rows : per group, indices of the open rows
     choices : the open combinations of selector values
-    fits : per group, which open row goes with which choice, shape (choices, rows); ``None`` where unknown
+    fits : per group, which open row goes with which choice, shape (choices, rows); none where unknown
     """
 
     rows: list[Indices]

@@ -16,6 +16,7 @@ from tilewright.formulation.expression import Expr, Variable
 from tilewright.formulation.expression.batch import EXACT_LIMIT, Array
 from tilewright.formulation.expression.interval import IntervalReader
 from tilewright.formulation.problem import LayerProblem
+from tilewright.formulation.search import Limits
 from tilewright.formulation.space import level_positions
 from tilewright.solvers.cpsat.ends import BAND, Open
 from tilewright.solvers.stages import stages_of
@@ -106,10 +107,13 @@ class _Part:
         return len(self.energy)
 
 
-def outer_tiles(problem: LayerProblem, tables: Tables, left: Open, cutoff: int | None) -> Outer:
+def outer_tiles(
+    problem: LayerProblem, tables: Tables, left: Open, cutoff: int | None, limits: Limits | None = None
+) -> Outer:
     """Join the groups' cells one by one, dropping what breaks a limit or cannot beat the cutoff.
 
-    Where more than ``JOINED`` combinations would have to be bounded, the remaining groups stay apart.
+    Where more than ``JOINED`` combinations would have to be bounded, the remaining groups stay apart, and
+    likewise where a limit strikes.
     """
     cells = tuple(_cells(problem, tables, left, position) for position in range(len(left.rows)))
     selectors = _selectors(problem)
@@ -120,7 +124,14 @@ def outer_tiles(problem: LayerProblem, tables: Tables, left: Open, cutoff: int |
     for position in sorted(range(len(cells)), key=lambda position: cells[position].count):
         if sum(map(len, parts)) * cells[position].count > JOINED:
             break
-        parts = [_grow(problem, cells, part, position, cutoff) for part in parts]
+        grown = []
+        for part in parts:
+            if limits is not None and limits.expired:
+                break
+            grown.append(_grow(problem, cells, part, position, cutoff))
+        if len(grown) < len(parts):
+            break
+        parts = grown
         joined.append(position)
     picked = [np.tile(np.array([*part.fixed.values()], dtype=np.int64), (len(part), 1)) for part in parts]
     tuples = [

@@ -128,14 +128,16 @@ class CpReader(Reader[Term]):
     def _times(self, left: Term, right: Term) -> Term:
         if left.is_constant or right.is_constant:
             number, other = (left, right) if left.is_constant else (right, left)
-            check_size(number.low * other.high)
-            return Term(number.low * other.expr, number.low * other.low, number.low * other.high)
+            ends = sorted((number.low * other.low, number.low * other.high))
+            check_size(*ends)
+            return Term(number.low * other.expr, *ends)
         key = (id(left), id(right))
         found = self._products.get(key)
         if found is None:
             left_var, right_var = self._as_variable(left), self._as_variable(right)
-            low, high = max(left.low, 0) * max(right.low, 0), left.high * right.high
-            check_size(high)
+            ends = [a * b for a in (left.low, left.high) for b in (right.low, right.high)]
+            low, high = min(ends), max(ends)
+            check_size(low, high)
             result = self._model.new_int_var(low, high, "")
             self._model.add_multiplication_equality(result, [left_var, right_var])
             self._products[key] = found = Term(result, low, high)

@@ -19,7 +19,7 @@ from tilewright.solvers.cpsat.encode import encode, locate
 from tilewright.solvers.cpsat.ends import Ends, Open, everything, probe
 from tilewright.solvers.cpsat.outer import Outer, confined, outer_tiles
 from tilewright.solvers.cpsat.run import Ending, Run
-from tilewright.solvers.cpsat.statement import Stated, state
+from tilewright.solvers.cpsat.statement import state
 from tilewright.solvers.tables import Tables
 
 DIVE_SECONDS = 2.0
@@ -66,7 +66,7 @@ class _Proof:
         self.problem = search.problem
         statement = self.problem.statement
         roots = [statement.energy, statement.cycles, *(limit.expr for limit in self.problem.limits)]
-        self.tables = Tables(self.problem.space.groups, roots)
+        self.tables = Tables(self.problem.space.groups, roots, search.limits)
         self.beaten: list[tuple[int, int]] = []
         self.best: Mapping[Variable, int] | None = None
         self.own: LayerMapping | None = None  # the mapping of ``best``
@@ -92,9 +92,7 @@ class _Proof:
                 return self._closed(cutoff)
             if dived and dives < DIVES:
                 continue  # among fewer rows the next descent sees more
-            stated = state(self.problem, self.tables, left, cutoff, self._marks(cutoff), outer)
-            self._hint(stated)
-            outcome = self._round(stated, outer, cutoff)
+            outcome = self._round(left, outer, cutoff)
             if outcome is not None:
                 return outcome
         return Outcome(self._proven())
@@ -115,7 +113,7 @@ class _Proof:
             left = probe(self.problem, self.tables, left, cutoff, self.search.limits)
             if left.empty or self.search.limits.expired:
                 break
-            outer = outer_tiles(self.problem, self.tables, left, cutoff)
+            outer = outer_tiles(self.problem, self.tables, left, cutoff, self.search.limits)
             if len(outer):
                 self._raise_bound(outer.least_key(*self.problem.objective.key_powers), cutoff)
             left = confined(outer, self.problem, left)
@@ -123,8 +121,15 @@ class _Proof:
                 break
         return left, outer
 
-    def _round(self, stated: Stated, outer: Outer | None, cutoff: int | None) -> Outcome | None:
-        """Solve one model; ``None`` where another round is due."""
+    def _round(self, left: Open, outer: Outer | None, cutoff: int | None) -> Outcome | None:
+        """State and solve one model; ``None`` where another round is due."""
+        limits = self.search.limits
+        try:
+            stated = state(self.problem, self.tables, left, cutoff, self._marks(cutoff), outer, limits)
+        except TimeoutError:
+            return Outcome(self._proven())
+        if self.best is not None:
+            stated.hint(self.best)
 
         def found(assignment: Mapping[Variable, int]) -> bool:
             return self._offer(assignment, cutoff) and self._shrinks(outer)
@@ -133,7 +138,7 @@ class _Proof:
             self._raise_bound(bound * stated.scale, cutoff)
 
         before = self.search.value
-        report = Run(stated, self.search.limits, found, bounded, self._done, self.slice).solve()
+        report = Run(stated, limits, found, bounded, self._done, self.slice).solve()
         if report.ending is Ending.FAILED:
             return Outcome(False, report.message, error=True)
         if report.bound is None:
@@ -221,10 +226,6 @@ class _Proof:
             chosen = tuple(self.best[selector] for selector in self.problem.space.selectors)
             return None if rows is None else Point(float(value * self.problem.key_scale), rows, chosen)
         return encode(self.problem, self.tables, mapping, left.choices)
-
-    def _hint(self, stated: Stated) -> None:
-        if self.best is not None:
-            stated.hint(self.best)
 
     # -- bounds --------------------------------------------------------------------------------------
 

@@ -11,6 +11,7 @@ import numpy as np
 
 from tilewright.formulation.expression import Expr, Variable
 from tilewright.formulation.problem import LayerProblem
+from tilewright.formulation.search import Limits
 from tilewright.solvers.cpsat.decisions import Decisions
 from tilewright.solvers.cpsat.ends import Open
 from tilewright.solvers.cpsat.expansion import Expansion
@@ -64,8 +65,9 @@ class Stated:
                 for place, literal in enumerate(literals):
                     decisions.model.add_hint(literal, place == places[0])
         for selector, values in decisions.selectors.items():
-            if len(values) > 2 and assignment[selector] in values:
-                for value, literal in values.items():
+            if len(values) > 1 and assignment[selector] in values:
+                # of two values one literal is the opposite of the other
+                for value, literal in list(values.items())[: 1 if len(values) == 2 else None]:
                     decisions.model.add_hint(literal, value == assignment[selector])
 
 
@@ -76,6 +78,7 @@ def state(
     cutoff: int | None,
     beaten: Sequence[tuple[int, int]] = (),
     outer: Outer | None = None,
+    limits: Limits | None = None,
 ) -> Stated:
     """State the problem.
 
@@ -84,8 +87,9 @@ def state(
     cutoff : objective key in scaled units that a mapping must stay below
     beaten : pairs of energy and cycles whose key reaches the cutoff; so does all that is no better in both
     outer : outer tiles that are open, with their bounds
+    limits : ``TimeoutError`` is raised where one strikes
     """
-    decisions = Decisions(problem, tables, left)
+    decisions = Decisions(problem, tables, left, limits)
     reader = CpReader(decisions)
     expansion = Expansion(lambda expr: decisions.bounds(expr)[0])
     model = decisions.model
@@ -164,10 +168,9 @@ def _key(decisions: Decisions, factors: Sequence[Term], cutoff: int | None) -> t
     Every step that scales rounds down, so the result times the scale never exceeds the key.
     """
     model, scale, result = decisions.model, 1, factors[0]
-    done = 1
     for index, factor in enumerate(factors[1:], start=1):
-        done = prod(f.low for f in factors[index + 1 :])
-        room = PRODUCT // factor.high
+        rest = prod(f.low for f in factors[index + 1 :])
+        room = max(1, PRODUCT // max(1, factor.high))
         if result.high > room:
             step = -(-result.high // room)
             low, high = result.low // step, result.high // step
@@ -175,8 +178,8 @@ def _key(decisions: Decisions, factors: Sequence[Term], cutoff: int | None) -> t
             model.add(step * smaller >= result.expr - (step - 1))
             result, scale = Term(smaller, low, high), scale * step
         low, high = result.low * factor.low, result.high * factor.high
-        if cutoff is not None:
-            high = min(high, (cutoff - 1) // (scale * done))
+        if cutoff is not None and rest:
+            high = min(high, (cutoff - 1) // (scale * rest))
         if high < low:
             model.add_bool_or([])
             high = low

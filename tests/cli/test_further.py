@@ -21,13 +21,16 @@ from calls import Call, finish, start
 from tilewright.cli.further import WARM_START, adopted, undominated
 from tilewright.cli.main import run
 from tilewright.cli.progress import AllProgress
+from tilewright.cli.proof import Verdict, prove
 from tilewright.formulation.objective import parse_objective
 from tilewright.formulation.problem import LayerProblem, layer_problem
 from tilewright.formulation.result import SearchResult, Status
 from tilewright.formulation.search import Limits
 from tilewright.hardware.load import load_engine
+from tilewright.report.build import layer_record, then_record
 from tilewright.report.files import load_document, render
 from tilewright.report.schemas import result_schema
+from tilewright.report.verify_further import further_faults
 from tilewright.solvers.beyond import (
     Answers,
     best_mappings,
@@ -401,3 +404,82 @@ def test_undominated() -> None:
         assert any(energy <= point.energy and cycles <= point.cycles for energy, cycles in pairs)
     assert sorted(pairs, key=lambda pair: (pair[1], -pair[0])) == pairs
     assert sorted(pairs, reverse=True) == pairs
+
+
+def test_second_objective(call: Call, tmp_path: Path) -> None:
+    """Among the mappings of the least cycles, the one of the least energy; another solver confirms both."""
+    path = tmp_path / "r.json"
+    args = ("map", TINY, "-a", "nvdla-256", "-o", "cycles", "--then", "energy", "-q", "--out", path)
+    outcome = call(*args)
+    assert outcome.code == 0
+    assert "least energy: " in outcome.out
+    document = valid(json.loads(path.read_text()))
+    assert document["settings"]["then"] == "energy"
+    (layer,) = document["layers"]
+    problem = layer_problem(parse_layer(TINY)[1], load_engine("nvdla-256"), parse_objective("cycles"))
+    expected = min(
+        one.evaluation.energy
+        for one in pareto_front(problem).solutions
+        if one.evaluation.cycles == layer["value"]
+    )
+    assert layer["then"]["status"] == "optimal"
+    assert Fraction(layer["then"]["value_exact"]) == Fraction(layer["then"]["bound_exact"]) == expected
+    assert Fraction(layer["metrics"]["energy_pj_exact"]) == expected
+    proven = call("check", path, "--prove", "-f", "json", "-q")
+    assert proven.code == 0
+    assert "energy after it: proves" in proven.document["layers"][0]["proof"]["message"]
+
+
+THEN_LIES: dict[str, tuple[dict[str, Any], str]] = {
+    "value": ({"value": 1, "value_exact": "1"}, "then.value: 1, the layer's mapping has"),
+    "status": ({"status": "feasible"}, "then.status: feasible, but value and bound are equal"),
+    "bound": ({"bound": 1}, "then.bound: 1, but bound_exact is"),
+    "bound above": ({"bound_exact": "9" * 30}, "above the value"),
+}
+
+
+@pytest.mark.parametrize(("lie", "told"), THEN_LIES.values(), ids=THEN_LIES)
+def test_lies_about_a_second_objective(call: Call, tmp_path: Path, lie: dict[str, Any], told: str) -> None:
+    """Whatever does not fit the mapping or itself is found."""
+    path = tmp_path / "r.json"
+    call("map", TINY, "-a", "nvdla-256", "-o", "energy", "--then", "cycles", "-q", "--out", path)
+    document = json.loads(path.read_text())
+    document["layers"][0]["then"].update(lie)
+    path.write_text(json.dumps(document))
+    outcome = call("check", path, "-f", "json")
+    assert outcome.code == 5
+    assert any(told in fault for fault in outcome.document["layers"][0]["faults"])
+
+
+def test_false_second_bound_is_refuted() -> None:
+    """A mapping of the least energy that claims the least cycles without having them is found out."""
+    operator, engine = parse_layer("gemm:M=8,N=6,K=8")[1], load_engine("eyeriss-168")
+    energy, cycles = parse_objective("energy"), parse_objective("cycles")
+    problem = layer_problem(operator, engine, energy, factors="perfect")
+    ties = optimal_mappings(problem).solutions
+    slow = max(ties, key=lambda one: one.evaluation.cycles)
+    assert slow.evaluation.cycles > min(one.evaluation.cycles for one in ties)
+    first = replace(solve(problem, "branch"), mapping=slow.mapping, evaluation=slow.evaluation)
+    claim = Fraction(slow.evaluation.cycles)
+    second = then_record(cycles, replace(first, value=claim, bound=claim))
+    layer = layer_record(["gemm"], operator, engine, energy, (), first, "perfect", then=second)
+    assert not list(further_faults(layer, problem))
+    assert prove(layer, problem, Limits(seconds=60)).verdict is Verdict.REFUTED
+
+
+def test_second_objective_must_fit(call: Call) -> None:
+    """Energy and cycles only, and two of them."""
+    outcome = call("map", TINY, "-a", "nvdla-256", "-o", "edp", "--then", "cycles")
+    assert outcome.code == 2
+    assert "--then" in outcome.err
+    assert call("map", TINY, "-a", "nvdla-256", "--then", "enrgy").code == 2
+
+
+def test_front_by_another_solver(call: Call) -> None:
+    """The solver that is asked for sweeps the front itself."""
+    args = ("map", TINY, *EYERISS, "-f", "json", "--pareto")
+    layer = valid(call(*args, "--solver", "cpsat").document)["layers"][0]
+    expected = call(*args).document["layers"][0]
+    assert layer["solver"] == "cpsat"
+    assert layer["front"]["complete"] is True
+    assert costs(layer["front"]["points"]) == costs(expected["front"]["points"])

@@ -211,8 +211,9 @@ def test_support_and_group() -> None:
 
 
 def test_expressions_are_forgotten_with_their_last_user() -> None:
-    """Interning keeps no expression alive, and a later one with the same parts is not confused with it."""
+    """Interning keeps none alive but small constants; a later one with the same parts is a new one."""
     scratch = Variable("scratch", (1, 2))
+    small = [as_expr(n) for n in range(50)]
     gc.collect()
     before = len(_interned())
     parts = [scratch * n + X for n in range(2, 50)]
@@ -220,6 +221,7 @@ def test_expressions_are_forgotten_with_their_last_user() -> None:
     del parts
     gc.collect()
     assert len(_interned()) <= before
+    assert all(as_expr(n) is constant for n, constant in enumerate(small))
     assert evaluate(scratch * 3 + X, {scratch: 2, X: 1}) == 7
 
 

@@ -7,10 +7,12 @@ from collections.abc import Sequence
 from fractions import Fraction
 from math import prod
 
+import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tilewright.formulation import piece_arrays
 from tilewright.formulation.chains import balanced_chains, perfect_chains
 from tilewright.formulation.expression.exact import evaluate
 from tilewright.formulation.mapping import Mapping, Spatial, Storage, Temporal
@@ -245,3 +247,45 @@ def _dmazerunner() -> Engine:
     from tilewright.hardware.load import load_engine
 
     return load_engine("dmazerunner-256")
+
+
+@st.composite
+def fans(draw: st.DrawFn, first: int) -> tuple[tuple[int, ...], tuple[bool, ...]]:
+    """Tile sizes down from a first one (left out), and which cuts count."""
+    sizes = [first]
+    for _ in range(draw(st.integers(0, 2))):
+        sizes.append(draw(st.integers(1, sizes[-1])))
+    return tuple(sizes[1:]), tuple(draw(st.booleans()) for _ in sizes[1:])
+
+
+@given(chains())
+def test_cuts_of_many_chains_at_once(chain: tuple[tuple[int, ...], tuple[bool, ...]]) -> None:
+    """Arrays of chains are cut into as many pieces of the same sizes as each chain alone."""
+    sizes, counted = chain
+    found: dict[int, int] = {}
+    for size, many in piece_arrays.cut([np.array([size]) for size in sizes], counted):
+        if many[0]:
+            found[int(size[0])] = found.get(int(size[0]), 0) + int(many[0])
+    assert tuple(sorted(found.items(), reverse=True)) == cut(sizes, counted)
+
+
+@settings(max_examples=200)
+@given(st.data())
+def test_windows_of_many_nests_at_once(data: st.DataObject) -> None:
+    """Arrays of nests fetch as many elements as each nest alone, sliding or not, shared or not."""
+    outer_chains = data.draw(chains()), data.draw(chains())
+    step = data.draw(st.integers(1, outer_chains[0][0][-1]))
+    inner = data.draw(fans(step)), data.draw(fans(outer_chains[1][0][-1]))
+    strides = data.draw(st.integers(1, 4)), data.draw(st.integers(1, 3))
+    shared = data.draw(st.booleans())
+
+    def column(values: Sequence[int]) -> list[np.ndarray]:
+        return [np.array([value, 1]) for value in values]
+
+    many_fans = tuple((column(sizes), counted) for sizes, counted in inner)
+    outer = tuple(cut(*chain) for chain in outer_chains)
+    many_outer = tuple(piece_arrays.cut(column(sizes), counted) for sizes, counted in outer_chains)
+    slid = piece_arrays.slid_windows(many_outer, np.array([step, 1]), many_fans, strides, shared)  # type: ignore[arg-type]
+    assert slid[0] == slid_windows(outer, step, inner, strides, shared)  # type: ignore[arg-type]
+    still = piece_arrays.shared_windows(many_outer, many_fans, strides, shared)  # type: ignore[arg-type]
+    assert still[0] == shared_windows(outer, inner, strides, shared)  # type: ignore[arg-type]

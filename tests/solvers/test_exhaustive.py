@@ -82,11 +82,16 @@ def test_large_spaces_are_refused() -> None:
     assert "more than exhaustive search takes" in result.message
 
 
-def test_a_stopped_enumeration_claims_nothing() -> None:
-    """With no time the oracle has seen the first chunk at most, and has no bound."""
+def test_a_stopped_enumeration_has_a_valid_bound() -> None:
+    """Where the time does not suffice, nothing is claimed but what intervals prove of the whole space."""
     problem = layer_problem(
-        conv2d(k=4, c=4, p=4, q=4, r=1, s=1), load_engine("dmazerunner-256"), parse_objective("edp")
+        conv2d(n=4, k=64, c=64, p=56, q=56, r=3, s=3), load_engine("dmazerunner-256"), parse_objective("edp")
     )
-    result = solve(problem, "exhaustive", Limits(seconds=0))
-    assert result.bound is None
-    assert result.status in (Status.UNKNOWN, Status.FEASIBLE)
+    result = solve(problem, "exhaustive", Limits(seconds=1.0))
+    best = solve(problem, "branch").value
+    assert result.status is Status.FEASIBLE
+    assert result.bound is not None
+    assert best is not None
+    assert 0 < result.bound < best
+    assert result.value is not None
+    assert result.value >= best

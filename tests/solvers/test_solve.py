@@ -9,7 +9,7 @@ import pytest
 from tilewright.formulation.objective import parse_objective
 from tilewright.formulation.problem import LayerProblem, layer_problem
 from tilewright.formulation.result import Status, TracePoint
-from tilewright.formulation.search import Search
+from tilewright.formulation.search import Limits, Search
 from tilewright.hardware.load import load_engine
 from tilewright.solvers.base import Outcome
 from tilewright.solvers.branch import Branch
@@ -86,3 +86,13 @@ def test_every_step_is_heard() -> None:
     result = solve(problem(), "branch", listener=heard.append)
     assert tuple(heard) == result.trace
     assert heard[-1].value == heard[-1].bound == result.value
+
+
+@pytest.mark.parametrize("name", ["auto", "branch", "cpsat", "exhaustive"])
+def test_time_that_does_not_suffice_for_the_tables(name: str) -> None:
+    """A limit that strikes before anything is known leaves nothing, and is no error."""
+    result = solve(problem(), name, Limits(seconds=0.0))
+    assert result.status is Status.UNKNOWN
+    assert result.mapping is None
+    assert result.bound is None
+    assert "limit" in result.message
