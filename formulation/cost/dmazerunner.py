@@ -313,15 +313,16 @@ class _Model:
         def invocation(burst: list[Expr]) -> Expr:
             return ceil_div(int(startup * unit) + int(slope * unit) * product(burst), unit)
 
-        def run(position: int, burst: list[Expr]) -> Expr:
-            burst = [*burst, sizes[position]]
+        def run(position: int, inner: int) -> Expr:
+            """Bursts along an axis, if the tile spans the ``inner`` elements of all axes inside it."""
+            here = invocation([as_expr(inner), sizes[position]])
             if position == 0:
-                return invocation(burst)
-            contiguous = is_one(ceil_div(tensor.axes[position].size, sizes[position]))
-            broken = product([invocation(burst), *sizes[:position]])
-            return where(contiguous, run(position - 1, burst), broken)
+                return here
+            size = tensor.axes[position].size
+            contiguous = is_one(ceil_div(size, sizes[position]))
+            return where(contiguous, run(position - 1, inner * size), product([here, *sizes[:position]]))
 
-        return run(len(sizes) - 1, []) if sizes else invocation([as_expr(1)])  # a scalar has no axes
+        return run(len(sizes) - 1, 1) if sizes else invocation([as_expr(1)])  # a scalar has no axes
 
     def _pass_cycles(self, reused_outside: Tensor | None, continuing: Expr) -> Expr:
         """Cycles of one SPM pass.
@@ -348,17 +349,18 @@ class _Model:
                 return nets + compute + reduction
             kept = sorted(set(self.operator.bounds) - self._reused(self.spm_blocks, index, held))
             rounds = self._trips(self.spm_blocks, kept)
-            slowest = [self._network(t) for t in tensors if t is not held]
+            # where the held tensor moves, its transfer counts if it is slower than all else that goes on
+            others = [self._network(t, *trips) - self._network(t, *rounds) for t in tensors if t is not held]
             if held is self.output:
-                base, slowest = maximum([nets, compute]), [*slowest, self._compute()]
+                others.append(self._compute(*trips) - self._compute(*rounds))
+                base, added = maximum([nets, compute]), as_expr(0)
                 pauses = self._compute(*rounds) + self._reduction(*rounds)
             else:
-                base, pauses = nets + compute + reduction, as_expr(0)
-            longer = maximum([0, self._network(held) - maximum(slowest)])
-            moving = total([base, product([*rounds, longer]), pauses])
+                base, added, pauses = nets, compute + reduction, as_expr(0)
+            moving = maximum([base, maximum(others) + self._network(held, *rounds)]) + added + pauses
             if held is not reused_outside:
                 return moving
-            return where(product([is_one(product(rounds)), continuing]), base, moving)
+            return where(product([is_one(product(rounds)), continuing]), base + added, moving)
 
         alone = single(None)
         if reused_outside is not None:

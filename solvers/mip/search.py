@@ -22,9 +22,11 @@ from tilewright.solvers.mip.cell import Stated
 from tilewright.solvers.mip.child import Child, ChildError
 from tilewright.solvers.mip.decision import Decision, evaluated
 from tilewright.solvers.mip.forms import OutOfTimeError
-from tilewright.solvers.mip.partition import Cell, cells_of, halves
+from tilewright.solvers.mip.partition import Cell, cells_of, halves, split
 from tilewright.solvers.tables import Tables
 
+import os
+WORK = float(os.environ.get('WORK','40'))
 ROUNDS = 12  # of lines added to the linear relaxation before the MIP
 RESTART = 0.98  # an incumbent this much better makes a smaller model worth a fresh start
 DIVE = 2.0  # seconds
@@ -135,7 +137,7 @@ class MipSearch:
             if values is None or self._closed(cell):
                 continue
             loss = 0.0 if cell.cycles is None else stated.chord_loss(values)
-            parts = self._split(stated, cell, key, loss, values)
+            parts = self._split(stated, cell, key, loss, values) or self._parts(cell, key)
             if parts is not None:
                 return parts
             while self.key == key and not self.search.limits.expired:
@@ -206,6 +208,13 @@ class MipSearch:
         if low >= high or loss < 0.5 * stated.gap(key, values):
             return None
         return halves(cell, low, high)
+
+    def _parts(self, cell: Cell, key: int | None) -> list[Cell] | None:
+        """The cell in two parts where a MIP of its size and gap would take long."""
+        size = sum(map(len, cell.left.rows))
+        if key is None or (1 - cell.bound / key) * size <= WORK:
+            return None
+        return split(self.problem, self.tables, cell) or None
 
     def _solve(self, stated: Stated, relaxed: bool, cell: Cell | None = None) -> dict[str, Any] | None:
         """One request; solutions are offered and bounds told as they come."""

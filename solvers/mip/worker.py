@@ -169,8 +169,9 @@ class Worker:
                 inp.user_interrupt = True
 
         start = request["model"].get("start") if warm else None
+        pulp = self.pulp
 
-        class Started(self.pulp.HiGHS):  # type: ignore[misc, name-defined]
+        class Started(pulp.HiGHS):  # type: ignore[misc, name-defined]
             """HiGHS that begins with a solution; PuLP 3 has no such option."""
 
             def callSolver(self, lp: Any) -> None:  # noqa: N802
@@ -178,6 +179,10 @@ class Worker:
                     values = [float(start[index]) for index in order]
                     lp.solverModel.setSolution(len(values), list(range(len(values))), values)
                 super().callSolver(lp)
+
+            def findSolutionValues(self, lp: Any) -> Any:  # noqa: N802
+                """Left alone: PuLP takes values for granted that a stopped solve does not have."""
+                return (0, 0) if hasattr(pulp, "LpSolutionNoSolutionFound") else (pulp.LpSolveStatus.Undefined, False)
 
         activated = (kinds.kCallbackMipImprovingSolution, kinds.kCallbackMipInterrupt)
         options: dict[str, Any] = {
