@@ -25,8 +25,7 @@ from tilewright.solvers.mip.forms import OutOfTimeError
 from tilewright.solvers.mip.partition import Cell, cells_of, halves, split
 from tilewright.solvers.tables import Tables
 
-import os
-WORK = float(os.environ.get('WORK','40'))
+WORK = 1e9
 ROUNDS = 12  # of lines added to the linear relaxation before the MIP
 RESTART = 0.98  # an incumbent this much better makes a smaller model worth a fresh start
 DIVE = 2.0  # seconds
