@@ -7,10 +7,8 @@ many more rows than they do for all choices together.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from math import isqrt
-
-import numpy as np
 
 from tilewright.formulation.expression import Variable
 from tilewright.formulation.problem import LayerProblem
@@ -63,59 +61,17 @@ def cells_of(
 
 def _cell(problem: LayerProblem, tables: Tables, left: Open) -> Cell:
     """A cell with its bound by intervals, and its range of cycles where they count beside energy."""
-    a, b = problem.objective.key_powers
-    ends = _ends(problem, tables, left)
-    cycles = (max(1, ends.whole_low(problem.statement.cycles)) if b else 1)
-    both = (cycles, ends.whole_high(problem.statement.cycles)) if a and b else None
-    return Cell(_least(problem, tables, left), left, both)
-
-
-def _ends(problem: LayerProblem, tables: Tables, left: Open) -> Ends:
     fixed = {
         selector: left.choices[0][i]
         for i, selector in enumerate(problem.space.selectors)
         if len({chosen[i] for chosen in left.choices}) == 1
     }
-    return Ends(tables, left.rows, fixed)
-
-
-def _least(problem: LayerProblem, tables: Tables, left: Open) -> int:
-    """A lower bound of the key by intervals."""
-    ends = _ends(problem, tables, left)
+    ends = Ends(tables, left.rows, fixed)
     a, b = problem.objective.key_powers
     energy = max(0, ends.whole_low(problem.statement.energy)) if a else 1
     cycles = max(0, ends.whole_low(problem.statement.cycles)) if b else 1
-    return energy**a * cycles**b
-
-
-def split(problem: LayerProblem, tables: Tables, cell: Cell) -> list[Cell]:
-    """The cell in two parts, small and large sizes of one tile; none where there is nothing to split.
-
-    Of all tiles the one is taken whose parts have the best bounds by intervals.
-    """
-    best: tuple[tuple[int, int, int], list[list[Indices]]] | None = None
-    for axis, (table, rows) in enumerate(zip(tables.tables, cell.left.rows, strict=True)):
-        for column in range(table.group.rows.shape[1]):
-            sizes = table.group.rows[rows, column]
-            middle = np.median(sizes)
-            small = sizes <= middle if (sizes > middle).any() else sizes < middle
-            if small.all() or not small.any():
-                continue
-            parts = []
-            for inside in (small, ~small):
-                here = list(cell.left.rows)
-                here[axis] = rows[inside]
-                parts.append(here)
-            bounds = [_least(problem, tables, Open(here, cell.left.choices)) for here in parts]
-            score = (min(bounds), max(bounds), min(int(small.sum()), int((~small).sum())))
-            if best is None or score > best[0]:
-                best = score, parts
-    if best is None:
-        return []
-    return [
-        replace(cell, left=Open(here, cell.left.choices), boxes=list(cell.boxes), visited=list(cell.visited))
-        for here in best[1]
-    ]
+    both = (max(1, cycles), ends.whole_high(problem.statement.cycles)) if a and b else None
+    return Cell(energy**a * cycles**b, left, both)
 
 
 def halves(cell: Cell, low: int, high: int) -> list[Cell]:

@@ -22,14 +22,13 @@ from tilewright.solvers.mip.cell import Stated
 from tilewright.solvers.mip.child import Child, ChildError
 from tilewright.solvers.mip.decision import Decision, evaluated
 from tilewright.solvers.mip.forms import OutOfTimeError
-from tilewright.solvers.mip.partition import Cell, cells_of, halves, split
+from tilewright.solvers.mip.partition import Cell, cells_of, halves
 from tilewright.solvers.tables import Tables
 
-WORK = 1e9
 ROUNDS = 12  # of lines added to the linear relaxation before the MIP
 RESTART = 0.98  # an incumbent this much better makes a smaller model worth a fresh start
 DIVE = 2.0  # seconds
-DIVE_SHARE = 0.1  # of the time limit
+DIVE_SHARE = 0.3  # of the time limit
 
 
 class MipSearch:
@@ -51,6 +50,7 @@ class MipSearch:
         self.tables = Tables(problem.space.groups, [*roots, *limits])
         self.best: Decision | None = None
         self.open: list[Cell] = []
+        self._relaxed: dict[int, tuple[int | None, Stated, Sequence[float] | None]] = {}
 
     @property
     def key(self) -> int | None:
@@ -122,21 +122,26 @@ class MipSearch:
         while not self.search.limits.expired:
             if self._closed(cell):
                 return []
-            cell.left = probe(self.problem, self.tables, cell.left, self.key, self.search.limits)
-            if cell.left.empty:
-                return []
-            key = self.key
-            try:
-                stated = Stated(self.problem, self.tables, cell, key, self._check)
-            except OutOfTimeError:
-                break
-            if stated.empty:
-                return []
-            values = self._relax(stated, cell)
+            key, stated, values = self._relaxed.pop(id(cell), (None, None, None))
+            if stated is None or key != self.key:
+                cell.left = probe(self.problem, self.tables, cell.left, self.key, self.search.limits)
+                if cell.left.empty:
+                    return []
+                key = self.key
+                try:
+                    stated = Stated(self.problem, self.tables, cell, key, self._check)
+                except OutOfTimeError:
+                    break
+                if stated.empty:
+                    return []
+                values = self._relax(stated, cell)
+                if self.open and self.open[0].bound < cell.bound and not self._closed(cell):
+                    self._relaxed[id(cell)] = key, stated, values
+                    return [cell]
             if values is None or self._closed(cell):
                 continue
             loss = 0.0 if cell.cycles is None else stated.chord_loss(values)
-            parts = self._split(stated, cell, key, loss, values) or self._parts(cell, key)
+            parts = self._split(stated, cell, key, loss, values)
             if parts is not None:
                 return parts
             while self.key == key and not self.search.limits.expired:
@@ -207,13 +212,6 @@ class MipSearch:
         if low >= high or loss < 0.5 * stated.gap(key, values):
             return None
         return halves(cell, low, high)
-
-    def _parts(self, cell: Cell, key: int | None) -> list[Cell] | None:
-        """The cell in two parts where a MIP of its size and gap would take long."""
-        size = sum(map(len, cell.left.rows))
-        if key is None or (1 - cell.bound / key) * size <= WORK:
-            return None
-        return split(self.problem, self.tables, cell) or None
 
     def _solve(self, stated: Stated, relaxed: bool, cell: Cell | None = None) -> dict[str, Any] | None:
         """One request; solutions are offered and bounds told as they come."""
