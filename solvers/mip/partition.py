@@ -55,11 +55,11 @@ def cells_of(
     for choices in parts:
         here = probe(problem, tables, Open(list(left.rows), list(choices)), key, limits)
         if not here.empty:
-            cells.append(_cell(problem, tables, here))
+            cells.append(cell_of(problem, tables, here))
     return cells
 
 
-def _cell(problem: LayerProblem, tables: Tables, left: Open) -> Cell:
+def cell_of(problem: LayerProblem, tables: Tables, left: Open) -> Cell:
     """A cell with its bound by intervals, and its range of cycles where they count beside energy."""
     fixed = {
         selector: left.choices[0][i]

@@ -22,7 +22,7 @@ from tilewright.solvers.mip.cell import Stated
 from tilewright.solvers.mip.child import Child, ChildError
 from tilewright.solvers.mip.decision import Decision, evaluated
 from tilewright.solvers.mip.forms import OutOfTimeError
-from tilewright.solvers.mip.partition import Cell, cells_of, halves
+from tilewright.solvers.mip.partition import Cell, cell_of, cells_of, halves
 from tilewright.solvers.tables import Tables
 
 ROUNDS = 12  # of lines added to the linear relaxation before the MIP
@@ -65,6 +65,7 @@ class MipSearch:
         limits = self.search.limits
         left = probe(self.problem, self.tables, every, None, limits)
         if not left.empty and not self.search.done:
+            self._tell(cell_of(self.problem, self.tables, left).bound)
             self._dive(left)
             left = probe(self.problem, self.tables, left, self.key, limits)
         self.open = cells_of(self.problem, self.tables, left, self.key, limits)

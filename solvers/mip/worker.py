@@ -205,7 +205,7 @@ class Worker:
             limits = {"timeLimit": request["seconds"], "threads": request["threads"]}
             problem.solve(Started(msg=False, **limits, **options))
             result = self._highs_result(problem.solverModel, order, relaxed)
-            if result["status"] != UNSOUND and not _contradicts(request["model"], start, result):
+            if result["status"] != UNSOUND and not contradicts(request["model"], start, result):
                 return result
         return {**result, "status": UNSOUND, "bound": None}
 
@@ -258,7 +258,7 @@ class Worker:
             shutil.rmtree(folder, ignore_errors=True)
         result = _cbc_result(text, [variable.value() for variable in variables], relaxed)
         start = request["model"].get("start") if warm else None
-        if _contradicts(request["model"], start, result):
+        if contradicts(request["model"], start, result):
             return {**result, "status": UNSOUND, "bound": None}
         return result
 
@@ -271,9 +271,9 @@ def _ordered(order: list[int], values: Any) -> list[float]:
     return result
 
 
-def _contradicts(model: dict[str, Any], start: list[float] | None, result: dict[str, Any]) -> bool:
+def contradicts(model: dict[str, Any], start: list[float] | None, result: dict[str, Any]) -> bool:
     """Whether the solution that a solve begins with disproves what the solver claims."""
-    if start is None or not _meets(model, start):
+    if start is None or not meets(model, start):
         return False
     if result["status"] == "infeasible":
         return True
@@ -281,7 +281,7 @@ def _contradicts(model: dict[str, Any], start: list[float] | None, result: dict[
     return result["bound"] is not None and result["bound"] > value + DOUBT * (1 + abs(value))
 
 
-def _meets(model: dict[str, Any], values: list[float]) -> bool:
+def meets(model: dict[str, Any], values: list[float]) -> bool:
     """Whether values are a solution of a model."""
     for value, low, high in zip(values, model["lower"], model["upper"], strict=True):
         if not low - TOLERANCE <= value <= high + TOLERANCE:
