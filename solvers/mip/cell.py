@@ -5,11 +5,10 @@ Where both count, it is the logarithm of their product: logarithms are concave, 
 the chord lies below them, and the narrower the range the closer it is.
 
 Solvers compute in floats within tolerances.  ``MARGIN`` is taken off every bound before it becomes a bound
-of the key: with tolerances of 1e-9, columns between 0 and 1 and right-hand sides of the order of 1, a
-solver's bound is off by far less.  The key is an integer (energy in its scaled unit), so what is left may
-be rounded up.  A cell is closed only where its bound reaches the incumbent after the margin is taken off;
-decisions within the margin of the incumbent are therefore visited and excluded one after the other, never
-assumed away.
+of the key; it is ten times the largest tolerance, with columns between 0 and 1 and right-hand sides of the
+order of 1.  The key is an integer (energy in its scaled unit), so what is left may be rounded up.  A cell
+is closed only where its bound reaches the incumbent after the margin is taken off; decisions within the
+margin of the incumbent are therefore visited and excluded one after the other, never assumed away.
 """
 
 from __future__ import annotations

@@ -223,7 +223,9 @@ class FormReader:
                 for coefficient, term in expr.terms:
                     form = self._given(condition, term)
                     if coefficient < 0 and not form.polynomial:
-                        form = self.monomials.times(condition, Form({ONE: self._greatest(term)}, (), exact=False))
+                        form = self.monomials.times(
+                            condition, Form({ONE: self._greatest(term)}, (), exact=False)
+                        )
                     parts.append((float(coefficient), form))
                 return self.monomials.telescoped(self.monomials.add(parts))
             case Product():

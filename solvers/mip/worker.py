@@ -68,9 +68,7 @@ class Worker:
         found = self.solve({"model": PROBE, "seconds": 10.0, "threads": 1, "seed": 0, "silent": True})
         self.highspy.Highs.resetGlobalScheduler(True)  # the number of threads is set once otherwise
         if found["status"] != "optimal" or abs(found["bound"] - PROBE_OPTIMUM) > 1e-6:
-            raise ImportError(
-                f"HiGHS {version} returns wrong optima (as 1.14.0 does): highspy>=1.15.1 is needed"
-            )
+            raise ImportError(f"HiGHS {version} returns wrong optima: highspy>=1.15.1 is needed")
         return f"HiGHS {version}, PuLP {self.pulp.__version__}"
 
     def emit(self, kind: str, **content: Any) -> None:
@@ -183,7 +181,8 @@ class Worker:
 
             def findSolutionValues(self, lp: Any) -> Any:  # noqa: N802
                 """Left alone: PuLP takes values for granted that a stopped solve does not have."""
-                return (0, 0) if hasattr(pulp, "LpSolutionNoSolutionFound") else (pulp.LpSolveStatus.Undefined, False)
+                major = int(pulp.__version__.split(".")[0])
+                return (0, 0) if major < 4 else (pulp.LpSolveStatus.Undefined, False)
 
         activated = (kinds.kCallbackMipImprovingSolution, kinds.kCallbackMipInterrupt)
         options: dict[str, Any] = {

@@ -28,8 +28,8 @@ from tilewright.formulation.search import Limits, Search
 from tilewright.hardware.load import load_engine
 from tilewright.solvers.base import Solver
 from tilewright.solvers.branch import Branch
-from tilewright.solvers.exhaustive import Exhaustive
 from tilewright.solvers.cpsat.ends import everything
+from tilewright.solvers.exhaustive import Exhaustive
 from tilewright.solvers.mip import Cbc, Highs, worker
 from tilewright.solvers.mip.cell import Stated
 from tilewright.solvers.mip.child import WORKER, Child, ChildError
