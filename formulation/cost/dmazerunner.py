@@ -313,23 +313,25 @@ class _Model:
         def invocation(burst: list[Expr]) -> Expr:
             return ceil_div(int(startup * unit) + int(slope * unit) * product(burst), unit)
 
-        def run(position: int, burst: list[Expr]) -> Expr:
-            burst = [*burst, sizes[position]]
+        def run(position: int, inner: int) -> Expr:
+            """Bursts along an axis, if the tile spans the ``inner`` elements of all axes inside it."""
+            here = invocation([as_expr(inner), sizes[position]])
             if position == 0:
-                return invocation(burst)
-            contiguous = is_one(ceil_div(tensor.axes[position].size, sizes[position]))
-            broken = product([invocation(burst), *sizes[:position]])
-            return where(contiguous, run(position - 1, burst), broken)
+                return here
+            size = tensor.axes[position].size
+            contiguous = is_one(ceil_div(size, sizes[position]))
+            return where(contiguous, run(position - 1, inner * size), product([here, *sizes[:position]]))
 
-        return run(len(sizes) - 1, []) if sizes else invocation([as_expr(1)])  # a scalar has no axes
+        return run(len(sizes) - 1, 1) if sizes else invocation([as_expr(1)])  # a scalar has no axes
 
-    def _pass_cycles(self, reused_outside: Tensor | None, continuing: Expr) -> Expr:
+    def _pass_cycles(self, reused_outside: Tensor | None, continuing: Expr, transfer: bool = False) -> Expr:
         """Cycles of one SPM pass.
 
         Parameters
         ----------
         reused_outside : the tensor that the DRAM loops keep in place
         continuing : 1 where they do run, so that it is reused continuously if it also stays within the pass
+        transfer : whether this is a pass in which even a tensor that is reused continuously moves
         """
         trips = self._trips(self.spm_blocks)
         tensors = self.operator.tensors
@@ -337,7 +339,7 @@ class _Model:
 
         def single(still: Tensor | None) -> Expr:
             """One RF pass, in which ``still`` does not move and every other tensor does."""
-            nets = maximum(self._network(t, *trips) for t in tensors if t is not still)
+            nets = maximum(self._network(t, *trips) for t in tensors if transfer or t is not still)
             return maximum([nets, compute]) if still is self.output else nets + compute + reduction
 
         def many(index: int) -> Expr:
@@ -348,17 +350,19 @@ class _Model:
                 return nets + compute + reduction
             kept = sorted(set(self.operator.bounds) - self._reused(self.spm_blocks, index, held))
             rounds = self._trips(self.spm_blocks, kept)
-            slowest = [self._network(t) for t in tensors if t is not held]
+            # where the held tensor moves, its transfer counts if it is slower than all else that goes on
+            others = [self._network(t, *trips) - self._network(t, *rounds) for t in tensors if t is not held]
             if held is self.output:
-                base, slowest = maximum([nets, compute]), [*slowest, self._compute()]
+                others.append(self._compute(*trips) - self._compute(*rounds))
+                base, added = maximum([nets, compute]), as_expr(0)
                 pauses = self._compute(*rounds) + self._reduction(*rounds)
             else:
-                base, pauses = nets + compute + reduction, as_expr(0)
-            longer = maximum([0, self._network(held) - maximum(slowest)])
-            moving = total([base, product([*rounds, longer]), pauses])
+                base, added, pauses = nets, compute + reduction, as_expr(0)
+            longer = maximum([base, maximum(others) + self._network(held, *rounds)]) + added
             if held is not reused_outside:
-                return moving
-            return where(product([is_one(product(rounds)), continuing]), base, moving)
+                return longer + pauses
+            still = longer if transfer else base + added
+            return where(product([is_one(product(rounds)), continuing]), still, longer + pauses)
 
         alone = single(None)
         if reused_outside is not None:
@@ -386,12 +390,15 @@ class _Model:
             rounds = product(self._trips(self.dram_blocks, kept))
             work = self._pass_cycles(held, runs)
             stays = product([self._stays_within_pass(held), runs])
-            others = maximum([0, *(self._network(t) for t in self.operator.tensors if t is not held)])
-            late = work + product([stays, maximum([0, self._network(held) - others])])
+            late = self._pass_cycles(held, runs, transfer=True)
             always = total(cycles for t, cycles in doubled.items() if t is not held)
             base = maximum([work, always])
             if held is self.output:
                 early = work + product([stays, self._compute() + self._reduction()])
+                others = maximum([0, *(self._network(t) for t in self.operator.tensors if t is not held)])
+                late = tighten(
+                    work + product([stays, maximum([0, self._network(held) - others])]), lower=late
+                )
                 transfers = [maximum([base, early, always + dma[held]]),
                              maximum([base, late, always + dma[held]])]  # fmt: skip
             else:

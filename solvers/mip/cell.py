@@ -5,11 +5,10 @@ Where both count, it is the logarithm of their product: logarithms are concave, 
 the chord lies below them, and the narrower the range the closer it is.
 
 Solvers compute in floats within tolerances.  ``MARGIN`` is taken off every bound before it becomes a bound
-of the key: with tolerances of 1e-9, columns between 0 and 1 and right-hand sides of the order of 1, a
-solver's bound is off by far less.  The key is an integer (energy in its scaled unit), so what is left may
-be rounded up.  A cell is closed only where its bound reaches the incumbent after the margin is taken off;
-decisions within the margin of the incumbent are therefore visited and excluded one after the other, never
-assumed away.
+of the key; it is ten times the largest tolerance, with columns between 0 and 1 and right-hand sides of the
+order of 1.  The key is an integer (energy in its scaled unit), so what is left may be rounded up.  A cell
+is closed only where its bound reaches the incumbent after the margin is taken off; decisions within the
+margin of the incumbent are therefore visited and excluded one after the other, never assumed away.
 """
 
 from __future__ import annotations
@@ -68,6 +67,11 @@ class Stated:
         cycles = reader.bounded(problem.statement.cycles) if b else Form()
         limits = [(reader.bounded(limit.expr), float(limit.bound)) for limit in problem.limits]
         self.relaxation = Relaxation(reader.monomials, columns)
+        # logarithms know no zero: where energy may be 0, they say nothing about the key
+        figures = (problem.statement.energy, problem.statement.cycles)
+        self._zero = bool(a and b) and min(float(self._ends.low(expr)) for expr in figures) < 1
+        if self._zero:
+            key = None
         self._ranges = self._bounds(key)
         for form, (_, high) in zip((energy, cycles), self._ranges, strict=True):
             self.relaxation.cap(form, high)
@@ -89,8 +93,9 @@ class Stated:
         """Ranges of energy and cycles, within what the incumbent leaves."""
         statement, (a, b) = self.problem.statement, self.powers
         result = []
+        least = 1.0 if a and b else 0.0
         for expr, power in ((statement.energy, a), (statement.cycles, b)):
-            low = max(1.0, float(self._ends.low(expr))) if power else 1.0
+            low = max(least, float(self._ends.low(expr))) if power else 1.0
             high = max(low, float(self._ends.high(expr))) if power else 1.0
             if not math.isfinite(high):
                 raise OverflowError(
@@ -101,7 +106,7 @@ class Stated:
             low, high = result[1]
             result[1] = (max(low, float(self.cell.cycles[0])), min(high, float(self.cell.cycles[1])))
         if key is not None:
-            (e, _), (d, _) = result
+            e, d = (max(low, 1.0) for low, _ in result)
             caps = [(key / d**b) ** (1 / a) if a else 1.0, (key / e**a) ** (1 / b) if b else 1.0]
             result = [
                 (low, min(high, cap * (1 + MARGIN))) for (low, high), cap in zip(result, caps, strict=True)
@@ -117,7 +122,7 @@ class Stated:
         for form, power, (low, high) in zip((energy, cycles), self.powers, self._ranges, strict=True):
             if not power:
                 continue
-            scale = high
+            scale = max(high, 1.0)
             room = 1 + 3 * MARGIN
             column = relaxation.above(relaxation.linear(form, scale, high), low / scale * (1 - 1e-9), room)
             self._columns.append(column)
@@ -139,6 +144,8 @@ class Stated:
 
     def key_bound(self, bound: float) -> int:
         """A bound of the scaled key from a bound of the model's objective."""
+        if self._zero:
+            return 0
         a, b = self.powers
         bound += self.relaxation.objective.constant
         if self._log:
@@ -173,7 +180,7 @@ class Stated:
     def chord_loss(self, values: Sequence[float]) -> float:
         """How much of the logarithm of the key the chords lose at a solution."""
         ranges = zip(self._columns, self._ranges, strict=True)
-        return self._loss([values[column] * high for column, (_, high) in ranges])
+        return self._loss([values[column] * max(high, 1.0) for column, (_, high) in ranges])
 
     def loss(self, decision: Decision) -> float:
         """How much of the logarithm of the key the chords lose at a decision."""

@@ -25,17 +25,13 @@ class ChildError(RuntimeError):
 
 
 class Child:
-    """One worker process.
+    """One worker process.  It loads its solver while the search prepares; the first request waits for it.
 
     Parameters
     ----------
     solver : ``highs`` or ``cbc``
     expired : whether the search must end now
     command : what to run instead of the worker
-
-    Raises
-    ------
-    ChildError : where PuLP or the solver is missing
     """
 
     def __init__(
@@ -44,6 +40,7 @@ class Child:
         self._expired = expired
         self._replies: queue.Queue[dict[str, Any] | None] = queue.Queue()
         self._errors: list[str] = []
+        self._ready = False
         self.version = ""
         self._process = subprocess.Popen(
             [*(command or (sys.executable, "-P", str(WORKER))), solver],
@@ -52,13 +49,26 @@ class Child:
         )  # fmt: skip
         threading.Thread(target=self._listen, daemon=True).start()
         threading.Thread(target=self._overhear, daemon=True).start()
-        first = self._next(lambda: None)
-        if first is None:
-            return
-        if first["type"] == "missing":
-            self.close()
-            raise ChildError(str(first["message"]))
-        self.version = str(first.get("version", ""))
+
+    @property
+    def pid(self) -> int:
+        """The process, which leads a group of its own."""
+        return self._process.pid
+
+    def ready(self) -> bool:
+        """Wait for the worker; whether it can be asked.
+
+        Raises ``ChildError`` where PuLP or the solver is missing or gives wrong answers.
+        """
+        if not self._ready:
+            first = self._next(lambda: None)
+            if first is None:
+                return False
+            if first["type"] == "missing":
+                raise ChildError(str(first["message"]))
+            self.version = str(first.get("version", ""))
+            self._ready = True
+        return True
 
     def __enter__(self) -> Child:
         return self
@@ -68,6 +78,8 @@ class Child:
 
     def solve(self, request: dict[str, Any]) -> Iterator[dict[str, Any]]:
         """The replies to one request; the last has the type ``result`` unless a limit struck before it."""
+        if not self.ready():
+            return
         self._send(request)
         stopping: list[float] = []
 

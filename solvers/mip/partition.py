@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from itertools import count
 from math import isqrt
 
 from tilewright.formulation.expression import Variable
@@ -21,7 +20,6 @@ from tilewright.solvers.tables import Indices, Tables
 CELLS = 256  # beyond so many, choices stay in the model
 
 Excluded = tuple[list[Indices], dict[Variable, int]]
-_numbers = count()
 
 
 @dataclass(order=True)
@@ -57,11 +55,11 @@ def cells_of(
     for choices in parts:
         here = probe(problem, tables, Open(list(left.rows), list(choices)), key, limits)
         if not here.empty:
-            cells.append(_cell(problem, tables, here))
+            cells.append(cell_of(problem, tables, here))
     return cells
 
 
-def _cell(problem: LayerProblem, tables: Tables, left: Open) -> Cell:
+def cell_of(problem: LayerProblem, tables: Tables, left: Open) -> Cell:
     """A cell with its bound by intervals, and its range of cycles where they count beside energy."""
     fixed = {
         selector: left.choices[0][i]

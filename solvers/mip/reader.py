@@ -149,12 +149,14 @@ class FormReader:
                 parts.append((float(coefficient), form))
         return self.monomials.telescoped(self.monomials.add(parts))
 
-    def _product(self, factors: Sequence[Expr]) -> Form:
+    def _product(self, factors: Sequence[Expr], condition: Form | None = None) -> Form:
         """Polynomials first; of the other factors one may keep its form, the rest become constants."""
         forms = [(self.read(factor), factor) for factor in factors]
         forms.sort(key=lambda pair: not pair[0].polynomial)
-        result = Form({ONE: 1.0})
+        result = condition or Form({ONE: 1.0})
         for form, factor in forms:
+            if not form.polynomial:
+                result = self.monomials.telescoped(result)
             whole = result.polynomial and (form.polynomial or result.positive)
             result = (
                 self.monomials.times(result, form if whole else self._least(factor))
@@ -197,16 +199,46 @@ class FormReader:
             parts.append((1.0, self.monomials.times(chosen, self.read(expr.options[value]))))
         return self.monomials.add(parts)
 
-    def _where(self, expr: Where) -> Form:
-        condition = self.read(expr.condition)
-        if not (condition.polynomial and condition.positive):
-            return self._least(expr)
-        then, otherwise = self.read(expr.then), self.read(expr.otherwise)
-        opposite = self.monomials.telescoped(self.monomials.add([(1.0, Form({ONE: 1.0})), (-1.0, condition)]))
-        if not opposite.positive:
-            return self._least(expr)
+    def _where(self, expr: Where, given: Form | None = None) -> Form:
+        condition, one = self.read(expr.condition), Form({ONE: 1.0})
         times = self.monomials.times
-        return self.monomials.add([(1.0, times(condition, then)), (1.0, times(opposite, otherwise))])
+        if not (condition.polynomial and condition.positive):
+            return times(given or one, self._least(expr))
+        opposite = self.monomials.telescoped(self.monomials.add([(1.0, one), (-1.0, condition)]))
+        if not opposite.positive:
+            return times(given or one, self._least(expr))
+        if given is not None:
+            condition, opposite = times(given, condition), times(given, opposite)
+        then, otherwise = self._given(condition, expr.then), self._given(opposite, expr.otherwise)
+        return self.monomials.add([(1.0, then), (1.0, otherwise)])
+
+    def _given(self, condition: Form, expr: Expr) -> Form:
+        """An expression times a condition, which may be what keeps a difference in it from being negative."""
+        plain = self.read(expr)
+        if plain.exact or expr.group is not None:
+            return self.monomials.times(condition, plain)
+        match expr:
+            case Sum():
+                parts = [(float(expr.constant), condition)]
+                for coefficient, term in expr.terms:
+                    form = self._given(condition, term)
+                    if coefficient < 0 and not form.polynomial:
+                        form = self.monomials.times(
+                            condition, Form({ONE: self._greatest(term)}, (), exact=False)
+                        )
+                    parts.append((float(coefficient), form))
+                return self.monomials.telescoped(self.monomials.add(parts))
+            case Product():
+                return self._product(expr.factors, condition)
+            case Maximum():
+                return self._maximum([self._given(condition, argument) for argument in expr.arguments])
+            case Tightened():
+                return self._maximum([self._given(condition, e) for e in (expr.argument, expr.lower)])
+            case Where():
+                return self._where(expr, condition)
+            case Choice() if len(self._options[expr.selector]) == 1:
+                return self._given(condition, expr.options[self._options[expr.selector][0]])
+        return self.monomials.times(condition, plain)
 
     def _one(self, argument: Expr) -> Form | None:
         """The condition that an expression of at least 1 equals 1, as a monomial of zeros and ones."""

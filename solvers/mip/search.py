@@ -22,13 +22,13 @@ from tilewright.solvers.mip.cell import Stated
 from tilewright.solvers.mip.child import Child, ChildError
 from tilewright.solvers.mip.decision import Decision, evaluated
 from tilewright.solvers.mip.forms import OutOfTimeError
-from tilewright.solvers.mip.partition import Cell, cells_of, halves
+from tilewright.solvers.mip.partition import Cell, cell_of, cells_of, halves
 from tilewright.solvers.tables import Tables
 
 ROUNDS = 12  # of lines added to the linear relaxation before the MIP
 RESTART = 0.98  # an incumbent this much better makes a smaller model worth a fresh start
 DIVE = 2.0  # seconds
-DIVE_SHARE = 0.1  # of the time limit
+DIVE_SHARE = 0.3  # of the time limit
 
 
 class MipSearch:
@@ -50,6 +50,7 @@ class MipSearch:
         self.tables = Tables(problem.space.groups, [*roots, *limits])
         self.best: Decision | None = None
         self.open: list[Cell] = []
+        self._relaxed: dict[int, tuple[int | None, Stated, Sequence[float] | None]] = {}
 
     @property
     def key(self) -> int | None:
@@ -64,6 +65,7 @@ class MipSearch:
         limits = self.search.limits
         left = probe(self.problem, self.tables, every, None, limits)
         if not left.empty and not self.search.done:
+            self._tell(cell_of(self.problem, self.tables, left).bound)
             self._dive(left)
             left = probe(self.problem, self.tables, left, self.key, limits)
         self.open = cells_of(self.problem, self.tables, left, self.key, limits)
@@ -121,17 +123,22 @@ class MipSearch:
         while not self.search.limits.expired:
             if self._closed(cell):
                 return []
-            cell.left = probe(self.problem, self.tables, cell.left, self.key, self.search.limits)
-            if cell.left.empty:
-                return []
-            key = self.key
-            try:
-                stated = Stated(self.problem, self.tables, cell, key, self._check)
-            except OutOfTimeError:
-                break
-            if stated.empty:
-                return []
-            values = self._relax(stated, cell)
+            key, stated, values = self._relaxed.pop(id(cell), (None, None, None))
+            if stated is None or key != self.key:
+                cell.left = probe(self.problem, self.tables, cell.left, self.key, self.search.limits)
+                if cell.left.empty:
+                    return []
+                key = self.key
+                try:
+                    stated = Stated(self.problem, self.tables, cell, key, self._check)
+                except OutOfTimeError:
+                    break
+                if stated.empty:
+                    return []
+                values = self._relax(stated, cell)
+                if self.open and self.open[0].bound < cell.bound and not self._closed(cell):
+                    self._relaxed[id(cell)] = key, stated, values
+                    return [cell]
             if values is None or self._closed(cell):
                 continue
             loss = 0.0 if cell.cycles is None else stated.chord_loss(values)

@@ -39,8 +39,10 @@ class Mip:
             return Outcome(False, f"solver {self.name} needs the extra: {EXTRA}", error=True)
         try:
             with Child(self.name, lambda: search.done, self._command) as child:
-                self._version = child.version
-                return MipSearch(search, child, self.name).run()
+                try:
+                    return MipSearch(search, child, self.name).run()
+                finally:
+                    self._version = child.version
         except ChildError as failure:
             return Outcome(False, f"solver {self.name}: {failure}", error=True)
 

@@ -24,6 +24,7 @@ from pathlib import Path
 from typing import Any
 
 TOLERANCE = 1e-7
+DOUBT = 1e-6  # a bound this far above a known solution is wrong
 PROBE = {  # min 2x + 3z, x + z >= 4.5, z whole
     "lower": [0.0, 0.0],
     "upper": [100.0, 100.0],
@@ -32,7 +33,7 @@ PROBE = {  # min 2x + 3z, x + z >= 4.5, z whole
     "rows": [[[0, 1], [1.0, 1.0], 4.5, None]],
 }
 PROBE_OPTIMUM = 9.0
-UNSOUND = "HiGHS: the optimum that it claims breaks its own constraints"  # seen after presolve
+UNSOUND = "what the solver claims contradicts its own model"  # HiGHS, after presolve
 
 
 class Worker:
@@ -67,9 +68,7 @@ class Worker:
         found = self.solve({"model": PROBE, "seconds": 10.0, "threads": 1, "seed": 0, "silent": True})
         self.highspy.Highs.resetGlobalScheduler(True)  # the number of threads is set once otherwise
         if found["status"] != "optimal" or abs(found["bound"] - PROBE_OPTIMUM) > 1e-6:
-            raise ImportError(
-                f"HiGHS {version} returns wrong optima (as 1.14.0 does): highspy>=1.15.1 is needed"
-            )
+            raise ImportError(f"HiGHS {version} returns wrong optima: highspy>=1.15.1 is needed")
         return f"HiGHS {version}, PuLP {self.pulp.__version__}"
 
     def emit(self, kind: str, **content: Any) -> None:
@@ -169,8 +168,9 @@ class Worker:
                 inp.user_interrupt = True
 
         start = request["model"].get("start") if warm else None
+        pulp = self.pulp
 
-        class Started(self.pulp.HiGHS):  # type: ignore[misc, name-defined]
+        class Started(pulp.HiGHS):  # type: ignore[misc, name-defined]
             """HiGHS that begins with a solution; PuLP 3 has no such option."""
 
             def callSolver(self, lp: Any) -> None:  # noqa: N802
@@ -178,6 +178,11 @@ class Worker:
                     values = [float(start[index]) for index in order]
                     lp.solverModel.setSolution(len(values), list(range(len(values))), values)
                 super().callSolver(lp)
+
+            def findSolutionValues(self, lp: Any) -> Any:  # noqa: N802
+                """Left alone: PuLP takes values for granted that a stopped solve does not have."""
+                major = int(pulp.__version__.split(".")[0])
+                return (0, 0) if major < 4 else (pulp.LpSolveStatus.Undefined, False)
 
         activated = (kinds.kCallbackMipImprovingSolution, kinds.kCallbackMipInterrupt)
         options: dict[str, Any] = {
@@ -199,9 +204,9 @@ class Worker:
             limits = {"timeLimit": request["seconds"], "threads": request["threads"]}
             problem.solve(Started(msg=False, **limits, **options))
             result = self._highs_result(problem.solverModel, order, relaxed)
-            if result["status"] != UNSOUND:
-                break
-        return result
+            if result["status"] != UNSOUND and not contradicts(request["model"], start, result):
+                return result
+        return {**result, "status": UNSOUND, "bound": None}
 
     def _highs_result(self, model: Any, order: list[int], relaxed: bool) -> dict[str, Any]:
         info, status = model.getInfo(), self.highspy.HighsModelStatus
@@ -250,7 +255,11 @@ class Worker:
             text = log.read_text(errors="replace") if log.exists() else ""
         finally:
             shutil.rmtree(folder, ignore_errors=True)
-        return _cbc_result(text, [variable.value() for variable in variables], relaxed)
+        result = _cbc_result(text, [variable.value() for variable in variables], relaxed)
+        start = request["model"].get("start") if warm else None
+        if contradicts(request["model"], start, result):
+            return {**result, "status": UNSOUND, "bound": None}
+        return result
 
 
 def _ordered(order: list[int], values: Any) -> list[float]:
@@ -259,6 +268,28 @@ def _ordered(order: list[int], values: Any) -> list[float]:
     for index, value in zip(order, values, strict=False):
         result[index] = round(float(value), 12)
     return result
+
+
+def contradicts(model: dict[str, Any], start: list[float] | None, result: dict[str, Any]) -> bool:
+    """Whether the solution that a solve begins with disproves what the solver claims."""
+    if start is None or not meets(model, start):
+        return False
+    if result["status"] == "infeasible":
+        return True
+    value = math.fsum(c * start[i] for i, c in model["objective"])
+    return result["bound"] is not None and result["bound"] > value + DOUBT * (1 + abs(value))
+
+
+def meets(model: dict[str, Any], values: list[float]) -> bool:
+    """Whether values are a solution of a model."""
+    for value, low, high in zip(values, model["lower"], model["upper"], strict=True):
+        if not low - TOLERANCE <= value <= high + TOLERANCE:
+            return False
+    for indices, coefficients, low, high in model["rows"]:
+        sum_ = math.fsum(c * values[i] for i, c in zip(indices, coefficients, strict=True))
+        if (low is not None and sum_ < low - TOLERANCE) or (high is not None and sum_ > high + TOLERANCE):
+            return False
+    return True
 
 
 def _cbc_result(text: str, values: list[float | None], relaxed: bool) -> dict[str, Any]:

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import json
+import os
+import signal
 import subprocess
 import sys
 import threading
 import time
 from collections.abc import Iterator
+from contextlib import suppress
 from fractions import Fraction
-from importlib.util import find_spec
 from pathlib import Path
+from typing import Any, ClassVar
 
 import numpy as np
 import pytest
@@ -24,46 +28,47 @@ from tilewright.formulation.search import Limits, Search
 from tilewright.hardware.load import load_engine
 from tilewright.solvers.base import Solver
 from tilewright.solvers.branch import Branch
+from tilewright.solvers.cpsat.ends import everything
 from tilewright.solvers.exhaustive import Exhaustive
-from tilewright.solvers.mip import Cbc, Highs
+from tilewright.solvers.mip import Cbc, Highs, worker
+from tilewright.solvers.mip.cell import Stated
 from tilewright.solvers.mip.child import WORKER, Child, ChildError
+from tilewright.solvers.mip.decision import evaluated
 from tilewright.solvers.mip.envelope import Envelope
 from tilewright.solvers.mip.forms import ONE, Monomials
+from tilewright.solvers.mip.partition import cells_of
+from tilewright.solvers.mip.search import MipSearch
 from tilewright.workloads.layer_text import parse_layer
 from tilewright.workloads.operators import conv2d
 
-PULP = find_spec("pulp") is not None
-HIGHS = PULP and find_spec("highspy") is not None
 LAYERS = {
     "conv5_1": ("conv:N=4,K=512,C=256,H=14,W=14,R=3,S=3,stride=2,pad=1", 1469657784),
     "conv5_2": ("conv:N=4,K=512,C=512,H=7,W=7,R=3,S=3,stride=1,pad=1", 2581195121),
 }
 
 
-def available(name: str) -> str:
-    """Why a solver cannot be tested, or nothing."""
-    if not PULP or (name == "highs" and not HIGHS):
-        return "PuLP or highspy is not installed"
-    try:
-        Child(name, lambda: False).close()
-    except ChildError as failure:
-        return str(failure)
+def cbc_missing() -> str:
+    """Why there is no CBC, or nothing: PuLP 3 brings it along, PuLP 4 does not."""
+    with Child("cbc", lambda: False) as child:
+        try:
+            child.ready()
+        except ChildError as failure:
+            return str(failure)
     return ""
 
 
 @pytest.fixture(scope="module", params=["highs", "cbc"])
 def solver(request: pytest.FixtureRequest) -> Solver:
-    reason = available(request.param)
+    if request.param == "highs":
+        return Highs()
+    reason = cbc_missing()
     if reason:
         pytest.skip(reason)
-    return {"highs": Highs, "cbc": Cbc}[request.param]()
+    return Cbc()
 
 
 @pytest.fixture(scope="module")
 def highs() -> Highs:
-    reason = available("highs")
-    if reason:
-        pytest.skip(reason)
     return Highs()
 
 
@@ -162,6 +167,109 @@ def test_stops_within_a_second(solver: Solver) -> None:
     assert found.mapping is not None
 
 
+class Watched(Child):
+    """A worker whose process is remembered."""
+
+    started: ClassVar[list[int]] = []
+
+    def ready(self) -> bool:
+        self.started.append(self.pid)
+        return super().ready()
+
+
+class Doomed(Watched):
+    """A worker that is killed at the first MIP."""
+
+    def solve(self, request: dict[str, Any]) -> Iterator[dict[str, Any]]:
+        if not request["relaxed"]:
+            os.kill(self.pid, signal.SIGKILL)
+        return super().solve(request)
+
+
+def running(group: int) -> bool:
+    """Whether some process of a group has not ended; one that waits to be reaped has."""
+    for entry in Path("/proc").glob("[0-9]*/stat"):
+        with suppress(OSError):
+            state, _, member, *_ = entry.read_text().rpartition(")")[2].split()
+            if int(member) == group and state != "Z":
+                return True
+    return False
+
+
+def gone(group: int, seconds: float = 10.0) -> bool:
+    """Whether no process of a group is left, after waiting for it."""
+    end = time.monotonic() + seconds
+    while running(group):
+        if time.monotonic() > end:
+            return False
+        time.sleep(0.05)
+    return True
+
+
+def test_a_killed_worker_is_an_error_with_the_findings_kept(
+    solver: Solver, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """`kill -9` of the child: status error, the incumbent and the bound found before, nothing left over."""
+    Watched.started.clear()
+    monkeypatch.setattr("tilewright.solvers.mip.solver.Child", Doomed)
+    found = run(solver, layer("conv5_2", "cycles"))
+    assert found.status is Status.ERROR
+    assert "ended by signal 9" in found.message
+    assert found.mapping is not None
+    assert found.bound is not None
+    assert found.value is not None
+    assert 0 < found.bound <= found.value
+    assert gone(Watched.started[0])
+
+
+def test_leaves_no_process_behind(solver: Solver, monkeypatch: pytest.MonkeyPatch) -> None:
+    """After a limit the worker and what it started have ended."""
+    Watched.started.clear()
+    monkeypatch.setattr("tilewright.solvers.mip.solver.Child", Watched)
+    run(solver, layer("conv5_2", "cycles"), Limits(seconds=4))
+    assert gone(Watched.started[0])
+
+
+ORPHAN = """
+import sys, time
+from tilewright.solvers.mip.child import Child
+child = Child(sys.argv[1], lambda: False)
+child.ready()
+print(child.pid, flush=True)
+time.sleep(100)
+"""
+
+
+def test_ends_with_its_parent(solver: Solver) -> None:
+    """A worker whose parent is killed ends too."""
+    command = [sys.executable, "-c", ORPHAN, solver.name]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as parent:
+        assert parent.stdout is not None
+        group = int(parent.stdout.readline())
+        parent.kill()
+    assert gone(group)
+
+
+def test_ctrl_c_returns_the_incumbent(solver: Solver) -> None:
+    """Ctrl-C during a MIP: the mapping found so far, exit code 0, no process left in the group."""
+    command = [
+        sys.executable, "-m", "tilewright.cli", "map", LAYERS["conv5_2"][0], "--arch", "dmazerunner-256",
+        "--objective", "cycles", "--solver", solver.name, "--format", "json",
+    ]  # fmt: skip
+    pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
+    with subprocess.Popen(command, text=True, **pipes) as process:
+        assert process.stderr is not None
+        for line in process.stderr:
+            if solver.name in line and "bound" not in line:
+                break
+        process.send_signal(signal.SIGINT)
+        output, _ = process.communicate(timeout=30)
+    (found,) = json.loads(output)["layers"]
+    assert process.returncode == 0
+    assert found["status"] in ("interrupted", "optimal")
+    assert found["mapping"] is not None
+
+
 FAKE = """
 import json, os, sys
 print(json.dumps({"type": "ready", "version": "fake 1"}), flush=True)
@@ -190,7 +298,8 @@ def test_a_worker_that_hangs_is_left_behind(tmp_path: Path) -> None:
     script.write_text("import time\ntime.sleep(100)\n")
     found = run(Highs((sys.executable, str(script))), layer("conv5_2"), Limits(seconds=1))
     assert found.wall_seconds < 2
-    assert found.status is Status.UNKNOWN
+    assert found.status is Status.FEASIBLE
+    assert found.bound is not None
 
 
 def test_missing_extra_is_one_clear_line(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -223,6 +332,60 @@ def test_catches_releases_that_return_wrong_optima(child: Child) -> None:
     *_, result = child.solve({"model": model, "seconds": 10.0, "threads": 1, "seed": 0})
     assert result["status"] == "optimal"
     assert result["bound"] == pytest.approx(9)
+
+
+@pytest.mark.parametrize("model", ["hierarchy", "dmazerunner"])
+def test_no_decision_is_cut_off(model: str) -> None:
+    """Every legal decision satisfies all rows, with an objective that is not above its key.
+
+    So it stays after lines through another decision were added, and, if it is better, after that one and
+    all that is no better around it were excluded.
+    """
+
+    @settings(max_examples=15, deadline=None, derandomize=True, database=None, phases=[Phase.generate])
+    @given(instances(model, most=16, largest=1_500, constrained=True), st.integers(0, 2**32 - 1))
+    def check(instance: Instance, seed: int) -> None:
+        problem = instance.problem()
+        tables = MipSearch(Search(problem, Limits()), None, "test").tables  # type: ignore[arg-type]
+        random = np.random.default_rng(seed)
+        for cell in cells_of(problem, tables, everything(problem, tables), None, Limits())[:4]:
+            stated = Stated(problem, tables, cell, None)
+            seen = []
+            for _ in range(12):
+                rows = tuple(int(random.choice(open_rows)) for open_rows in stated.rows)
+                choices = tuple(int(random.choice(values)) for values in stated.options.values())
+                seen.append(evaluated(problem, tables, rows, choices))
+            for step in range(2):
+                for decision in seen:
+                    if not decision.legal or (step and decision.key >= seen[0].key):
+                        continue
+                    point = stated.point(decision)
+                    assert point is not None
+                    data = stated.relaxation.data(point)
+                    assert worker.meets(data, data["start"])
+                    cost = stated.relaxation.objective_at(data["start"])
+                    assert stated.key_bound(cost - stated.relaxation.objective.constant) <= decision.key
+                stated.touch(seen[0])
+                stated.exclude(seen[0], seen[0].key)
+
+    check()
+
+
+def test_a_known_solution_disproves_false_claims() -> None:
+    """`infeasible`, or a bound above a solution that the solver was given, cannot pass."""
+    model = {
+        "lower": [0, 0], "upper": [50, 50], "integer": [1], "objective": [[0, 2.0], [1, 3.0]],
+        "rows": [[[0, 1], [1.0, 1.0], 4.5, None]],
+    }  # fmt: skip
+    for start, status, bound, wrong in (
+        ([4.5, 0.0], "infeasible", None, True),
+        ([4.5, 0.0], "optimal", 15.0, True),
+        ([4.5, 0.0], "optimal", 9.0, False),
+        ([4.5, 0.0], "stopped", None, False),
+        ([4.0, 0.0], "infeasible", None, False),
+        (None, "infeasible", None, False),
+    ):
+        assert worker.contradicts(model, start, {"status": status, "bound": bound}) is wrong
 
 
 @given(
