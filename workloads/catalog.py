@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-import importlib
 import os
-import pkgutil
 from pathlib import Path
 
 import onnx
 
-from tilewright.workloads import networks
 from tilewright.workloads.errors import InputError, did_you_mean
 from tilewright.workloads.layer_fields import KINDS
 from tilewright.workloads.layer_text import NamedOperator, is_layer_text, parse_layer, read_layers
 from tilewright.workloads.network import Layer, Network
+from tilewright.workloads.networks import builders
 from tilewright.workloads.onnx_import import load_onnx
 
 PREFIX = "onnx:"
@@ -22,7 +20,7 @@ _FILE_PREFIXES = ("light_bvlc_", "light_")
 
 def list_models() -> tuple[str, ...]:
     """Names of all models that need no file: the built-in networks, then those the onnx package ships."""
-    return (*_builtin_names(), *(PREFIX + name for name in _shipped()))
+    return (*builders(), *(PREFIX + name for name in _shipped()))
 
 
 def resolve_model(text: str, batch: int | None = None) -> Network:
@@ -55,9 +53,10 @@ def resolve_model(text: str, batch: int | None = None) -> Network:
         return load_onnx(text, batch)
     if suffix in (".yaml", ".yml"):
         return _unlinked(Path(text).stem, read_layers(Path(text), batch), batch)
-    if text in _builtin_names():
-        network: Network = importlib.import_module(f"{networks.__name__}.{text}").build(batch or 1)
-        return network
+    built_in = builders()
+    if text in built_in:
+        found = built_in[text](batch or 1)
+        return found if isinstance(found, Network) else found.network()
     kind, colon, _ = text.partition(":")
     if colon and not os.path.exists(text):
         known = (*KINDS, PREFIX.removesuffix(":"))
@@ -83,10 +82,6 @@ def _unlinked(name: str, layers: tuple[NamedOperator, ...], batch: int | None) -
     ]
     own = (op.bounds["N"] for _, op in layers if op.kind not in ("gemm", "matmul", "nest"))
     return Network(name, made, batch=batch or max(own, default=1))
-
-
-def _builtin_names() -> tuple[str, ...]:
-    return tuple(sorted(module.name for module in pkgutil.iter_modules(networks.__path__)))
 
 
 def _shipped() -> dict[str, Path]:
