@@ -60,6 +60,36 @@ class Blueprint(Images):
         shape[axis] = stop - start
         return self.op("Slice", [x, *(self.constant([one]) for one in (start, stop, axis))], shape, name)
 
+    def project(self, x: Value, features: int, *, bias: bool = True, act: str | None = None,
+                name: str = "projection") -> Value:  # fmt: skip
+        """Fully connected layer on the last axis, whatever stands before it."""
+        stored = self.weights(f"{name}.weight", (x.shape[-1], features))
+        value = self.op("MatMul", [x, stored], (*x.shape[:-1], features), name)
+        if bias:
+            value = self.op("Add", [value, self.weights(f"{name}.bias", (features,))], value.shape)
+        return self.act(value, act)
+
+    def attention(self, x: Value, memory: Value, heads: int, name: str = "attention") -> Value:
+        """Multi-head attention of ``x`` over ``memory``, both batch x length x features.
+
+        Masks change no shape and no count, and are left out.
+        """
+        n, length, features = x.shape
+        with self.scope(name):
+            split = (heads, features // heads)
+            q, k, v = (
+                self.reshape(self.project(source, features, name=part), (n, source.shape[1], *split))
+                for source, part in ((x, "query"), (memory, "key"), (memory, "value"))
+            )
+            q, k, v = (
+                self.transpose(one, order)
+                for one, order in ((q, (0, 2, 1, 3)), (k, (0, 2, 3, 1)), (v, (0, 2, 1, 3)))
+            )
+            scores = self.matmul(q, k, "scores")
+            scaled = self.op("Div", [scores, self.scalar(math.sqrt(split[1]))], scores.shape)
+            mixed = self.transpose(self.matmul(self.softmax(scaled), v, "mix"), (0, 2, 1, 3))
+            return self.project(self.reshape(mixed, (n, length, features)), features, name="result")
+
     def softmax(self, x: Value, axis: int = -1) -> Value:
         """Normalised exponentials along an axis."""
         return self.op("Softmax", [x], x.shape, axis=axis)

@@ -1,10 +1,11 @@
-"""Recurrent networks: GNMT."""
+"""Recurrent networks that translate, one time step at a time."""
 
 from __future__ import annotations
 
 from tilewright.workloads.blueprint import Blueprint, Value
 
 UNITS, WORDS, SOURCE_LENGTH = 1024, 32_000, 25
+"""GNMT's width, its vocabulary, and how many source words the attention looks back over."""
 
 
 def state(net: Blueprint, name: str, units: int) -> tuple[Value, Value]:
@@ -21,7 +22,7 @@ def gnmt(batch: int) -> Blueprint:
     the step word by word; the attention here looks back over 25 words.
     """
     net = Blueprint("gnmt", batch)
-    forward = words(net, "source", "encoder.embedding")
+    forward = words(net, "source", (WORDS, UNITS), "encoder")
     backward = net.input("source_from_behind", (UNITS,))
     sides = [
         net.lstm_cell(x, state(net, f"encoder1.{side}", UNITS), f"encoder1.{side}")[0]
@@ -32,7 +33,7 @@ def gnmt(batch: int) -> Blueprint:
         y, _ = net.lstm_cell(x, state(net, f"encoder{i}", UNITS), f"encoder{i}")
         x = net.add(x, y, name=f"encoder{i}.residual") if i > 2 else y
     key = net.dense(x, UNITS, bias=False, name="attention.key")
-    target = words(net, "target", "decoder.embedding")
+    target = words(net, "target", (WORDS, UNITS), "decoder")
     before = net.input("decoder1.output_before", (UNITS,))
     context = attention(net, before, key)
     x = target
@@ -44,11 +45,27 @@ def gnmt(batch: int) -> Blueprint:
     return net
 
 
-def words(net: Blueprint, name: str, table: str) -> Value:
-    """One word of every sentence as a vector."""
-    stored = net.weights(table, (WORDS, UNITS))
-    rows = net.lookup(net.input(name, (1,), integers=True), stored, UNITS, name=f"{name}.vector")
-    return net.reshape(rows, (net.batch, UNITS))
+def lstm(batch: int) -> Blueprint:
+    """Sequence to sequence: one time step of the encoder and one of the decoder.
+
+    I. Sutskever, O. Vinyals, Q. Le, "Sequence to sequence learning with neural networks", NIPS 2014, section
+    3.4: two stacks of 4 layers of 1000 cells, word vectors of 1000 elements, 160,000 source words, 80,000
+    target words.
+    """
+    net = Blueprint("lstm", batch)
+    for side, name, size in (("encoder", "source", 160_000), ("decoder", "target", 80_000)):
+        x = words(net, name, (size, 1000), side)
+        for i in range(1, 5):
+            x, _ = net.lstm_cell(x, state(net, f"{side}{i}", 1000), f"{side}{i}")
+    net.softmax(net.dense(x, 80_000, bias=False, name="words"))
+    return net
+
+
+def words(net: Blueprint, name: str, table: tuple[int, int], side: str) -> Value:
+    """One word of every sentence as a vector, from a table of all words' vectors."""
+    stored = net.weights(f"{side}.embedding", table)
+    rows = net.lookup(net.input(name, (1,), integers=True), stored, table[1], name=f"{name}.vector")
+    return net.reshape(rows, (net.batch, table[1]))
 
 
 def attention(net: Blueprint, query: Value, newest: Value) -> Value:
@@ -66,4 +83,4 @@ def attention(net: Blueprint, query: Value, newest: Value) -> Value:
         return net.reshape(net.matmul(shares, values, "context"), (n, UNITS))
 
 
-MODELS = {"gnmt": gnmt}
+MODELS = {"gnmt": gnmt, "lstm": lstm}
