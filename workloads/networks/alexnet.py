@@ -1,8 +1,8 @@
 """The first deep convolutional networks for ImageNet.
 
 A. Krizhevsky, I. Sutskever, G. Hinton, "ImageNet classification with deep convolutional neural networks",
-NIPS 2012, section 3.5 and figure 2: the two halves of the figure are two groups of channels; 227 x 227 pixels,
-with which the printed sizes of the feature maps come out.  M. Zeiler, R. Fergus, "Visualizing and
+NIPS 2012, section 3.5 and figure 2: the two halves of the figure are two groups of channels; 227 x 227
+pixels, with which the printed sizes of the feature maps come out.  M. Zeiler, R. Fergus, "Visualizing and
 understanding convolutional networks", ECCV 2014, figure 3 (ZFNet).
 """
 

@@ -1,8 +1,8 @@
 """EfficientNet-B0.
 
-M. Tan, Q. Le, "EfficientNet: rethinking model scaling for convolutional neural networks", ICML 2019, table 1:
-inverted residuals of MobileNetV2 with squeeze-and-excitation (a quarter of the block's input channels) and the
-swish activation.
+M. Tan, Q. Le, "EfficientNet: rethinking model scaling for convolutional neural networks", ICML 2019, table
+1: inverted residuals of MobileNetV2 with squeeze-and-excitation (a quarter of the block's input channels) and
+the swish activation.
 """
 
 from __future__ import annotations

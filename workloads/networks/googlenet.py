@@ -1,7 +1,7 @@
 """GoogLeNet, the first Inception network.
 
-C. Szegedy et al., "Going deeper with convolutions", CVPR 2015, table 1; without the two auxiliary classifiers,
-which are dropped after training.
+C. Szegedy et al., "Going deeper with convolutions", CVPR 2015, table 1; without the two auxiliary
+classifiers, which are dropped after training.
 """
 
 from __future__ import annotations

@@ -1,11 +1,11 @@
 """Transformers.
 
-A. Vaswani et al., "Attention is all you need", NIPS 2017, table 3 (base and big, here called large); J. Devlin
-et al., "BERT: pre-training of deep bidirectional transformers", NAACL 2019, section 3; A. Radford et al.,
-"Language models are unsupervised multitask learners", 2019, table 2 (the smallest GPT-2).
+A. Vaswani et al., "Attention is all you need", NIPS 2017, table 3 (base and big, here called large);
+J. Devlin et al., "BERT: pre-training of deep bidirectional transformers", NAACL 2019, section 3; A. Radford
+et al., "Language models are unsupervised multitask learners", 2019, table 2 (the smallest GPT-2).
 
-Sequences have 128 tokens (GPT-2: its full context of 1024).  Decoders are run over the whole sequence at once,
-as in training and when a prompt is read.
+Sequences have 128 tokens (GPT-2: its full context of 1024).  Decoders are run over the whole sequence at
+once, as in training and when a prompt is read.
 """
 
 from __future__ import annotations
