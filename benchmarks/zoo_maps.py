@@ -2,8 +2,9 @@
 
     python -m tilewright.benchmarks.zoo_maps --arch nvdla-256 --time-limit 5 --part 1/4
 
-Layers with equal operators are solved once.  Prints one line per layer without a mapping, and a summary; ends
-with exit code 1 if there is any.
+Layers with equal operators are solved once, with the cost model's own kind of factors; where that space is too
+large to be tabulated within the limit, with perfect factors.  Prints one line per layer that needs that or has
+no mapping at all, and a summary; ends with exit code 1 if any layer has none.
 """
 
 from __future__ import annotations
@@ -17,7 +18,9 @@ import typer
 
 from tilewright.formulation.objective import parse_objective
 from tilewright.formulation.problem import layer_problem
+from tilewright.formulation.result import SearchResult
 from tilewright.formulation.search import Limits
+from tilewright.hardware.engine import Engine
 from tilewright.hardware.load import load_engine
 from tilewright.report.operator_data import shape_text
 from tilewright.solvers.solve import solve
@@ -48,17 +51,22 @@ def run(
     operators = [*distinct_operators(names).items()]
     which, parts = (int(number) for number in part.split("/"))
     mine = operators[which - 1 :: parts]
-    engine, goal = load_engine(arch), parse_objective(objective)
+    engine = load_engine(arch)
     statuses: Counter[str] = Counter()
     times, missing = [], 0
     for operator, name in mine:
         started = time.monotonic()
-        result = solve(layer_problem(operator, engine, goal), solver, Limits(seconds=time_limit))
+        result = _solved(operator, engine, objective, solver, time_limit, None)
         times.append(time.monotonic() - started)
         statuses[str(result.status)] += 1
         if result.value is None:
-            missing += 1
-            print(f"no mapping: {name} {operator.kind} {shape_text(operator)}: {result.status}", flush=True)
+            again = _solved(operator, engine, objective, solver, time_limit, "perfect")
+            missing += again.value is None
+            print(
+                f"{name}, {operator.kind} {shape_text(operator)}: {result.status} after {times[-1]:.1f} s, "
+                f"with perfect factors {again.status}",
+                flush=True,
+            )
     print(
         f"{arch} {objective} part {part}: {len(mine)} of {len(operators)} distinct layers "
         f"of {len(names)} models, "
@@ -66,6 +74,14 @@ def run(
         f"worst {max(times):.2f} s, sum {sum(times):.0f} s"
     )
     raise typer.Exit(1 if missing else 0)
+
+
+def _solved(
+    operator: Operator, engine: Engine, objective: str, solver: str, seconds: float, factors: str | None
+) -> SearchResult:
+    started = time.monotonic()
+    problem = layer_problem(operator, engine, parse_objective(objective), factors=factors)
+    return solve(problem, solver, Limits(seconds=seconds, started=started))
 
 
 if __name__ == "__main__":
