@@ -2,9 +2,9 @@
 
     python -m tilewright.benchmarks.zoo_maps --arch nvdla-256 --time-limit 5 --part 1/4
 
-Layers with equal operators are solved once, with the cost model's own kind of factors; where that space is too
-large to be tabulated within the limit, with perfect factors.  Prints one line per layer that needs that or has
-no mapping at all, and a summary; ends with exit code 1 if any layer has none.
+Layers with equal operators are solved once, with the cost model's own kind of factors; where that space is
+too large to be tabulated within the limit, with perfect factors.  Prints one line per layer that needs that
+or has no mapping at all, and a summary; ends with exit code 1 if any layer has none.
 """
 
 from __future__ import annotations

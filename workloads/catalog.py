@@ -13,8 +13,10 @@ from tilewright.workloads.layer_text import NamedOperator, is_layer_text, parse_
 from tilewright.workloads.network import Layer, Network
 from tilewright.workloads.networks import builders
 from tilewright.workloads.onnx_import import load_onnx
+from tilewright.workloads.training import training_network
 
 PREFIX = "onnx:"
+TRAINING = ":training"
 _FILE_PREFIXES = ("light_bvlc_", "light_")
 
 
@@ -29,7 +31,8 @@ def resolve_model(text: str, batch: int | None = None) -> Network:
     Parameters
     ----------
     text : an ONNX file, ``onnx:NAME`` for a model that the onnx package ships, the name of a built-in
-        network, a layer text such as ``gemm:M=512,N=768,K=768``, or a YAML file of layers
+        network, a layer text such as ``gemm:M=512,N=768,K=768``, or a YAML file of layers; any of them with
+        ``:training`` behind it for the training graph
     batch : samples; ``None`` for the model's own number
 
     Returns
@@ -44,6 +47,8 @@ def resolve_model(text: str, batch: int | None = None) -> Network:
         raise InputError(text, "batch", f"expected at least 1, got {batch}")
     if not text.strip():
         raise InputError("model", None, f"the name is empty{_EXPECTED}")
+    if text.endswith(TRAINING):
+        return training_network(resolve_model(text.removesuffix(TRAINING), batch))
     if text.startswith(PREFIX):
         return _load_shipped(text, batch)
     suffix = Path(text).suffix.lower()
