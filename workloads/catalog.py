@@ -7,6 +7,7 @@ from pathlib import Path
 
 import onnx
 
+from tilewright.workloads.blueprint import Blueprint
 from tilewright.workloads.errors import InputError, did_you_mean
 from tilewright.workloads.layer_fields import KINDS
 from tilewright.workloads.layer_text import NamedOperator, is_layer_text, parse_layer, read_layers
@@ -72,6 +73,22 @@ def resolve_model(text: str, batch: int | None = None) -> Network:
     nearest = f", did you mean {names[text]!r}?" if text in names else did_you_mean(text, list_models())
     nearest = nearest or did_you_mean(PREFIX + text, list_models())
     raise InputError(text, None, f"no such model{nearest}{_EXPECTED}")
+
+
+def builtin_onnx(text: str, batch: int | None = None) -> onnx.ModelProto:
+    """The ONNX model of a built-in network, its weights zeros.
+
+    Raises
+    ------
+    InputError : for anything else
+    """
+    built_in = builders()
+    found = built_in[text](batch or 1) if text in built_in else None
+    if not isinstance(found, Blueprint):
+        raise InputError(
+            text, None, f"only built-in networks can be written as ONNX{did_you_mean(text, built_in)}"
+        )
+    return found.onnx()
 
 
 _EXPECTED = (

@@ -58,6 +58,15 @@ def is_workload(content: Any) -> bool:
     return isinstance(content, dict) and "networks" in content
 
 
+def find_workload(text: str) -> Workload | None:
+    """The workload that a text names, or whose file it is; nothing where it is something else."""
+    path = Path(text)
+    is_file = path.suffix.lower() in (".yaml", ".yml")
+    if text in list_workloads() or (is_file and path.exists() and is_workload(read_yaml(path))):
+        return load_workload(text)
+    return None
+
+
 def load_workload(text: str | Path) -> Workload:
     """A workload by its name or from a YAML file.
 

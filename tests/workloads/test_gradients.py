@@ -41,7 +41,7 @@ def values(operator: Operator, name: str, seed: int) -> Array:
 
 
 def derivative(operator: Operator, operand: str, inputs: dict[str, Array], arriving: Array) -> Array:
-    """d(sum of arriving * O) / d(operand), one element at a time; exact, for a nest is linear in each operand."""
+    """d(sum of arriving * O) / d(operand), element by element; exact, as a nest is linear in each operand."""
     result = np.zeros_like(inputs[operand])
     for place in np.ndindex(result.shape):
         unit = np.zeros_like(result)
