@@ -1,4 +1,4 @@
-"""``tilewright show``: a machine, a model, a layer, a mapping, a result, or a cost model's formulas."""
+"""``tilewright show``: a machine, a network, a layer, a mapping, a result, or a cost model's formulas."""
 
 from __future__ import annotations
 
@@ -16,14 +16,18 @@ if TYPE_CHECKING:
     from tilewright.report.document import ResultDocument
     from tilewright.workloads.network import Network
     from tilewright.workloads.operator import Operator
+    from tilewright.workloads.workload import Workload
 
+_NETWORKS = "Networks"
 _DATA = (".json", ".jsonl", ".yaml", ".yml")
 
 
 def show_command(
     thing: Annotated[
         str,
-        typer.Argument(metavar="THING", help="Machine, model, layer, mapping file or result document."),
+        typer.Argument(
+            metavar="THING", help="Machine, model, workload, layer, mapping file or result document."
+        ),
     ],
     arch: Annotated[
         str | None, typer.Option("--arch", "-a", help="Machine, where the thing does not name its own.")
@@ -35,10 +39,26 @@ def show_command(
     layers: options.Layers = None,
     cost_model: options.CostModel = None,
     factors: options.Factors = None,
+    format: Annotated[
+        str, typer.Option("--format", "-f", help="table or json.", rich_help_panel=_NETWORKS)
+    ] = "table",
+    onnx: Annotated[
+        Path | None,
+        typer.Option("--onnx", metavar="FILE", help="Write a built-in network as an ONNX file.",
+                     rich_help_panel=_NETWORKS),
+    ] = None,
+    plot: Annotated[
+        Path | None,
+        typer.Option("--plot", metavar="FILE", help="Draw a network's graph and its layers' shapes.",
+                     rich_help_panel=_NETWORKS),
+    ] = None,
     verbose: Annotated[bool, typer.Option("--verbose", "-v", help="Nothing is cut.")] = False,
-) -> int:
+) -> int:  # fmt: skip
     """Show a machine as a tree, a model as a table, a layer as its loops, a mapping as a loop nest."""
     options.parse_factors(factors)
+    options.parse_choice(format, "--format", ("table", "json"))
+    if onnx is not None or plot is not None or format == "json":
+        return _show_network_as(thing, batch, format, onnx, plot)
     if formula:
         return _show_formulas(thing, arch, batch, cost_model, factors, full=verbose)
     if Path(thing).suffix.lower() in _DATA:
@@ -52,11 +72,14 @@ def _show_name(thing: str, batch: int | None) -> int:
     if thing in list_presets():
         return _show_machine(load_engine(thing))
     from tilewright.workloads.catalog import list_models, resolve_model
+    from tilewright.workloads.workload_file import list_workloads, load_workload
 
+    if thing in list_workloads():
+        return _show_workload(load_workload(thing))
     try:
         network = resolve_model(thing, batch)
     except InputError as error:
-        nearest = did_you_mean(thing, [*list_presets(), *list_models()])
+        nearest = did_you_mean(thing, [*list_presets(), *list_models(), *list_workloads()])
         if nearest and nearest.removeprefix(", ") not in error.message and "no such model" in error.message:
             raise InputError(thing, None, f"neither a machine nor a model{nearest}") from None
         raise
@@ -88,6 +111,10 @@ def _show_file(path: Path, arch: str | None, batch: int | None, patterns: list[s
     if not is_yaml:
         raise InputError(str(path), "schema", "missing, expected a result document")
     from tilewright.workloads.catalog import resolve_model
+    from tilewright.workloads.workload_file import is_workload, load_workload
+
+    if is_workload(data):
+        return _show_workload(load_workload(path))
 
     return _show_network(resolve_model(str(path), batch))
 
@@ -100,27 +127,55 @@ def _show_machine(engine: Any) -> int:
 
 
 def _show_network(network: Network) -> int:
-    from tilewright.report.operator_data import shape_text
-    from tilewright.report.quantities import si_text
-    from tilewright.report.tables import head_text, plain_table
+    from tilewright.report.network_data import network_table
+    from tilewright.report.tables import head_text
 
     if len(network) == 1:
         return _show_operator(network.layers[0].name, network.layers[0].operator)
-    table = plain_table([("layer", "left"), ("n", "right"), ("operator", "left"), ("MACs", "right"),
-                         ("parameters", "right")])  # fmt: skip
-    for distinct in network.distinct_layers():
-        layer, count = distinct.layer, distinct.count
-        operator = layer.operator
-        macs = si_text(operator.macs) if operator.is_mac else "-"
-        parameters = si_text(layer.parameters) if layer.parameters else "-"
-        table.add_row(layer.name, str(count), f"{operator.kind} {shape_text(operator)}", macs, parameters)
-    table.add_section()
-    table.add_row(
-        "total", str(len(network)), "", si_text(network.macs), si_text(network.parameters), style="bold"
-    )
     title = head_text(network.name, f"batch {network.batch}", f"{len(network)} layers",
                       f"{len(network.mac_layers)} of them multiply and accumulate")  # fmt: skip
-    show(title, "MACs and parameters are those of one of n equal layers", "", table)
+    note = "of one of n equal layers; results in elements; MACs per element moved once"
+    show(title, note, "", network_table(network))
+    return Exit.OK
+
+
+def _show_workload(workload: Workload) -> int:
+    from tilewright.report.network_data import workload_table
+    from tilewright.report.tables import head_text
+
+    show(head_text(workload.name), workload.description, "", workload_table(workload))
+    return Exit.OK
+
+
+def _show_network_as(
+    thing: str, batch: int | None, form: str, onnx_file: Path | None, picture: Path | None
+) -> int:
+    """A network as data, as an ONNX file or as a picture; a workload as data."""
+    import json
+
+    from tilewright.report.network_data import network_data, workload_data
+    from tilewright.report.network_plot import plot_network
+    from tilewright.workloads.catalog import builtin_onnx, resolve_model
+    from tilewright.workloads.onnx_file import write_onnx
+    from tilewright.workloads.workload_file import find_workload
+
+    if onnx_file is not None:
+        model = builtin_onnx(thing, batch)
+        write_onnx(model, onnx_file)
+        write(f"{onnx_file}: {len(model.graph.node)} nodes, {onnx_file.stat().st_size:,} bytes\n")
+        if picture is None and form == "table":
+            return Exit.OK
+    workload = find_workload(thing)
+    if workload is not None and picture is not None:
+        raise InputError("--plot", None, "expected one network, not a workload of several")
+    network = None if workload is not None else resolve_model(thing, batch)
+    if network is not None and picture is not None:
+        plot_network(network, picture)
+        if form == "table":
+            write(f"{picture}: {len(network)} layers\n")
+    if form == "json":
+        data = workload_data(workload) if workload is not None else network_data(network)  # type: ignore[arg-type]
+        write(json.dumps(data, indent=2, ensure_ascii=False) + "\n")
     return Exit.OK
 
 
