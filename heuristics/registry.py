@@ -28,6 +28,11 @@ class Entry:
 
 
 _HEURISTICS: dict[str, Entry] = {
+    "dmazerunner": Entry(
+        "tilewright.heuristics.dmazerunner.method", "DMazeRunnerSearch",
+        "All valid tilings that pruning heuristics leave, with every loop order of unique reuse",
+        "dMazeRunner (Dave et al., ACM TECS 18(5s), 2019), algorithms 1 and 2, OPT1 to OPT5",
+    ),
     "random": Entry(
         "tilewright.heuristics.random_search", "RandomSearch",
         "Random mappings until none has been better for a while",
