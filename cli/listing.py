@@ -128,6 +128,17 @@ def _solvers() -> Listing:
     return Listing(("solver", "exact", "version", _DESCRIPTION), tuple(rows))
 
 
+def _methods() -> Listing:
+    from tilewright.heuristics.registry import heuristic_entry, heuristic_names, heuristic_options
+
+    rows = []
+    for name in heuristic_names():
+        entry, options = heuristic_entry(name), heuristic_options(name)
+        about = f"{entry.about}." + (f" Options: {options}." if options else "")
+        rows.append((name, "mapping", entry.source, about))
+    return Listing(("method", "finds", "source", _DESCRIPTION), tuple(rows))
+
+
 def _nothing() -> Listing:
     return Listing(("name",), ())
 
@@ -138,6 +149,6 @@ KINDS: dict[str, Callable[[], Listing]] = {
     "models": _models,
     "workloads": _workloads,
     "solvers": _solvers,
-    "methods": _nothing,
+    "methods": _methods,
     "suites": _nothing,
 }

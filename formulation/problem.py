@@ -112,7 +112,7 @@ class LayerProblem:
     def _broken_demands(self, mapping: Mapping, found: Evaluation) -> list[str]:
         broken = [cap.text for cap in self.constraints.caps if not _satisfied(cap, found)]
         if not self.constraints.tiles and not self.constraints.orders:
-            return broken
+            return [f"constraint {text}" for text in broken]
         nest = nest_of(self.operator, self.engine, mapping)
         for rule in self.constraints.tiles:
             tiles = [np.array([_number(edge[rule.dim])]) for edge in nest.boundaries]
@@ -170,7 +170,18 @@ def layer_problem(
         raise InputError(
             "--cost-model", None, f"unknown {name!r}, expected {' or '.join(cost_model_names())}"
         )
-    model = cost_model(name)
+    return state_problem(operator, engine, objective, cost_model(name), constraints, factors)
+
+
+def state_problem(
+    operator: Operator,
+    engine: Engine,
+    objective: Objective,
+    model: CostModel,
+    constraints: Sequence[str] = (),
+    factors: str | None = None,
+) -> LayerProblem:
+    """Like :func:`layer_problem` with a cost model at hand."""
     model.check(operator, engine)
     if factors not in (None, *FACTORS):
         raise InputError("--factors", None, f"unknown {factors!r}, expected {' or '.join(FACTORS)}")

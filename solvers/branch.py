@@ -25,10 +25,10 @@ from tilewright.formulation.expression import Variable
 from tilewright.formulation.expression.batch import EXACT_LIMIT, Array
 from tilewright.formulation.mapping import Mapping as LoopNest
 from tilewright.formulation.search import Search
+from tilewright.formulation.tables import Indices, Tables
 from tilewright.solvers.base import Outcome
 from tilewright.solvers.floors import ArrayFloors
 from tilewright.solvers.stages import StagedTable, stages_of
-from tilewright.solvers.tables import Indices, Tables
 from tilewright.solvers.tape import Tape
 
 BATCH = 1 << 16

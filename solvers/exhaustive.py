@@ -20,8 +20,8 @@ from tilewright.formulation.expression.batch import EXACT_LIMIT, Array, BatchRea
 from tilewright.formulation.expression.interval import IntervalReader
 from tilewright.formulation.problem import LayerProblem
 from tilewright.formulation.search import Limits, Search
+from tilewright.formulation.tables import Indices, Tables
 from tilewright.solvers.base import Outcome
-from tilewright.solvers.tables import Indices, Tables
 
 CHUNK = 1 << 17
 LARGEST = 10**8

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from tilewright.formulation.expression import Constant, Expr, Product
 from tilewright.formulation.expression.batch import Array, BatchReader
 from tilewright.formulation.nest import Nest
-from tilewright.solvers.tables import Tables
+from tilewright.formulation.tables import Tables
 
 Usage = NDArray[np.int64]
 

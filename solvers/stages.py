@@ -17,7 +17,7 @@ from tilewright.formulation.expression import Constant, Expr, Variable
 from tilewright.formulation.expression.batch import Array
 from tilewright.formulation.nest import Nest
 from tilewright.formulation.space import MapSpace, level_positions
-from tilewright.solvers.tables import GroupTable, Indices
+from tilewright.formulation.tables import GroupTable, Indices
 
 
 @dataclass(frozen=True, slots=True)

@@ -41,9 +41,11 @@ class Outcome:
 Call = Callable[..., Outcome]
 
 
-def start(folder: Path, *args: object) -> subprocess.Popen[str]:
-    """The command line in a process of its own."""
-    command = [sys.executable, "-m", "tilewright.cli", *(str(arg) for arg in args)]
+def start(folder: Path, *args: object, before: str = "") -> subprocess.Popen[str]:
+    """The command line in a process of its own; ``before`` is code that runs there first."""
+    run = f"import sys\n{before}\nfrom tilewright.cli.main import main\nmain(sys.argv[1:])"
+    entry = ["-c", run] if before else ["-m", "tilewright.cli"]
+    command = [sys.executable, *entry, *(str(arg) for arg in args)]
     return subprocess.Popen(
         command, cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
         env={**os.environ, "COLUMNS": "80", "PYTHONUNBUFFERED": "1"},

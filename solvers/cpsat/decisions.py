@@ -13,8 +13,8 @@ from tilewright.formulation.expression import Expr, Variable
 from tilewright.formulation.expression.batch import EXACT_LIMIT, Array, BatchReader
 from tilewright.formulation.problem import LayerProblem
 from tilewright.formulation.search import Limits
+from tilewright.formulation.tables import Tables
 from tilewright.solvers.cpsat.ends import Ends, Open
-from tilewright.solvers.tables import Tables
 
 Literal = Any  # a Boolean variable of ortools or its negation
 

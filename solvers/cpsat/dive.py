@@ -18,9 +18,9 @@ from tilewright.formulation.chains import AxisGroup
 from tilewright.formulation.expression import Variable
 from tilewright.formulation.problem import LayerProblem
 from tilewright.formulation.search import Limits
+from tilewright.formulation.tables import Indices, Tables
 from tilewright.solvers.cpsat.ends import Open
 from tilewright.solvers.exhaustive import values
-from tilewright.solvers.tables import Indices, Tables
 
 SAMPLE = 4096
 MOVES = 48  # small moves of one group

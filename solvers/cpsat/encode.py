@@ -12,9 +12,9 @@ import numpy as np
 from tilewright.formulation.expression import Expr, Variable
 from tilewright.formulation.mapping import Mapping, Spatial, Storage
 from tilewright.formulation.problem import LayerProblem
+from tilewright.formulation.tables import Tables
 from tilewright.solvers.cpsat.dive import Point
 from tilewright.solvers.exhaustive import values
-from tilewright.solvers.tables import Tables
 
 CHOICES = 256  # at most so many are tried
 

@@ -14,7 +14,7 @@ from tilewright.formulation.expression.batch import EXACT_LIMIT, Array
 from tilewright.formulation.expression.interval import IntervalReader
 from tilewright.formulation.problem import LayerProblem
 from tilewright.formulation.search import Limits
-from tilewright.solvers.tables import Indices, Tables
+from tilewright.formulation.tables import Indices, Tables
 
 BAND = 1e-12  # relative; float bounds are loosened by it before they decide anything
 CHOICES = 128

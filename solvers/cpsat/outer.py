@@ -18,9 +18,9 @@ from tilewright.formulation.expression.interval import IntervalReader
 from tilewright.formulation.problem import LayerProblem
 from tilewright.formulation.search import Limits
 from tilewright.formulation.space import level_positions
+from tilewright.formulation.tables import Indices, Tables
 from tilewright.solvers.cpsat.ends import BAND, Open
 from tilewright.solvers.stages import stages_of
-from tilewright.solvers.tables import Indices, Tables
 
 JOINED = 1 << 21  # combinations that are bounded for one more group
 PIECE = 1 << 15  # of them at once

@@ -13,6 +13,7 @@ from tilewright.formulation.expression import Variable
 from tilewright.formulation.expression.exact import evaluate
 from tilewright.formulation.mapping import Mapping as LayerMapping
 from tilewright.formulation.search import Search
+from tilewright.formulation.tables import Tables
 from tilewright.solvers.base import Outcome
 from tilewright.solvers.cpsat.dive import Dive, Point
 from tilewright.solvers.cpsat.encode import encode, locate
@@ -20,7 +21,6 @@ from tilewright.solvers.cpsat.ends import Ends, Open, everything, probe
 from tilewright.solvers.cpsat.outer import Outer, confined, outer_tiles
 from tilewright.solvers.cpsat.run import Ending, Run
 from tilewright.solvers.cpsat.statement import state
-from tilewright.solvers.tables import Tables
 
 DIVE_SECONDS = 2.0
 DIVES = 4  # one after another, while they improve

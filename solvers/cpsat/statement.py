@@ -12,13 +12,13 @@ import numpy as np
 from tilewright.formulation.expression import Expr, Variable
 from tilewright.formulation.problem import LayerProblem
 from tilewright.formulation.search import Limits
+from tilewright.formulation.tables import Tables
 from tilewright.solvers.cpsat.decisions import Decisions
 from tilewright.solvers.cpsat.ends import Open
 from tilewright.solvers.cpsat.expansion import Expansion
 from tilewright.solvers.cpsat.outer import Outer
 from tilewright.solvers.cpsat.reader import CpReader
 from tilewright.solvers.cpsat.terms import LARGEST, Term
-from tilewright.solvers.tables import Tables
 
 TUPLES = 20_000  # larger tables cost more than they give
 PRODUCT = LARGEST  # of the factors of the objective

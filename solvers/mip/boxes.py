@@ -16,8 +16,8 @@ from numpy.typing import NDArray
 from tilewright.formulation.expression import Variable
 from tilewright.formulation.expression.batch import EXACT_LIMIT, Array
 from tilewright.formulation.problem import LayerProblem
+from tilewright.formulation.tables import Indices, Tables
 from tilewright.solvers.cpsat.ends import Ends
-from tilewright.solvers.tables import Indices, Tables
 
 NEAR = 1e-12
 

@@ -21,6 +21,7 @@ from numpy.typing import NDArray
 
 from tilewright.formulation.expression import Variable
 from tilewright.formulation.problem import LayerProblem
+from tilewright.formulation.tables import Indices, Tables
 from tilewright.solvers.mip.boxes import grow
 from tilewright.solvers.mip.decision import Decision, distinct, evaluated, twin
 from tilewright.solvers.mip.forms import Form
@@ -28,7 +29,6 @@ from tilewright.solvers.mip.linear import Linear
 from tilewright.solvers.mip.partition import Cell
 from tilewright.solvers.mip.reader import FormReader
 from tilewright.solvers.mip.relaxation import Relaxation
-from tilewright.solvers.tables import Indices, Tables
 
 MARGIN = 1e-6
 

@@ -9,7 +9,7 @@ import numpy as np
 from tilewright.formulation.expression import Variable
 from tilewright.formulation.expression.exact import ExactReader
 from tilewright.formulation.problem import LayerProblem
-from tilewright.solvers.tables import Indices, Tables
+from tilewright.formulation.tables import Indices, Tables
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,9 +13,9 @@ from math import isqrt
 from tilewright.formulation.expression import Variable
 from tilewright.formulation.problem import LayerProblem
 from tilewright.formulation.search import Limits
+from tilewright.formulation.tables import Indices, Tables
 from tilewright.solvers.cpsat.ends import Ends, Open, probe
 from tilewright.solvers.mip.decision import Decision
-from tilewright.solvers.tables import Indices, Tables
 
 CELLS = 256  # beyond so many, choices stay in the model
 

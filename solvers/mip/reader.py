@@ -28,10 +28,10 @@ from tilewright.formulation.expression import (
     Where,
 )
 from tilewright.formulation.expression.batch import Array, BatchReader
+from tilewright.formulation.tables import Indices, Tables
 from tilewright.solvers.cpsat.ends import Ends
 from tilewright.solvers.cpsat.expansion import Expansion
 from tilewright.solvers.mip.forms import ONE, Form, Monomials, TooLargeError
-from tilewright.solvers.tables import Indices, Tables
 
 
 class FormReader:

@@ -14,6 +14,7 @@ from fractions import Fraction
 from typing import Any
 
 from tilewright.formulation.search import Search
+from tilewright.formulation.tables import Tables
 from tilewright.solvers.base import Outcome
 from tilewright.solvers.cpsat.dive import Dive
 from tilewright.solvers.cpsat.encode import encode
@@ -23,7 +24,6 @@ from tilewright.solvers.mip.child import Child, ChildError
 from tilewright.solvers.mip.decision import Decision, evaluated
 from tilewright.solvers.mip.forms import OutOfTimeError
 from tilewright.solvers.mip.partition import Cell, cell_of, cells_of, halves
-from tilewright.solvers.tables import Tables
 
 ROUNDS = 12  # of lines added to the linear relaxation before the MIP
 RESTART = 0.98  # an incumbent this much better makes a smaller model worth a fresh start

@@ -21,6 +21,13 @@ from tilewright.report.schemas import result_schema
 LARGER = "conv:N=48,K=1440,C=720,P=60,Q=60,R=3,S=3,pad=1"
 """A layer whose first mapping takes many seconds."""
 
+DEAF = """
+import time
+from tilewright.solvers.branch import Branch
+Branch.solve = lambda self, search: time.sleep(100)
+"""
+"""Code after which the solver hears of no limit."""
+
 
 def wait_for(condition: Callable[[], bool], process: subprocess.Popen[str], seconds: float = 30) -> None:
     """Wait until something has happened while the process runs."""
@@ -102,7 +109,9 @@ def test_signal_before_any_mapping_exits_130(tmp_path: Path) -> None:
 
 def test_second_signal_ends_at_once(tmp_path: Path) -> None:
     """A second Ctrl-C does not wait for the solver."""
-    process = start(tmp_path, "map", LARGER, "-a", "eyeriss-168", "--solver", "branch", "-q", "--log", "log")
+    process = start(
+        tmp_path, "map", LARGER, "-a", "eyeriss-168", "--solver", "branch", "-q", "--log", "log", before=DEAF
+    )
     wait_for(lambda: (tmp_path / "log").exists() and "conv2d" in (tmp_path / "log").read_text(), process)
     process.send_signal(signal.SIGINT)
     time.sleep(0.2)

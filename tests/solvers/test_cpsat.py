@@ -20,6 +20,7 @@ from tilewright.formulation.objective import parse_objective
 from tilewright.formulation.problem import LayerProblem, layer_problem
 from tilewright.formulation.result import SearchResult, Status
 from tilewright.formulation.search import Limits, Search
+from tilewright.formulation.tables import Tables
 from tilewright.hardware.load import load_engine
 from tilewright.solvers.cpsat import expansion as expansion_module
 from tilewright.solvers.cpsat import statement as statement_module
@@ -31,7 +32,6 @@ from tilewright.solvers.cpsat.outer import confined, outer_tiles
 from tilewright.solvers.cpsat.statement import Stated, state
 from tilewright.solvers.exhaustive import minima
 from tilewright.solvers.solve import solve
-from tilewright.solvers.tables import Tables
 from tilewright.workloads.layer_text import parse_layer
 
 MODELS = ("dmazerunner", "hierarchy")

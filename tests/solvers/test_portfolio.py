@@ -33,7 +33,7 @@ def together(
     monkeypatch: pytest.MonkeyPatch, stated: LayerProblem, limits: Limits | None = None, head: float = 0.0
 ) -> SearchResult:
     """The portfolio's answer where CP-SAT joins after ``head`` seconds."""
-    monkeypatch.setattr("tilewright.solvers.solve.solver", lambda _name: Portfolio(head))
+    monkeypatch.setattr("tilewright.solvers.solve.method", lambda _name: Portfolio(head))
     return solve(stated, "auto", limits or Limits())
 
 

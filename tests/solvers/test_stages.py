@@ -10,9 +10,9 @@ from instances import Instance, instances
 from tilewright.formulation.expression import Expr
 from tilewright.formulation.expression.exact import evaluate
 from tilewright.formulation.problem import LayerProblem
+from tilewright.formulation.tables import Tables, local_nodes
 from tilewright.hardware.load import load_engine
 from tilewright.solvers.stages import StagedTable, stages_of
-from tilewright.solvers.tables import Tables, local_nodes
 from tilewright.workloads.operators import conv2d
 
 INSTANCES = st.sampled_from(["hierarchy", "dmazerunner"]).flatmap(

@@ -14,10 +14,10 @@ from tilewright.formulation.expression import Expr, Variable, function
 from tilewright.formulation.expression.batch import Array
 from tilewright.formulation.expression.interval import IntervalReader
 from tilewright.formulation.problem import LayerProblem
+from tilewright.formulation.tables import Tables
 from tilewright.solvers import kernel
 from tilewright.solvers.floors import ArrayFloors
 from tilewright.solvers.stages import StagedTable, stages_of
-from tilewright.solvers.tables import Tables
 from tilewright.solvers.tape import Tape
 
 INSTANCES = st.sampled_from(["hierarchy", "dmazerunner"]).flatmap(

@@ -84,6 +84,13 @@ class Tables:
     def sizes(self) -> tuple[int, ...]:
         return tuple(len(table) for table in self.tables)
 
+    def restricted(self, rows: Sequence[Indices]) -> Tables:
+        """The same tables with some rows of every group only."""
+        result = object.__new__(Tables)
+        result.roots = self.roots
+        result.tables = [table.reordered(kept) for table, kept in zip(self.tables, rows, strict=True)]
+        return result
+
     def known(self, rows: Sequence[Indices]) -> dict[Expr, Array]:
         """Looked-up values of all local nodes for one row index array per group."""
         return {
