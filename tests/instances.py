@@ -232,6 +232,9 @@ def metric_caps(draw: st.DrawFn, operator: Operator, engine: Engine) -> str:
     return draw(st.sampled_from(rules))
 
 
+SPACES = (("dmazerunner", "perfect"), ("hierarchy", "perfect"), ("hierarchy", "imperfect"))
+"""Every cost model with the factors that it counts."""
+
 OBJECTIVES = ("energy", "cycles", "edp", "ed2p", "E^0.5*D")
 
 

@@ -20,7 +20,6 @@ from tilewright.formulation.search import Limits
 from tilewright.formulation.space import level_positions
 from tilewright.formulation.tables import Indices, Tables
 from tilewright.solvers.cpsat.ends import BAND, Open
-from tilewright.solvers.stages import stages_of
 
 JOINED = 1 << 21  # combinations that are bounded for one more group
 PIECE = 1 << 15  # of them at once
@@ -166,12 +165,12 @@ def confined(outer: Outer, problem: LayerProblem, left: Open) -> Open:
 
 def _selectors(problem: LayerProblem) -> tuple[Variable, ...]:
     """The choices that go with the outer tile: residencies and the order of the outermost loops."""
-    found: list[Variable] = []
-    for stage in stages_of(problem.space):
-        found += stage.selectors
-        if stage.spread is None:
-            break
-    return tuple(found)
+    orders = {
+        block.selector: block.level
+        for block in problem.space.nest.blocks
+        if block.is_temporal and isinstance(block.selector, Variable)
+    }
+    return tuple(selector for selector in problem.space.selectors if orders.get(selector, 0) == 0)
 
 
 def _cells(problem: LayerProblem, tables: Tables, left: Open, position: int) -> Cells:

@@ -8,13 +8,22 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 from calls import SMALL, Call
 
+from tilewright.cli import proof
 from tilewright.cli.proof import Verdict, proof_solvers
 from tilewright.formulation.objective import parse_objective
-from tilewright.formulation.problem import layer_problem
+from tilewright.formulation.problem import LayerProblem, layer_problem
+from tilewright.formulation.search import Search
 from tilewright.hardware.load import load_engine
+from tilewright.solvers.base import Outcome
+from tilewright.solvers.beyond import best_mappings
+from tilewright.solvers.branch import Branch
+from tilewright.solvers.cpsat import solver as cpsat_solver
+from tilewright.solvers.cpsat.dive import Dive
+from tilewright.solvers.cpsat.ends import Open
 from tilewright.workloads.layer_text import parse_layer
 
 Lie = Callable[[dict[str, Any]], None]
@@ -139,6 +148,64 @@ def test_proof_refutes_a_false_bound(call: Call, network: Path, result: Path) ->
     assert outcome.code == 5
     assert outcome.err == ""
     assert "refuted" in outcome.out
+
+
+def _branch_boasts(patch: pytest.MonkeyPatch) -> None:
+    """Branch and bound takes the twentieth best mapping for the best."""
+
+    def boast(_self: Branch, search: Search) -> Outcome:
+        poor = best_mappings(search.problem, 20).solutions[-1]
+        search.offer(poor.mapping, "branch")
+        assert search.value is not None
+        search.raise_bound(search.value, "branch")
+        return Outcome(True)
+
+    patch.setattr(Branch, "solve", boast)
+
+
+def _cpsat_boasts(patch: pytest.MonkeyPatch) -> None:
+    """CP-SAT's filter closes what is better than its first mapping."""
+
+    def close(problem: LayerProblem, *_rest: object) -> Open:
+        return Open([np.zeros(0, dtype=np.intp) for _ in problem.space.groups], [])
+
+    patch.setattr(cpsat_solver, "probe", close)
+    patch.setattr(Dive, "run", lambda self, _seconds, start=None: start or self._start())
+
+
+@pytest.mark.parametrize(
+    ("boaster", "lie", "small", "judge"),
+    [
+        ("branch", _branch_boasts, True, "exhaustive"),
+        ("branch", _branch_boasts, False, "cpsat"),
+        ("cpsat", _cpsat_boasts, True, "exhaustive"),
+        ("cpsat", _cpsat_boasts, False, "branch"),
+    ],
+)
+def test_wrong_bound_of_a_solver_is_caught(
+    call: Call,
+    tmp_path: Path,
+    boaster: str,
+    lie: Callable[[pytest.MonkeyPatch], None],
+    small: bool,
+    judge: str,
+) -> None:
+    """A solver whose proof is wrong deceives ``check`` alone; with --prove another solver finds it out."""
+    path = tmp_path / "r.json"
+    with pytest.MonkeyPatch.context() as patch:
+        lie(patch)
+        args = ("map", "gemm:M=8,N=4,K=8", "-a", "eyeriss-168", "--factors", "perfect", "-o", "edp")
+        assert call(*args, "--solver", boaster, "-q", "--out", path).code == 0
+    (layer,) = json.loads(path.read_text())["layers"]
+    assert (layer["status"], layer["solver"]) == ("optimal", boaster)
+    assert call("check", path).code == 0
+    with pytest.MonkeyPatch.context() as patch:
+        if not small:
+            patch.setattr(proof, "_ENUMERABLE", 0)
+        outcome = call("check", path, "--prove", "-f", "json", "-q")
+    assert outcome.code == 5
+    found = outcome.document["layers"][0]["proof"]
+    assert (found["verdict"], found["solver"]) == ("refuted", judge)
 
 
 def test_proof_of_infeasibility(call: Call, tmp_path: Path) -> None:
