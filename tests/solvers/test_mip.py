@@ -9,7 +9,7 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from fractions import Fraction
 from pathlib import Path
@@ -180,9 +180,11 @@ class Watched(Child):
 
     started: ClassVar[list[int]] = []
 
-    def ready(self) -> bool:
+    def __init__(
+        self, solver: str, expired: Callable[[], bool], command: Sequence[str] | None = None
+    ) -> None:
+        super().__init__(solver, expired, command)
         self.started.append(self.pid)
-        return super().ready()
 
 
 class Doomed(Watched):
