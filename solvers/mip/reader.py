@@ -215,7 +215,7 @@ class FormReader:
     def _given(self, condition: Form, expr: Expr) -> Form:
         """An expression times a condition, which may be what keeps a difference in it from being negative."""
         plain = self.read(expr)
-        if plain.exact or expr.group is not None:
+        if expr.group is not None or (plain.exact and _added(plain)):
             return self.monomials.times(condition, plain)
         match expr:
             case Sum():
@@ -238,7 +238,7 @@ class FormReader:
                 return self._where(expr, condition)
             case Choice() if len(self._options[expr.selector]) == 1:
                 return self._given(condition, expr.options[self._options[expr.selector][0]])
-        return self.monomials.times(condition, plain)
+        return self.monomials.telescoped(self.monomials.times(condition, plain))
 
     def _one(self, argument: Expr) -> Form | None:
         """The condition that an expression of at least 1 equals 1, as a monomial of zeros and ones."""
@@ -257,3 +257,8 @@ class FormReader:
                 result = self.monomials.times(result, part)
             return result
         return None
+
+
+def _added(form: Form) -> bool:
+    """Whether nothing is subtracted anywhere in a form."""
+    return form.positive and all(_added(part) for _, arguments in form.maxima for part in arguments)

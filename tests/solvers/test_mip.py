@@ -9,7 +9,7 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from fractions import Fraction
 from pathlib import Path
@@ -72,6 +72,12 @@ def highs() -> Highs:
     return Highs()
 
 
+@pytest.fixture
+def short_dive(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The MIP begins early; how good its first cutoff is does not matter."""
+    monkeypatch.setattr("tilewright.solvers.mip.search.DIVE", 0.3)
+
+
 def run(engine: Solver, problem: LayerProblem, limits: Limits | None = None) -> SearchResult:
     search = Search(problem, limits or Limits(seconds=120))
     outcome = engine.solve(search)
@@ -115,7 +121,7 @@ def test_agrees_with_enumeration_at_length(solver: Solver, model: str) -> None:
     check()
 
 
-@pytest.mark.parametrize("name", [*LAYERS])
+@pytest.mark.parametrize("name", ["conv5_1", pytest.param("conv5_2", marks=pytest.mark.slow)])
 def test_proves_published_layers(solver: Solver, name: str) -> None:
     """The energy optimum of dMazeRunner's layers in exact numbers, with bounds that never fall."""
     found = run(solver, layer(name))
@@ -144,7 +150,8 @@ def test_begins_with_a_warm_start(highs: Highs) -> None:
     assert [point.source for point in again.trace if point.improved] == ["warm start"]
 
 
-@pytest.mark.parametrize("seconds", [1.0, 3.5])
+@pytest.mark.usefixtures("short_dive")
+@pytest.mark.parametrize("seconds", [1.0, 3.0])
 def test_keeps_the_time_limit(solver: Solver, seconds: float) -> None:
     """The limit covers everything, and what was found and proven until then is kept."""
     problem = layer("conv5_2", "cycles")
@@ -156,13 +163,14 @@ def test_keeps_the_time_limit(solver: Solver, seconds: float) -> None:
         assert found.bound <= found.value
 
 
+@pytest.mark.usefixtures("short_dive")
 def test_stops_within_a_second(solver: Solver) -> None:
     """The stop event ends a running solve; the incumbent stays."""
     limits = Limits(seconds=60)
-    timer = threading.Timer(3.0, limits.stop.set)
+    timer = threading.Timer(2.0, limits.stop.set)
     timer.start()
     found = run(solver, layer("conv5_2", "cycles"), limits)
-    assert found.wall_seconds < 4
+    assert found.wall_seconds < 3
     assert found.status in (Status.INTERRUPTED, Status.OPTIMAL)
     assert found.mapping is not None
 
@@ -172,9 +180,11 @@ class Watched(Child):
 
     started: ClassVar[list[int]] = []
 
-    def ready(self) -> bool:
+    def __init__(
+        self, solver: str, expired: Callable[[], bool], command: Sequence[str] | None = None
+    ) -> None:
+        super().__init__(solver, expired, command)
         self.started.append(self.pid)
-        return super().ready()
 
 
 class Doomed(Watched):
@@ -206,6 +216,7 @@ def gone(group: int, seconds: float = 10.0) -> bool:
     return True
 
 
+@pytest.mark.usefixtures("short_dive")
 def test_a_killed_worker_is_an_error_with_the_findings_kept(
     solver: Solver, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -222,11 +233,12 @@ def test_a_killed_worker_is_an_error_with_the_findings_kept(
     assert gone(Watched.started[0])
 
 
+@pytest.mark.usefixtures("short_dive")
 def test_leaves_no_process_behind(solver: Solver, monkeypatch: pytest.MonkeyPatch) -> None:
     """After a limit the worker and what it started have ended."""
     Watched.started.clear()
     monkeypatch.setattr("tilewright.solvers.mip.solver.Child", Watched)
-    run(solver, layer("conv5_2", "cycles"), Limits(seconds=4))
+    run(solver, layer("conv5_2", "cycles"), Limits(seconds=2.5))
     assert gone(Watched.started[0])
 
 
@@ -268,28 +280,6 @@ def test_ctrl_c_returns_the_incumbent(solver: Solver) -> None:
     assert process.returncode == 0
     assert found["status"] in ("interrupted", "optimal")
     assert found["mapping"] is not None
-
-
-FAKE = """
-import json, os, sys
-print(json.dumps({"type": "ready", "version": "fake 1"}), flush=True)
-sys.stdin.readline()
-print(json.dumps({"type": "bound", "bound": 0.0}), flush=True)
-print("segmentation fault", file=sys.stderr, flush=True)
-os._exit(139)
-"""
-
-
-def test_a_dead_worker_is_an_error_with_the_incumbent_kept(tmp_path: Path) -> None:
-    """A child that dies in the middle is noticed at once."""
-    script = tmp_path / "fake.py"
-    script.write_text(FAKE)
-    began = time.monotonic()
-    found = run(Highs((sys.executable, str(script))), layer("conv5_2"), Limits(seconds=60))
-    assert found.status is Status.ERROR
-    assert "ended with code 139" in found.message
-    assert found.mapping is not None
-    assert time.monotonic() - began < 20
 
 
 def test_a_worker_that_hangs_is_left_behind(tmp_path: Path) -> None:
