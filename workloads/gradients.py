@@ -2,8 +2,9 @@
 
 The gradients of a multiply-accumulate nest ``O += I * W`` are the same nest, ``I' += O' * W`` and
 ``W' += O' * I``: the same loops, the same projections, and another tensor as the result (KAPLA, section II-A,
-models backward layers like forward ones with other layouts).  Strides, dilations and groups need nothing more: behind a strided convolution the result of
-``I'`` has the compound index ``P * stride + R * dilation``, which is a transposed convolution.
+models backward layers like forward ones with other layouts).  Strides, dilations and groups need nothing
+more: behind a strided convolution the result of ``I'`` has the compound index ``P * stride + R * dilation``,
+which is a transposed convolution.
 
 What changes is which convolution loop each loop corresponds to, for machines whose dataflow is told in these
 terms: in ``I'`` output channels are summed over, in ``W'`` samples and positions are.
@@ -51,10 +52,7 @@ def gradient(operator: Operator, operand: str, elements: int | None = None) -> O
         return found
     others = [tensor for tensor in operator.inputs if tensor.name != operand]
     arriving = replace(operator.output, name=f"d{operator.output.name}", role=Role.INPUT)
-    if is_weight:
-        operands = (*others, replace(arriving, role=Role.WEIGHT))
-    else:
-        operands = (arriving, *others)
+    operands = (*others, replace(arriving, role=Role.WEIGHT)) if is_weight else (arriving, *others)
     result = replace(target, name=f"d{operand}", role=Role.OUTPUT)
     like = _likes(operator, is_weight)
     loops = tuple(replace(one, like=like.get(one.like, one.like)) for one in operator.dimensions)
