@@ -2,8 +2,8 @@
 
     python -m tilewright.benchmarks.zoo_maps --arch nvdla-256 --time-limit 5 --factors perfect --part 1/4
 
-Layers with equal operators are solved once.  Prints one line per layer that has no mapping at the limit or that
-took longer, and a summary; ends with exit code 1 if any layer has none.
+Layers with equal operators are solved once.  Prints one line per layer that has no mapping at the limit or
+that took longer, and a summary; ends with exit code 1 if any layer has none.
 """
 
 from __future__ import annotations
@@ -63,8 +63,8 @@ def run(
             what = f"{name}, {operator.kind} {shape_text(operator)}"
             print(f"{what}: {result.status} after {times[-1]:.1f} s", flush=True)
     print(
-        f"{arch} {objective} {factors or 'default'} part {part}: {len(mine)} of {len(operators)} distinct layers "
-        f"of {len(names)} models, "
+        f"{arch} {objective} {factors or 'default'} part {part}: {len(mine)} of {len(operators)} "
+        f"distinct layers of {len(names)} models, "
         f"{len(mine) - missing} mapped; {dict(statuses)}; median {statistics.median(times):.2f} s, "
         f"worst {max(times):.2f} s, sum {sum(times):.0f} s"
     )
