@@ -1,10 +1,10 @@
 """Operators of training: the gradient of a layer with respect to one of its operands.
 
-A multiply-accumulate nest ``O += I * W`` has the same nest as its gradients: ``I' += O' * W`` and
-``W' += O' * I``, over the same loops and with the same projections, and another tensor is the result (KAPLA,
-section II-A: backward layers are "modeled similarly to the forward layers with different data layouts and
-computations").  Strides, dilations and groups need nothing more: behind a strided convolution the result of
-``I'`` has the compound index ``P * stride + R * dilation``, which is a transposed convolution.
+The gradients of a multiply-accumulate nest ``O += I * W`` are the same nest, ``I' += O' * W`` and
+``W' += O' * I``: the same loops, the same projections, and another tensor as the result (KAPLA, section II-A,
+models backward layers like forward ones with other layouts).  Strides, dilations and groups need nothing
+more: behind a strided convolution the result of ``I'`` has the compound index ``P * stride + R * dilation``,
+which is a transposed convolution.
 
 What changes is which convolution loop each loop corresponds to, for machines whose dataflow is told in these
 terms: in ``I'`` output channels are summed over, in ``W'`` samples and positions are.
@@ -47,29 +47,25 @@ def gradient(operator: Operator, operand: str, elements: int | None = None) -> O
     """
     target = operator.tensor(operand)
     is_weight = target.role is Role.WEIGHT
-    if operator.is_mac and not is_weight:
-        found = gathered(operator, elements)
-        if found is not None:
-            return found
-    like = ERROR_LIKE
-    if is_weight:
-        like = MATRIX_UPDATE_LIKE if operator.kind in ("gemm", "matmul") else UPDATE_LIKE
+    found = None if is_weight else gathered(operator, elements)
+    if found is not None:
+        return found
     others = [tensor for tensor in operator.inputs if tensor.name != operand]
     arriving = replace(operator.output, name=f"d{operator.output.name}", role=Role.INPUT)
-    if is_weight and operator.is_mac:
-        arriving = replace(arriving, role=Role.WEIGHT)
-        tensors = [*others, arriving]
-    else:
-        tensors = [arriving, *others]
+    operands = (*others, replace(arriving, role=Role.WEIGHT)) if is_weight else (arriving, *others)
     result = replace(target, name=f"d{operand}", role=Role.OUTPUT)
-    return Operator(
-        _kind(operator, is_weight),
-        tuple(replace(one, like=like.get(one.like, one.like)) for one in operator.dimensions)
-        if operator.is_mac
-        else operator.dimensions,
-        (*tensors, result),
-        operator.is_mac,
-    )
+    like = _likes(operator, is_weight)
+    loops = tuple(replace(one, like=like.get(one.like, one.like)) for one in operator.dimensions)
+    return Operator(_kind(operator, is_weight), loops, (*operands, result), operator.is_mac)
+
+
+def _likes(operator: Operator, is_weight: bool) -> dict[str, str]:
+    """The loops that stand for another convolution loop in the gradient."""
+    if not operator.is_mac:
+        return {}
+    if not is_weight:
+        return ERROR_LIKE
+    return MATRIX_UPDATE_LIKE if operator.kind in ("gemm", "matmul") else UPDATE_LIKE
 
 
 def _kind(operator: Operator, is_weight: bool) -> str:
