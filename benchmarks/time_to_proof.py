@@ -115,7 +115,8 @@ def _print_summary(cells: list[Cell], names: list[str], solvers: list[str]) -> N
             proven = sum(cell.proven for cell in mine)
             print(
                 f"| {name} | {solver} | {len(mine)} | {proven} | {statistics.median(times):.3f} "
-                f"| {max(times):.2f} | {sum(times):.1f} | {statistics.median(worked):.3f} | {max(worked):.2f} |"
+                f"| {max(times):.2f} | {sum(times):.1f} "
+                f"| {statistics.median(worked):.3f} | {max(worked):.2f} |"
             )
 
 
