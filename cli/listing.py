@@ -134,9 +134,9 @@ def _methods() -> Listing:
     rows = []
     for name in heuristic_names():
         entry, options = heuristic_entry(name), heuristic_options(name)
-        about = f"{entry.about}." + (f" Options: {options}." if options else "")
-        rows.append((name, "mapping", entry.source, about))
-    return Listing(("method", "finds", "source", _DESCRIPTION), tuple(rows))
+        about = f"{entry.about}. Source: {entry.source}." + (f" Options: {options}." if options else "")
+        rows.append((name, "mapping", about))
+    return Listing(("method", "finds", _DESCRIPTION), tuple(rows))
 
 
 def _nothing() -> Listing:
