@@ -117,6 +117,18 @@ def _solvers() -> Listing:
     return Listing(("solver", "exact", "version", _DESCRIPTION), tuple(rows))
 
 
+def _suites() -> Listing:
+    from tilewright.benchmarks.suites import description, suite, suite_names
+
+    rows = []
+    for name in suite_names():
+        cases = suite(name)
+        layers = sum(case.count for case in cases)
+        macs = sum(case.count * case.operator.macs for case in cases)
+        rows.append((name, layers, len(cases), macs, description(name)))
+    return Listing(("suite", "layers", "distinct", "MACs", _DESCRIPTION), tuple(rows))
+
+
 def _nothing() -> Listing:
     return Listing(("name",), ())
 
@@ -128,5 +140,5 @@ KINDS: dict[str, Callable[[], Listing]] = {
     "workloads": _nothing,
     "solvers": _solvers,
     "methods": _nothing,
-    "suites": _nothing,
+    "suites": _suites,
 }
