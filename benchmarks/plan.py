@@ -13,8 +13,8 @@ from tilewright.formulation.objective import Objective, parse_objective
 from tilewright.formulation.problem import LayerProblem, layer_problem
 from tilewright.hardware.engine import Engine
 from tilewright.hardware.load import load_engine
-from tilewright.solvers.registry import solver, solver_names
-from tilewright.workloads.errors import InputError, did_you_mean, unknown_name
+from tilewright.solvers.methods import method
+from tilewright.workloads.errors import InputError, did_you_mean
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,6 +63,7 @@ class _Method:
 
     name: str
     version: str
+    exact: bool
     seeds: int
 
 
@@ -75,9 +76,9 @@ def make_plan(request: Request) -> Plan:
     """
     engines = [load_engine(name) for name in request.machines]
     objectives = [parse_objective(text) for text in request.objectives]
-    methods = [_method(name, request.seeds) for name in request.methods]
-    optimum = None if request.optimum is None else _method(request.optimum[0], 1)
-    if optimum is not None and not solver(optimum.name).exact:
+    methods = [_method(name, request.seeds, "--method") for name in request.methods]
+    optimum = None if request.optimum is None else _method(request.optimum[0], 1, "--optimum")
+    if optimum is not None and not optimum.exact:
         raise InputError("--optimum", None, f"{optimum.name} proves nothing, expected an exact solver")
     entries: list[Entry] = []
     refused: list[str] = []
@@ -95,19 +96,14 @@ def make_plan(request: Request) -> Plan:
     return Plan(tuple(entries), tuple(refused))
 
 
-def is_random(name: str) -> bool:
-    """Whether a method's answer depends on its seed; one that does says so by ``stochastic``."""
-    return bool(getattr(solver(name), "stochastic", False))
-
-
-def _method(name: str, seeds: int) -> _Method:
-    if name not in solver_names():
-        raise InputError("--method", None, unknown_name(name, solver_names()))
+def _method(text: str, seeds: int, flag: str) -> _Method:
+    """A method with as many seeds as it can use: one that draws no random numbers says nothing of ``stochastic``."""
     try:
-        found = solver(name)
-        return _Method(name, found.version, seeds if is_random(name) else 1)
+        found = method(text, flag)
+        random = bool(getattr(found, "stochastic", False))
+        return _Method(text, found.version, found.exact, seeds if random else 1)
     except ImportError as error:
-        raise InputError("--method", name, f"cannot be loaded: {error}") from None
+        raise InputError(flag, text, f"cannot be loaded: {error}") from None
 
 
 def _chosen(name: str, patterns: Sequence[str]) -> list[Case]:

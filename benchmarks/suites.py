@@ -70,7 +70,7 @@ _SUITES: dict[str, Suite] = {
         "The six ResNet layers of the dMazeRunner paper (section 6), batch 4.", shapes.DMAZERUNNER
     ),
     "resnet50": _network("onnx:resnet50"),
-    "mobilenet_v2": _network("mobilenet_v2"),
+    "mobilenet-v2": _network("mobilenet-v2"),
     "vgg19": _network("onnx:vgg19"),
     "squeezenet": _network("onnx:squeezenet"),
     "shufflenet": _network("onnx:shufflenet"),

@@ -129,6 +129,17 @@ def _suites() -> Listing:
     return Listing(("suite", "layers", "distinct", "MACs", _DESCRIPTION), tuple(rows))
 
 
+def _methods() -> Listing:
+    from tilewright.heuristics.registry import heuristic_entry, heuristic_names, heuristic_options
+
+    rows = []
+    for name in heuristic_names():
+        entry, options = heuristic_entry(name), heuristic_options(name)
+        about = f"{entry.about}." + (f" Options: {options}." if options else "")
+        rows.append((name, "mapping", entry.source, about))
+    return Listing(("method", "finds", "source", _DESCRIPTION), tuple(rows))
+
+
 def _nothing() -> Listing:
     return Listing(("name",), ())
 
@@ -139,6 +150,6 @@ KINDS: dict[str, Callable[[], Listing]] = {
     "models": _models,
     "workloads": _nothing,
     "solvers": _solvers,
-    "methods": _nothing,
+    "methods": _methods,
     "suites": _suites,
 }

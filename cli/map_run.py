@@ -35,7 +35,7 @@ from tilewright.report.document import SettingsRecord
 from tilewright.report.files import check_writable
 from tilewright.report.mapping_file import StoredMapping
 from tilewright.report.operator_data import shape_text
-from tilewright.solvers.registry import solver_names
+from tilewright.solvers.methods import method
 from tilewright.workloads.catalog import resolve_model
 from tilewright.workloads.errors import InputError, unknown_name
 
@@ -66,7 +66,7 @@ class MapRequest:
 def run_map(request: MapRequest) -> int:
     """Carry out a request; returns the exit code."""
     objective = read_objective(request.objective)
-    _check_solver(request.settings.solver)
+    method(request.settings.solver)
     if request.out is not None:
         check_writable(request.out)
     engine = load_engine(request.arch)
@@ -107,12 +107,6 @@ def run_map(request: MapRequest) -> int:
         missing=bool(document.missing),
         require_optimal=request.require_optimal,
     )
-
-
-def _check_solver(name: str) -> None:
-    known = solver_names()
-    if name not in known:
-        raise InputError("--solver", None, unknown_name(name, known))
 
 
 def _cost_model(name: str) -> str:

@@ -86,7 +86,14 @@ Deterministic = Annotated[
     typer.Option("--deterministic", help="Same answer and trace at every run.", rich_help_panel="Search"),
 ]
 Solver = Annotated[
-    str, typer.Option("--solver", "-s", help="auto, or see [b]list solvers[/b].", rich_help_panel="Search")
+    str,
+    typer.Option(
+        "--solver",
+        "-s",
+        help="auto, an exact solver ([b]list solvers[/b]) or a heuristic with its options, such as "
+        r"dmazerunner\[opt=1-3] ([b]list methods[/b]).",
+        rich_help_panel="Search",
+    ),
 ]
 Format = Annotated[
     str, typer.Option("--format", "-f", help="table, json, jsonl or csv.", rich_help_panel="Output")

@@ -60,16 +60,22 @@ class UnsoundBoundError(RuntimeError):
 
 
 class Search:
-    """Best mapping and best bound so far; safe to share between threads."""
+    """Best mapping and best bound so far; safe to share between threads.
+
+    ``exact`` tells whether the method that searches proves what it finds: the answer of one that does not
+    is never ``optimal`` or ``infeasible``.
+    """
 
     def __init__(
         self,
         problem: LayerProblem,
         limits: Limits,
         listener: Callable[[TracePoint], None] | None = None,
+        exact: bool = True,
     ) -> None:
         self.problem = problem
         self.limits = limits
+        self.exact = exact
         self.mapping: Mapping | None = None
         self.evaluation: Evaluation | None = None
         self.value: Fraction | None = None
@@ -141,11 +147,11 @@ class Search:
             )
 
     def _status(self, exhausted: bool, error: bool) -> Status:
-        if self.value is not None and self.bound == self.value:
+        if self.exact and self.value is not None and self.bound == self.value:
             return Status.OPTIMAL
         if error:
             return Status.ERROR
-        if self.value is None and exhausted:
+        if self.exact and self.value is None and exhausted:
             return Status.INFEASIBLE
         if self.limits.stop.is_set():
             return Status.INTERRUPTED

@@ -9,8 +9,7 @@ from tilewright.formulation.problem import LayerProblem
 from tilewright.formulation.result import SearchResult, TracePoint
 from tilewright.formulation.search import Limits, Search, UnsoundBoundError
 from tilewright.solvers.base import Outcome
-from tilewright.solvers.registry import solver, solver_names
-from tilewright.workloads.errors import InputError, unknown_name
+from tilewright.solvers.methods import method
 
 AUTO = "auto"
 
@@ -23,26 +22,25 @@ def solve(
     warm_starts: Sequence[Mapping] = (),
     began: Callable[[Search], None] = lambda _search: None,
 ) -> SearchResult:
-    """Search one problem with one solver.
+    """Search one problem with one method.
 
     Parameters
     ----------
-    name : a solver; ``auto`` is the portfolio
+    name : an exact solver or a heuristic, with its options (``dmazerunner[opt=1-3]``); ``auto`` is the
+        portfolio
     listener : called at every improvement of value or bound
     warm_starts : mappings to begin with; illegal ones are ignored
     began : called with the running search, so that what it finds can be had even if the solver is left behind
 
     Raises
     ------
-    InputError : for an unknown solver
+    InputError : for an unknown method or option
     """
-    if name not in solver_names():
-        raise InputError("--solver", None, unknown_name(name, solver_names()))
-    search = Search(problem, limits or Limits(), listener)
+    engine = method(name)
+    search = Search(problem, limits or Limits(), listener, exact=engine.exact)
     began(search)
     for mapping in warm_starts:
         search.offer(mapping, "warm start", heuristic=True)
-    engine = solver(name)
     try:
         outcome = engine.solve(search)
     except (MemoryError, OverflowError) as failure:

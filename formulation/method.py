@@ -1,0 +1,82 @@
+"""What a method is: it searches a problem within limits and reports to the shared search state.
+
+Exact solvers and heuristics are both methods; one that is not exact proves nothing.  Users name a method
+with its options in one text, such as ``branch`` or ``dmazerunner[opt=1-3]``.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Protocol
+
+from tilewright.formulation.search import Search
+from tilewright.workloads.errors import InputError
+
+_TEXT = re.compile(r"(?P<name>[\w-]+)(?:\[(?P<options>.*)\])?")
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """How a method left the search.
+
+    Parameters
+    ----------
+    exhausted : whether every mapping is accounted for: the incumbent is optimal, or there is none
+    message : what the user should know
+    error : whether the method failed
+    """
+
+    exhausted: bool
+    message: str = ""
+    error: bool = False
+
+
+class Method(Protocol):
+    """A method.  A new one is one module with such an object, named in a registry."""
+
+    @property
+    def name(self) -> str:
+        """As registered."""
+
+    @property
+    def exact(self) -> bool:
+        """Whether it proves what it finds; a heuristic's answer is never ``optimal``."""
+
+    @property
+    def version(self) -> str:
+        """Version of the underlying program."""
+
+    def solve(self, search: Search) -> Outcome:
+        """Search until done or until ``search.limits`` strike; offer mappings and bounds on the way."""
+
+
+@dataclass(frozen=True, slots=True)
+class MethodText:
+    """A method as users name it: ``name`` or ``name[option=value,...]``."""
+
+    name: str
+    options: Mapping[str, str]
+
+    def __str__(self) -> str:
+        inside = ",".join(f"{key}={value}" for key, value in self.options.items())
+        return f"{self.name}[{inside}]" if inside else self.name
+
+
+def parse_method(text: str, flag: str = "--solver") -> MethodText:
+    """Read a method's name and options; raises ``InputError`` for anything but ``name[option=value,...]``."""
+    match = _TEXT.fullmatch("".join(text.split()))
+    if match is None:
+        raise InputError(flag, None, f"cannot read {text!r}, expected NAME or NAME[option=value,...]")
+    options: dict[str, str] = {}
+    for part in (match["options"] or "").split(","):
+        key, equals, value = part.partition("=")
+        if not part and not match["options"]:
+            continue
+        if not (key and equals and value):
+            raise InputError(flag, text, f"cannot read {part!r}, expected option=value")
+        if key in options:
+            raise InputError(flag, text, f"option {key!r} is given twice")
+        options[key] = value
+    return MethodText(match["name"], options)

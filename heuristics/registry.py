@@ -1,0 +1,79 @@
+"""The heuristics by name, each with where it comes from.  Each is loaded when it is asked for."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from importlib import import_module
+from typing import Any
+
+from tilewright.formulation.method import Method, MethodText
+from tilewright.heuristics.options import options_text, with_options
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """A registered heuristic.
+
+    Parameters
+    ----------
+    module, attribute : where its class is
+    about : in one line
+    source : where it was published
+    """
+
+    module: str
+    attribute: str
+    about: str
+    source: str
+
+
+_HEURISTICS: dict[str, Entry] = {
+    "random": Entry(
+        "tilewright.heuristics.random_search", "RandomSearch",
+        "Random mappings until none has been better for a while",
+        "Timeloop (Parashar et al., ISPASS 2019)",
+    ),
+    "annealing": Entry(
+        "tilewright.heuristics.annealing", "Annealing",
+        "Simulated annealing with several walkers side by side",
+        "Kirkpatrick et al., Science 220, 1983",
+    ),
+    "genetic": Entry(
+        "tilewright.heuristics.genetic", "Genetic",
+        "Genetic search: crossover by dimension, mutation, reordering, growth and aging",
+        "GAMMA (Kao and Krishna, ICCAD 2020)",
+    ),
+}  # fmt: skip
+
+
+def heuristic_names() -> list[str]:
+    """All names, in the sequence in which they are shown."""
+    return [*_HEURISTICS]
+
+
+def heuristic_entry(name: str) -> Entry:
+    """What is registered under a name; raises ``KeyError``."""
+    return _HEURISTICS[name]
+
+
+def heuristic(text: MethodText, flag: str = "--solver") -> Method:
+    """The heuristic of that name with its options.
+
+    Raises
+    ------
+    KeyError : for an unknown name
+    InputError : for an option that it does not have, or a value that the option cannot have
+    """
+    found: Method = with_options(_loaded(text.name), text, flag)
+    return found
+
+
+def heuristic_options(name: str) -> str:
+    """The options of a heuristic with defaults and meanings, in one line; raises ``KeyError``."""
+    return options_text(_loaded(name))
+
+
+def _loaded(name: str) -> type[Any]:
+    entry = _HEURISTICS[name]
+    found: type[Any] = getattr(import_module(entry.module), entry.attribute)
+    return found

@@ -1,0 +1,134 @@
+"""What holds of every heuristic: legal answers, never below the optimum, never `optimal`, reproducible."""
+
+from __future__ import annotations
+
+import threading
+from functools import lru_cache
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from instances import Instance, instances
+
+from tilewright.formulation.objective import parse_objective
+from tilewright.formulation.problem import LayerProblem, layer_problem
+from tilewright.formulation.result import SearchResult, Status
+from tilewright.formulation.search import Limits
+from tilewright.hardware.load import load_engine
+from tilewright.heuristics.registry import heuristic_names
+from tilewright.solvers.solve import solve
+from tilewright.workloads.layer_text import parse_layer
+
+SHORT = {"annealing": "annealing[walkers=16,steps=40]", "genetic": "genetic[population=20,generations=20]"}
+"""Methods that run for as long as they are told to run here for a short time."""
+
+METHODS = [SHORT.get(name, name) for name in heuristic_names()]
+LAYER = "conv:N=2,K=32,C=16,P=14,Q=14,R=3,S=3,pad=1"
+
+
+@lru_cache
+def medium(arch: str, factors: str | None = "perfect", *constraints: str) -> LayerProblem:
+    """A layer whose optimum is proven in a fraction of a second."""
+    operator = parse_layer(LAYER)[1]
+    return layer_problem(operator, load_engine(arch), parse_objective("edp"), None, constraints, factors)
+
+
+@lru_cache
+def optimum(arch: str, factors: str | None = "perfect", *constraints: str) -> SearchResult:
+    return solve(medium(arch, factors, *constraints), "branch")
+
+
+def judged(result: SearchResult, problem: LayerProblem, proven: SearchResult) -> None:
+    """The claims of a heuristic against a proof."""
+    assert result.status in (Status.FEASIBLE, Status.UNKNOWN)
+    assert (result.status is Status.FEASIBLE) == (result.mapping is not None)
+    if result.bound is not None:
+        assert proven.value is None or result.bound <= proven.value
+    if result.mapping is not None:
+        assert proven.value is not None
+        evaluation = problem.evaluate(result.mapping)
+        assert not evaluation.violations
+        assert problem.key_of(evaluation) == result.value >= proven.value
+
+
+@pytest.mark.parametrize("method", METHODS)
+@settings(max_examples=12)
+@given(data=st.data())
+def test_against_the_exhaustive_oracle(method: str, data: st.DataObject) -> None:
+    """On random problems of both cost models and both kinds of factors, constrained or not."""
+    model = data.draw(st.sampled_from(["hierarchy", "hierarchy", "dmazerunner"]))
+    factors = data.draw(st.sampled_from(["perfect", "imperfect"])) if model == "hierarchy" else None
+    instance: Instance = data.draw(
+        instances(model, most=16, largest=3000, constrained=data.draw(st.booleans()), factors=factors)
+    )
+    problem = instance.problem()
+    judged(solve(problem, method), problem, solve(problem, "exhaustive"))
+
+
+@pytest.mark.parametrize("arch", ["dmazerunner-256", "nvdla-256", "eyeriss-168", "tpu-edge"])
+@pytest.mark.parametrize("method", METHODS)
+def test_presets(method: str, arch: str) -> None:
+    """Every method finds a mapping of a common layer on every kind of machine."""
+    problem = medium(arch)
+    result = solve(problem, method)
+    judged(result, problem, optimum(arch))
+    assert result.mapping is not None
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_the_same_seed_gives_the_same_answer(method: str) -> None:
+    """Mapping and trace, times aside, depend on problem and seed alone."""
+    first, second = (solve(medium("nvdla-256"), method, Limits(seed=7)) for _ in range(2))
+    assert first.mapping == second.mapping
+    assert [(p.value, p.bound, p.source) for p in first.trace] == [
+        (p.value, p.bound, p.source) for p in second.trace
+    ]
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_demands_of_the_user_hold(method: str) -> None:
+    """Constraints on tiles, spatial loops, orders and metrics."""
+    demands = ("spatial=K", "trips(C@DRAM)=1", "stationary@DRAM=W", "cycles<=200000")
+    judged(
+        solve(medium("dmazerunner-256", None, *demands), method),
+        medium("dmazerunner-256", None, *demands),
+        optimum("dmazerunner-256", None, *demands),
+    )
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_a_stop_ends_it(method: str) -> None:
+    """A method that is told to stop before it begins returns without looking for better mappings."""
+    stop = threading.Event()
+    stop.set()
+    result = solve(medium("nvdla-256"), method, Limits(stop=stop))
+    assert result.status is Status.INTERRUPTED
+    assert len([point for point in result.trace if point.improved]) <= 1
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_offers_are_marked(method: str) -> None:
+    """Every improvement is a heuristic's and bears the method's name."""
+    result = solve(medium("nvdla-256"), method)
+    improvements = [point for point in result.trace if point.improved]
+    assert improvements
+    assert {point.source for point in improvements} == {method.partition("[")[0]}
+    assert all(point.heuristic for point in improvements)
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_a_layer_that_cannot_be_mapped(method: str) -> None:
+    """Without any mapping a heuristic does not know; that none exists is for a solver to prove."""
+    problem = medium("nvdla-256", "perfect", "spatial(K)=16", "spatial(C)=1", "cycles<=1000")
+    result = solve(problem, f"{method}" if method != "random" else "random[timeout=5000]")
+    assert result.status is Status.UNKNOWN
+    assert solve(problem, "branch").status is Status.INFEASIBLE
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_a_warm_start_is_never_made_worse(method: str) -> None:
+    """Beginning with the optimum, it stays."""
+    best = optimum("nvdla-256")
+    assert best.mapping is not None
+    result = solve(medium("nvdla-256"), method, warm_starts=[best.mapping])
+    assert (result.status, result.value) == (Status.FEASIBLE, best.value)
