@@ -37,8 +37,8 @@ def seconds_to(
 def primal_gap(key: Fraction | None, optimum: Fraction, root: int = 1) -> float:
     """Berthold's primal gap: ``(value - optimum) / value``, and 1 without a solution.
 
-    T. Berthold, "Measuring the impact of primal heuristics", Operations Research Letters 41 (2013), section 2,
-    for positive values at or above the optimum.
+    T. Berthold, "Measuring the impact of primal heuristics", Operations Research Letters 41 (2013), section
+    2, for positive values at or above the optimum.
     """
     if key is None:
         return 1.0

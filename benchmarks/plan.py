@@ -11,7 +11,6 @@ from tilewright.benchmarks.cells import Entry, Part, Place, ProblemRecord, Task
 from tilewright.benchmarks.suites import Case, suite
 from tilewright.formulation.objective import Objective, parse_objective
 from tilewright.formulation.problem import LayerProblem, layer_problem
-from tilewright.hardware.engine import Engine
 from tilewright.hardware.load import load_engine
 from tilewright.solvers.methods import method
 from tilewright.workloads.errors import InputError, did_you_mean
@@ -97,7 +96,7 @@ def make_plan(request: Request) -> Plan:
 
 
 def _method(text: str, seeds: int, flag: str) -> _Method:
-    """A method with as many seeds as it can use: one that draws no random numbers says nothing of ``stochastic``."""
+    """A method with as many seeds as it can use: one that draws at random says that it is ``stochastic``."""
     try:
         found = method(text, flag)
         random = bool(getattr(found, "stochastic", False))
@@ -129,10 +128,12 @@ def _entries(
 ) -> Iterator[Entry]:
     stated = replace(problem, objective=objective)
     record, hashed = ProblemRecord.of(stated).model_dump_json(), stated.input_hash
-    parts = [] if optimum is None or request.optimum is None else [(Part.OPTIMUM, optimum, request.optimum[1])]
-    parts += [(Part.METHOD, method, request.seconds) for method in methods]
-    for part, method, seconds in parts:
-        for seed in range(method.seeds):
-            place = Place(name, case.name, problem.engine.name, str(objective), part, method.name, seed)
-            task = Task(record, hashed, method.name, method.version, seed, seconds, request.threads)
+    parts = (
+        [] if optimum is None or request.optimum is None else [(Part.OPTIMUM, optimum, request.optimum[1])]
+    )
+    parts += [(Part.METHOD, one, request.seconds) for one in methods]
+    for part, one, seconds in parts:
+        for seed in range(one.seeds):
+            place = Place(name, case.name, problem.engine.name, str(objective), part, one.name, seed)
+            task = Task(record, hashed, one.name, one.version, seed, seconds, request.threads)
             yield Entry(place, case.count, task)

@@ -30,9 +30,7 @@ def local_answers(tasks: Sequence[Task], jobs: int, stop: threading.Event) -> It
     ----------
     jobs : worker processes
     """
-    pool = ProcessPool(
-        max_workers=jobs, initializer=_prepare, context=multiprocessing.get_context("spawn")
-    )
+    pool = ProcessPool(max_workers=jobs, initializer=_prepare, context=multiprocessing.get_context("spawn"))
     waiting = iter(tasks)
     running: dict[Future[Answer], Task] = {}
     try:

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from pathlib import Path
 
 from tilewright.benchmarks import shapes
 from tilewright.workloads.catalog import list_models, resolve_model
 from tilewright.workloads.errors import InputError, unknown_name
-from tilewright.workloads.layer_text import parse_layer
+from tilewright.workloads.layer_text import is_layer_text, parse_layer
 from tilewright.workloads.operator import Operator
 
 RANDOM_LAYERS, RANDOM_SEED = 40, 20
+_FILES = (".onnx", ".yaml", ".yml")
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,13 +107,17 @@ def description(name: str) -> str:
 def suite(name: str) -> list[Case]:
     """The layers of a suite, each name once.
 
+    Parameters
+    ----------
+    name : a suite; or an ONNX file, a YAML file of layers or a layer text, whose layers are one
+
     Raises
     ------
-    InputError : for an unknown suite, with the nearest name
+    InputError : for an unknown suite, with the nearest name, and for a fault of a file or text
     """
+    if is_layer_text(name) or Path(name).suffix.lower() in _FILES:
+        return _network(name).build()
     known = suite_names()
     if name not in known:
         raise InputError("SUITE", None, unknown_name(name, known))
-    cases = _SUITES[name].build()
-    assert len({case.name for case in cases}) == len(cases)
-    return cases
+    return _SUITES[name].build()

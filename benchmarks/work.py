@@ -26,9 +26,7 @@ def answer(task: Task, key: str) -> Answer:
             return failed("the worker runs another version of tilewright than the benchmark")
         method(task.method)  # loaded before the clock starts
         record = ProblemRecord.model_validate_json(task.problem)
-        limits = Limits(
-            seconds=task.seconds, threads=task.threads, seed=task.seed, started=time.monotonic()
-        )
+        limits = Limits(seconds=task.seconds, threads=task.threads, seed=task.seed, started=time.monotonic())
         problem = record.build("cell")
         if problem.input_hash != task.input_hash:
             return failed("the worker states another problem than the benchmark")
