@@ -37,9 +37,8 @@ def cluster_answers(
     client = _connected(address)
     waiting = iter(tasks)
     running: dict[Any, Task] = {}
+    wait = _dask().wait
     try:
-        from distributed import wait
-
         while not stop.is_set():
             room = _AHEAD * max(1, sum(client.nthreads().values())) - len(running)
             for task in islice(waiting, max(0, room)):
@@ -62,11 +61,7 @@ def cluster_answers(
 
 def _connected(address: str) -> Any:
     try:
-        from distributed import Client
-    except ImportError:
-        raise InputError("--cluster", None, "needs Dask: pip install 'tilewright[cluster]'") from None
-    try:
-        client = Client(address, timeout=_CONNECT, set_as_default=False)
+        client = _dask().Client(address, timeout=_CONNECT, set_as_default=False)
     except (OSError, ValueError, TypeError) as error:
         raise InputError("--cluster", address, f"no Dask scheduler answers: {one_line(error, 80)}") from None
     try:
@@ -75,6 +70,14 @@ def _connected(address: str) -> Any:
         client.close()
         raise InputError("--cluster", address, "the scheduler has no workers") from None
     return client
+
+
+def _dask() -> Any:
+    try:
+        import distributed
+    except ImportError:
+        raise InputError("--cluster", None, "needs Dask: pip install 'tilewright[cluster]'") from None
+    return distributed
 
 
 def _outcome(future: Any) -> Answer:

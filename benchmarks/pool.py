@@ -37,14 +37,14 @@ def local_answers(tasks: Sequence[Task], jobs: int, stop: threading.Event) -> It
         while not stop.is_set():
             for task in islice(waiting, 2 * jobs - len(running)):
                 most = 2 * task.seconds + _GRACE
-                future = pool.schedule(answer, args=[task, task.key], timeout=most)
+                future: Future[Answer] = pool.schedule(answer, args=[task, task.key], timeout=most)
                 running[future] = task
             if not running:
                 break
             for future in wait(running, timeout=_STEP, return_when=FIRST_COMPLETED).done:
                 yield running.pop(future), _outcome(future)
     finally:
-        pool.stop()
+        pool.stop()  # type: ignore[no-untyped-call]
         pool.join(timeout=1.5)
 
 

@@ -174,7 +174,8 @@ class Store:
             task.key, task.input_hash, task.method, task.method_version, task.seed, task.seconds,
             task.threads, answer.status, answer.value_key, answer.bound_key, answer.value, answer.bound,
             answer.wall_s, answer.message, _json(answer.metrics), _json(answer.mapping),
-            json.dumps(answer.trace), json.dumps(answer.versions), datetime.now(UTC).isoformat(timespec="seconds"),
+            json.dumps(answer.trace), json.dumps(answer.versions),
+            datetime.now(UTC).isoformat(timespec="seconds"),
         )  # fmt: skip
         marks = ", ".join("?" * len(_CELL))
         self._base.execute(f"INSERT OR REPLACE INTO cell ({', '.join(_CELL)}) VALUES ({marks})", values)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from tilewright.report.files import check_writable
 from tilewright.workloads.errors import InputError, unknown_name
@@ -24,7 +24,7 @@ SHARED = "#B0B0B0"
 """What belongs to no tensor in particular."""
 DASHES = ("-", "--", "-.", ":")
 
-_SETTINGS = {
+_SETTINGS: dict[Any, Any] = {
     "font.size": 9.0,
     "font.family": "sans-serif",
     "axes.titlesize": 9.0,
@@ -63,13 +63,13 @@ def matplotlib_or_error() -> None:
 
 
 def canvas(
-    columns: int = 1, height: float = 3.0, rows: int = 1, **options: bool
+    columns: int = 1, height: float = 3.0, rows: int = 1, *, sharex: bool = False, sharey: bool = False
 ) -> tuple[Figure, list[Axes]]:
     """A figure of this style with its axes, row by row."""
     from matplotlib.figure import Figure
 
     figure = Figure(figsize=(WIDTH, height), layout="constrained")
-    axes = figure.subplots(rows, columns, squeeze=False, **options)
+    axes = figure.subplots(rows, columns, squeeze=False, sharex=sharex, sharey=sharey)
     return figure, list(axes.flat)
 
 
