@@ -19,7 +19,7 @@ _AHEAD = 2
 
 
 def cluster_answers(
-    tasks: Sequence[Task], address: str, stop: threading.Event
+    client: Any, tasks: Sequence[Task], stop: threading.Event
 ) -> Iterator[tuple[Task, Answer]]:
     """Answers in the order in which they come; what still runs when ``stop`` is set is cancelled.
 
@@ -28,13 +28,8 @@ def cluster_answers(
 
     Parameters
     ----------
-    address : of the scheduler, such as ``tcp://10.0.0.1:8786``
-
-    Raises
-    ------
-    InputError : where no scheduler, or no worker of it, answers, or Dask is not installed
+    client : as `connected` gives it; closed at the end
     """
-    client = _connected(address)
     waiting = iter(tasks)
     running: dict[Any, Task] = {}
     wait = _dask().wait
@@ -59,9 +54,19 @@ def cluster_answers(
         client.close(timeout=1)
 
 
-def _connected(address: str) -> Any:
+def connected(address: str) -> Any:
+    """A client of the cluster.
+
+    Parameters
+    ----------
+    address : of the scheduler, such as ``tcp://10.0.0.1:8786``
+
+    Raises
+    ------
+    InputError : where no scheduler, or no worker of it, answers, or Dask is not installed
+    """
     try:
-        client = _dask().Client(address, timeout=_CONNECT, set_as_default=False)
+        client = _dask().Client(address, timeout=_CONNECT)
     except (OSError, ValueError, TypeError) as error:
         raise InputError("--cluster", address, f"no Dask scheduler answers: {one_line(error, 80)}") from None
     try:

@@ -20,7 +20,7 @@ _GRACE = 20.0
 """Seconds beyond twice its limit after which a cell's worker is ended."""
 
 
-def local_answers(tasks: Sequence[Task], jobs: int, stop: threading.Event) -> Iterator[tuple[Task, Answer]]:
+def local_answers(jobs: int, tasks: Sequence[Task], stop: threading.Event) -> Iterator[tuple[Task, Answer]]:
     """Answers in the order in which they come; what still runs when ``stop`` is set is dropped.
 
     A worker that dies, or that ignores its limit and is ended, is replaced, and its cell's status is

@@ -140,6 +140,13 @@ class Store:
         """Close the file; what was stored stays."""
         self._base.close()
 
+    def copy_to(self, path: Path) -> None:
+        """A copy of everything that is stored now, even while a benchmark runs."""
+        other = sqlite3.connect(path)
+        with other:
+            self._base.backup(other)
+        other.close()
+
     def __enter__(self) -> Store:
         return self
 

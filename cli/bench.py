@@ -155,7 +155,7 @@ def _bench(
     from contextlib import ExitStack
     from functools import partial
 
-    from tilewright.benchmarks.cluster import cluster_answers
+    from tilewright.benchmarks.cluster import cluster_answers, connected
     from tilewright.benchmarks.plan import make_plan
     from tilewright.benchmarks.pool import local_answers
     from tilewright.benchmarks.rows import read_rows
@@ -168,9 +168,9 @@ def _bench(
     plan = make_plan(request)
     answers: Answers
     if cluster is None:
-        answers = lambda tasks, stop: local_answers(tasks, jobs, stop)  # noqa: E731
+        answers = partial(local_answers, jobs)
     else:
-        answers = lambda tasks, stop: cluster_answers(tasks, cluster, stop)  # noqa: E731
+        answers = partial(cluster_answers, connected(cluster))
     with Store(out, create=True) as store:
         with graceful_stop() as stop, ExitStack() as stack:
             progress = bench_progress(stack, quiet=quiet)
