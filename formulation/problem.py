@@ -157,7 +157,18 @@ def layer_problem(
         raise InputError(
             "--cost-model", None, f"unknown {name!r}, expected {' or '.join(cost_model_names())}"
         )
-    model = cost_model(name)
+    return state_problem(operator, engine, objective, cost_model(name), constraints, factors)
+
+
+def state_problem(
+    operator: Operator,
+    engine: Engine,
+    objective: Objective,
+    model: CostModel,
+    constraints: Sequence[str] = (),
+    factors: str | None = None,
+) -> LayerProblem:
+    """Like :func:`layer_problem` with a cost model at hand."""
     model.check(operator, engine)
     if factors not in (None, *FACTORS):
         raise InputError("--factors", None, f"unknown {factors!r}, expected {' or '.join(FACTORS)}")

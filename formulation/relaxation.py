@@ -7,13 +7,12 @@ groups do.  Both cost milliseconds; branch and bound starts from the same bound.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from fractions import Fraction
-from typing import Any
 
 import numpy as np
 
-from tilewright.formulation.expression import Expr
+from tilewright.formulation.expression import Expr, Variable
 from tilewright.formulation.expression.batch import Array
 from tilewright.formulation.expression.interval import IntervalReader
 from tilewright.formulation.problem import LayerProblem
@@ -22,24 +21,35 @@ from tilewright.formulation.tables import GroupTable, Indices, Tables
 _SAFE = 1 - 1e-12  # relative; far above the rounding of a product of a few floats
 
 
-class _WholeReader(IntervalReader):
-    """Reads every group with the ends of its whole table, but one group row by row."""
+Ends = Mapping[Expr, tuple[Array, Array]]
 
-    def __init__(self, tables: Sequence[GroupTable], row_wise: int | None = None) -> None:
-        super().__init__({})
-        self._ends: dict[Expr, tuple[Array, Array]] = {}
-        for position, table in enumerate(tables):
-            for node, values in table.values.items():
-                ends = (values, values) if position == row_wise else (values.min(), values.max())
-                self._ends[node] = ends
+
+class _EndsReader(IntervalReader):
+    """Reads expressions with known ends of what depends on one axis group."""
+
+    def __init__(self, ends: Sequence[Ends], chosen: Mapping[Variable, int] | None = None) -> None:
+        super().__init__(chosen or {})
+        self._ends = ends
 
     def known_low(self, expr: Expr) -> Array | None:
-        found = self._ends.get(expr)
-        return None if found is None else found[0]
+        return self._known(expr, 0)
 
     def known_high(self, expr: Expr) -> Array | None:
-        found = self._ends.get(expr)
-        return None if found is None else found[1]
+        return self._known(expr, 1)
+
+    def _known(self, expr: Expr, side: int) -> Array | None:
+        if expr.group is not None:
+            for ends in self._ends:
+                found = ends.get(expr)
+                if found is not None:
+                    return found[side]
+        return None
+
+
+def group_ends(table: GroupTable, rows: Indices | None = None) -> Ends:
+    """The least and the largest value of every tabulated node, over some rows or all; at least one."""
+    values = {n: v if rows is None else v.take(rows) for n, v in table.values.items()}
+    return {node: (np.asarray(v.min()), np.asarray(v.max())) for node, v in values.items()}
 
 
 def problem_tables(problem: LayerProblem) -> Tables:
@@ -50,22 +60,30 @@ def problem_tables(problem: LayerProblem) -> Tables:
 
 def usable_rows(problem: LayerProblem, tables: Tables) -> list[Indices]:
     """Per group, the rows with which every constraint, taken alone, may still hold."""
+    ends = [group_ends(table) if len(table) else {} for table in tables.tables]
     result: list[Indices] = []
     for position, table in enumerate(tables.tables):
         keep = np.ones(len(table), dtype=bool)
         if all(len(other) for other in tables.tables):
-            reader: Any = _WholeReader(tables.tables, position)
+            row_wise: Ends = {node: (values, values) for node, values in table.values.items()}
+            reader = _EndsReader([*ends[:position], row_wise, *ends[position + 1 :]])
             for limit in problem.limits:
                 keep &= reader.low(limit.expr) <= limit.bound
         result.append(np.flatnonzero(keep))
     return result
 
 
+def within_limits(problem: LayerProblem, ends: Sequence[Ends], chosen: Mapping[Variable, int]) -> bool:
+    """Whether every constraint, taken alone, may hold, given the ends of every group."""
+    reader = _EndsReader(ends, chosen)
+    return all(bool(reader.low(limit.expr) <= limit.bound) for limit in problem.limits)
+
+
 def root_bound(problem: LayerProblem, tables: Tables) -> Fraction | None:
     """No mapping's objective key is below this; ``None`` where nothing positive is known."""
     if not all(len(table) for table in tables.tables):
         return None
-    reader = _WholeReader(tables.tables)
+    reader = _EndsReader([group_ends(table) for table in tables.tables])
     a, b = problem.objective.key_powers
     energy = float(reader.low(problem.statement.energy)) if a else 1.0
     cycles = float(reader.low(problem.statement.cycles)) if b else 1.0

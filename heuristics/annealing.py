@@ -46,10 +46,15 @@ class Annealing:
         arena = begin(search, self.name)
         if arena.empty:
             return Outcome(False, "no tile sizes satisfy the constraints and fit the array")
+        self.explore(search, arena, self.name)
+        return Outcome(False, "" if search.value is not None else "no legal mapping was met")
+
+    def explore(self, search: Search, arena: Arena, source: str) -> None:
+        """Anneal within an arena, which may hold a part of the search's own space."""
         random = np.random.default_rng(search.limits.seed)
         here, scores = first_population(arena, self.walkers, random)
         best, best_scores = here.take(scores.ranking()[:1]), scores.take(scores.ranking()[:1])
-        arena.offer_best(search, here, scores, self.name)
+        arena.offer_best(search, here, scores, source)
         for step in range(self.steps):
             if search.done:
                 break
@@ -62,8 +67,7 @@ class Annealing:
             if _better(scores, place, best_scores):
                 index = np.array([place], dtype=np.intp)
                 best, best_scores = here.take(index), scores.take(index)
-                arena.offer_best(search, best, best_scores, self.name)
-        return Outcome(False, "" if search.value is not None else "no legal mapping was met")
+                arena.offer_best(search, best, best_scores, source)
 
     def _temperature(self, step: int) -> float:
         """Geometric from hot to cold."""

@@ -21,6 +21,7 @@ def option(
     high: float | None = None,
     choices: Collection[str] | None = None,
     read: Callable[[str], Kind] | None = None,
+    show: Callable[[Kind], str] | None = None,
 ) -> Kind:
     """A dataclass field that is an option of its method.
 
@@ -32,8 +33,9 @@ def option(
     choices : the texts that a text option may be
     read : how a text becomes the value, where the type alone does not tell; raises ``ValueError`` saying
         what was expected
+    show : the inverse of ``read``
     """
-    rules = {"about": about, "low": low, "high": high, "choices": choices, "read": read}
+    rules = {"about": about, "low": low, "high": high, "choices": choices, "read": read, "show": show}
     found: Kind = field(default=default, metadata={"option": rules})
     return found
 
@@ -45,9 +47,7 @@ def options_of(method: type[Any]) -> list[Field[Any]]:
 
 def options_text(method: type[Any]) -> str:
     """Names, defaults and meanings in one line."""
-    parts = [
-        f"{one.name}={_shown(one.default)} ({one.metadata['option']['about']})" for one in options_of(method)
-    ]
+    parts = [f"{one.name}={_shown(one)} ({one.metadata['option']['about']})" for one in options_of(method)]
     return ", ".join(parts)
 
 
@@ -102,7 +102,10 @@ def _number(text: str, kind: type[Any], low: float | None, high: float | None) -
     return value
 
 
-def _shown(value: Any) -> str:
+def _shown(one: Field[Any]) -> str:
+    value, show = one.default, one.metadata["option"]["show"]
+    if show is not None:
+        return str(show(value))
     if isinstance(value, bool):
         return "on" if value else "off"
     return f"{value:g}" if isinstance(value, float) else str(value)

@@ -28,6 +28,41 @@ class Entry:
 
 
 _HEURISTICS: dict[str, Entry] = {
+    "dmazerunner": Entry(
+        "tilewright.heuristics.dmazerunner.method", "DMazeRunnerSearch",
+        "All valid tilings that pruning heuristics leave, with every loop order of unique reuse",
+        "dMazeRunner (Dave et al., ACM TECS 18(5s), 2019), algorithms 1 and 2, OPT1 to OPT5",
+    ),
+    "kapla": Entry(
+        "tilewright.heuristics.kapla", "Kapla",
+        "Stacking and caching from the PEs outwards by cost descent, level by level",
+        "KAPLA (Li and Gao), algorithm 1",
+    ),
+    "soc": Entry(
+        "tilewright.heuristics.dataflows", "SingleOutputChannel",
+        "Fixed dataflow: output-stationary, one output channel over the array",
+        "dMazeRunner, section 6 (Oy|Ox), after ShiDianNao (ISCA 2015)",
+    ),
+    "moc": Entry(
+        "tilewright.heuristics.dataflows", "MultipleOutputChannels",
+        "Fixed dataflow: output-stationary, several output channels over the array",
+        "dMazeRunner, section 6 (Oy|Ox), after Gupta et al. (ICML 2015)",
+    ),
+    "ws1": Entry(
+        "tilewright.heuristics.dataflows", "WeightStationary",
+        "Fixed dataflow: weight-stationary, filter positions and channels over the array",
+        "dMazeRunner, section 6 (Fy|Fx)",
+    ),
+    "ws2": Entry(
+        "tilewright.heuristics.dataflows", "CoarseWeightStationary",
+        "Fixed dataflow: weight-stationary, output and input channels over the array",
+        "dMazeRunner, section 6 (M|C), after the TPU (ISCA 2017)",
+    ),
+    "rs": Entry(
+        "tilewright.heuristics.dataflows", "RowStationary",
+        "Fixed dataflow: row-stationary, output rows and filter rows over the array",
+        "dMazeRunner, section 6 (Oy|Fy), after Eyeriss (ISCA 2016)",
+    ),
     "random": Entry(
         "tilewright.heuristics.random_search", "RandomSearch",
         "Random mappings until none has been better for a while",

@@ -1,0 +1,211 @@
+"""dMazeRunner's search: orderings, counts after each pruning, best values, options."""
+
+from __future__ import annotations
+
+from itertools import permutations
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from instances import dmazerunners, operators
+from reference import convolution, load
+
+from tilewright.formulation.objective import parse_objective
+from tilewright.formulation.orders import all_order_classes
+from tilewright.formulation.problem import LayerProblem, layer_problem
+from tilewright.formulation.search import Limits
+from tilewright.formulation.tables import Tables
+from tilewright.hardware.load import load_engine
+from tilewright.heuristics.dmazerunner.counting import count_tilings
+from tilewright.heuristics.dmazerunner.orderings import loop_orderings, reuse_vector
+from tilewright.heuristics.dmazerunner.prunings import (
+    Prunings,
+    conditions,
+    fixed_residencies,
+    kept_rows,
+    read_opts,
+)
+from tilewright.heuristics.dmazerunner.tilings import Tilings
+from tilewright.solvers.solve import solve
+from tilewright.workloads.einsum import nest
+from tilewright.workloads.errors import InputError
+from tilewright.workloads.operator import Operator
+
+LAYERS = load("dmazerunner_optima.json", "layers")
+COUNTS = load("dmazerunner_prunings.json", "tilings")
+SPACES = {"1": "OPT1", "1-2": "OPT1+2", "1-3": "OPT1+2+3"}
+
+
+def problem_of(layer: str, objective: str = "edp") -> LayerProblem:
+    return layer_problem(
+        convolution(LAYERS[layer]), load_engine("dmazerunner-256"), parse_objective(objective)
+    )
+
+
+def listed(problem: LayerProblem, prunings: Prunings) -> int:
+    """How many tilings the enumeration yields, over all residencies."""
+    space = problem.space
+    found = conditions(space.nest, prunings)
+    tables = Tables(space.groups, [condition.expr for condition in found])
+    rows = [kept_rows(table, space.nest, prunings).nonzero()[0] for table in tables.tables]
+    if not all(len(kept) for kept in rows):
+        return 0
+    tables = tables.restricted(rows)
+    return sum(
+        lot.shape[1]
+        for residency in fixed_residencies(space.nest)
+        for lot in Tilings(space.nest, tables, found, residency).lots()
+    )
+
+
+def test_fifteen_orderings_of_a_convolution() -> None:
+    """Algorithm 2 leaves 15 of 5040 orderings (table 2): per operand one for every set of loops."""
+    operator = convolution(LAYERS["conv2_2"])
+    found = loop_orderings(operator)
+    assert len(found) == 15
+    trips = {"N": 2, "K": 3, "C": 5, "P": 7, "Q": 11, "R": 13, "S": 17}
+    vectors = {tuple(reuse_vector(operator, ordering, trips).values()) for ordering in found}
+    assert len(vectors) == 15
+    assert max(reuse_vector(operator, o, trips)["W"] for o in found) == 2 * 7 * 11
+    assert max(reuse_vector(operator, o, trips)["O"] for o in found) == 5 * 13 * 17
+    assert max(reuse_vector(operator, o, trips)["I"] for o in found) == 3
+
+
+def test_three_orderings_per_level_after_opt4() -> None:
+    """Maximal reuse leaves one ordering per operand, 3 x 3 for SPM and DRAM."""
+    selectors = problem_of("conv2_2").space.selectors
+    assert [len(selector.domain) for selector in selectors] == [3, 3]
+
+
+def test_five_orderings_of_the_printed_example() -> None:
+    """Figure 6: four loops with 192 iterations, of which N = 2, and C and Fy reuse the output."""
+    example = nest("O[n,m] += W[m,c,f] * I[n,c,f]", bounds={"n": 2, "m": 8, "c": 4, "f": 3}, like={"m": "K"})
+    found = loop_orderings(example)
+    assert len(found) == 5
+    vectors = [reuse_vector(example, order, example.bounds) for order in found]
+    assert sorted((reuse["W"], reuse["I"], reuse["O"]) for reuse in vectors) == [
+        (1, 1, 3), (1, 1, 4), (1, 1, 12), (1, 8, 1), (2, 1, 1)
+    ]  # fmt: skip
+
+
+@settings(max_examples=40)
+@given(operators())
+def test_orderings_have_every_reuse(operator: Operator) -> None:
+    """Algorithm 2 finds exactly the reuse effects that some permutation has, but for none at all."""
+    never = {tensor.name: frozenset[str]() for tensor in operator.tensors}
+    loops = [dim for dim, bound in operator.bounds.items() if bound > 1]
+    every = {tuple(order.reused.values()) for order in all_order_classes(operator, loops, never)}
+    trips = {loop: 2 + position for position, loop in enumerate(operator.bounds)}
+    ones = dict.fromkeys(operator.bounds, 1)
+    vectors = (
+        {
+            tuple(reuse_vector(operator, order, ones | {x: trips[x] for x in loops}).items())
+            for order in permutations(loops)
+        }
+        if len(loops) <= 5
+        else None
+    )
+    found = loop_orderings(operator)
+    assert len(found) == len({effect for effect in every if any(effect)})
+    if vectors is not None:
+        mine = {tuple(reuse_vector(operator, o, ones | {x: trips[x] for x in loops}).items()) for o in found}
+        assert {v for v in vectors if any(reuse > 1 for _, reuse in v)} == mine
+
+
+@pytest.mark.parametrize("opts", ["none", "1", "1-2", "1-3"])
+@pytest.mark.parametrize("layer", LAYERS)
+def test_counts_of_tilings(layer: str, opts: str) -> None:
+    """As many valid tilings as the released tool has, up to 1.16e9, without and with OPT1 to OPT3."""
+    assert count_tilings(problem_of(layer), Prunings(read_opts(opts))) == COUNTS[layer][opts]
+
+
+@pytest.mark.parametrize(
+    ("layer", "opts"),
+    [("conv5_1", "1"), ("conv5_2", "1"), ("conv4_2", "1-2"), ("conv1", "1-3"), ("conv3_2", "1-3")],
+)
+def test_listing_finds_as_many(layer: str, opts: str) -> None:
+    """Enumeration and counting agree on published layers."""
+    assert listed(problem_of(layer), Prunings(read_opts(opts))) == COUNTS[layer][opts]
+
+
+@settings(max_examples=25)
+@given(operators(most=64), dmazerunners(), st.sampled_from(["none", "1", "2", "3", "1-3"]))
+def test_listing_counts_on_random_problems(operator: Operator, engine: object, opts: str) -> None:
+    """Both agree wherever counting applies."""
+    try:
+        problem = layer_problem(operator, engine, parse_objective("edp"))  # type: ignore[arg-type]
+    except InputError:
+        return
+    if len(problem.space.nest.spatial) > 1:
+        return
+    prunings = Prunings(read_opts(opts), 0.5, 0.5, 0.2)
+    assert listed(problem, prunings) == count_tilings(problem, prunings)
+
+
+def best_values(layer: str, opts: str, objective: str) -> tuple[int, int]:
+    """The method's value and the tool's."""
+    result = solve(problem_of(layer, objective), f"dmazerunner[opt={opts}]", Limits(threads=1))
+    (tabulated,) = (
+        row["value"]
+        for row in LAYERS[layer]["best"]
+        if (row["space"], row["objective"]) == (SPACES[opts], objective)
+    )
+    assert result.value is not None
+    return int(result.value), tabulated
+
+
+@pytest.mark.parametrize("objective", ["edp", "energy", "cycles"])
+@pytest.mark.parametrize(
+    ("layer", "opts"),
+    [(layer, "1-3") for layer in LAYERS] + [(f"conv5_{i}", opts) for i in (1, 2) for opts in ("1", "1-2")],
+)
+def test_best_values(layer: str, opts: str, objective: str) -> None:
+    """To the last digit what the released tool finds under the same prunings."""
+    found, tabulated = best_values(layer, opts, objective)
+    assert found == tabulated
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("objective", ["edp", "energy", "cycles"])
+@pytest.mark.parametrize("opts", ["1", "1-2"])
+@pytest.mark.parametrize("layer", ["conv1", "conv2_2", "conv3_2", "conv4_2"])
+def test_best_values_of_large_spaces(layer: str, opts: str, objective: str) -> None:
+    """The same over up to 1.4 million tilings."""
+    found, tabulated = best_values(layer, opts, objective)
+    assert found == tabulated
+
+
+def test_opt4_and_opt5_lose_nothing() -> None:
+    """All 15 x 15 orders, or one thread, give the same best value."""
+    values = {
+        solve(problem_of("conv5_2"), method, Limits(threads=2)).value
+        for method in ("dmazerunner", "dmazerunner[opt4=off]", "dmazerunner[opt5=off]")
+    }
+    assert len(values) == 1
+
+
+def test_thresholds_are_relaxed_where_nothing_reaches_them() -> None:
+    """A layer too small for the machine still gets a mapping, unless that is switched off."""
+    operator = nest("O[i] += A[i,j] * B[j]", bounds={"i": 4, "j": 4}, like={"i": "P", "j": "C"})
+    problem = layer_problem(operator, load_engine("nvdla-256"), parse_objective("edp"))
+    relaxed = solve(problem, "dmazerunner")
+    assert relaxed.mapping is not None
+    assert "scaled by" in relaxed.message
+    strict = solve(problem, "dmazerunner[relax=off]")
+    assert strict.mapping is None
+    assert "left by the prunings" in strict.message
+
+
+@pytest.mark.parametrize("text", ["4", "0-2", "1-", "x", "1,2", "", "2-1"])
+def test_bad_sets_of_prunings(text: str) -> None:
+    """Only OPT1 to OPT3 can be chosen."""
+    with pytest.raises(ValueError, match="expected numbers from 1 to 3"):
+        read_opts(text)
+
+
+def test_counting_says_where_it_does_not_apply() -> None:
+    """Constraints and imperfect factors are refused, not miscounted."""
+    operator = convolution(LAYERS["conv5_2"])
+    imperfect = layer_problem(operator, load_engine("nvdla-256"), parse_objective("edp"))
+    with pytest.raises(ValueError, match="perfect factors"):
+        count_tilings(imperfect, Prunings())
