@@ -8,7 +8,7 @@ from typing import Any
 from tilewright.benchmarks.curves import Convergence, Curve
 from tilewright.report.breakdown import EnergyPart
 from tilewright.report.html.page import Figure
-from tilewright.report.plots.style import DASHES, SHARED, TENSORS, colours, dashes
+from tilewright.report.plots.style import DASHES, colours, dashes, tensor_colours
 
 _DASHES = dict(zip(DASHES, ("solid", "dash", "dashdot", "dot"), strict=True))
 _LOGARITHMIC = {"type": "log", "tickformat": "~g", "dtick": "D2"}
@@ -98,7 +98,7 @@ def energy_figure(bars: Sequence[tuple[str, Sequence[EnergyPart]]]) -> Figure:
     pieces = list(dict.fromkeys((part.component, part.tensor) for _, parts in bars for part in parts))
     tensors = list(dict.fromkeys(tensor for _, tensor in pieces if tensor))
     components = list(dict.fromkeys(component for component, _ in pieces))
-    colour = {**dict(zip(tensors, TENSORS, strict=False)), "": SHARED}
+    colour = tensor_colours(tensors)
     patterns = ("", "/", "x", ".", "-", "+", "|", "\\")
     data = []
     for component, tensor in pieces:

@@ -45,7 +45,7 @@ def panels_figure(panels: Sequence[tuple[str, Sequence[EnergyPart]]], title: str
 
     components = list(dict.fromkeys(part.component for _, parts in panels for part in parts))
     tensors = list(dict.fromkeys(part.tensor for _, parts in panels for part in parts if part.tensor))
-    colours = {**dict(zip(tensors, style.TENSORS, strict=False)), "": style.SHARED}
+    colours = style.tensor_colours(tensors)
     scale, unit = _unit(max(sum(p.picojoules for p in parts) for _, parts in panels))
     columns = min(_PER_ROW, len(panels))
     rows = math.ceil(len(panels) / columns)

@@ -19,7 +19,7 @@ WIDTH = 7.0
 
 #: M. Okabe and K. Ito, "Color Universal Design" (2008), without yellow, which is too light for lines.
 PALETTE = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#56B4E9", "#E69F00", "#666666")
-TENSORS = ("#0072B2", "#E69F00", "#009E73", "#CC79A7")
+TENSORS = ("#0072B2", "#E69F00", "#009E73", "#CC79A7", "#56B4E9", "#D55E00", "#F0E442")
 SHARED = "#B0B0B0"
 """What belongs to no tensor in particular."""
 DASHES = ("-", "--", "-.", ":")
@@ -84,6 +84,11 @@ def save(draw: Callable[[], Figure], path: Path) -> None:
 def colours(names: Sequence[str]) -> dict[str, str]:
     """A colour per name; they repeat beyond seven, with other dashes."""
     return {name: PALETTE[index % len(PALETTE)] for index, name in enumerate(names)}
+
+
+def tensor_colours(names: Sequence[str]) -> dict[str, str]:
+    """A colour per tensor, and the one of what belongs to none under the empty name."""
+    return {"": SHARED, **{name: TENSORS[index % len(TENSORS)] for index, name in enumerate(names)}}
 
 
 def dashes(names: Sequence[str]) -> dict[str, str]:

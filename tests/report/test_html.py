@@ -13,6 +13,7 @@ import pytest
 
 from tilewright.benchmarks.rows import read_rows
 from tilewright.benchmarks.store import Store
+from tilewright.cli.main import run
 from tilewright.report.html.bench import write_report
 from tilewright.report.html.page import Column, Table, number_cell, render_page, text_cell
 
@@ -80,6 +81,19 @@ def test_names_are_escaped() -> None:
     assert "&lt;b&gt;x" in text
     assert "a &amp; b" in text
     assert 'data-order=""' in text
+
+
+def test_report_of_a_mapping(tmp_path: Path) -> None:
+    """``map --report`` writes its layers, their energy and the course of every search."""
+    path = tmp_path / "map.html"
+    layers = tmp_path / "net.yaml"
+    layers.write_text("- gemm:M=8,N=4,K=8,name=first\n- conv:K=4,C=4,P=4,Q=4,R=3,S=3,name=second\n")
+    assert run(["map", str(layers), "-a", "tpu-edge", "-q", "--report", str(path)]) == 0
+    text = path.read_text()
+    assert text.count("<tr>") == 1 + 2
+    figures = json.loads(re.findall(r'id="figures">(.*?)</script>', text, re.S)[-1])
+    assert [len(some) for some in figures.values()] == [1, 2]
+    assert run(["map", str(layers), "-a", "tpu-edge", "-q", "--report", "none/map.html"]) == 2
 
 
 @pytest.mark.skipif(BROWSER is None, reason="no Chromium here")
