@@ -67,7 +67,7 @@ class _Method:
 
 
 def make_plan(request: Request) -> Plan:
-    """All cells of a request; the proof of an optimum comes before the methods on that problem.
+    """All cells of a request, layer by layer; each proof comes before the methods on that problem.
 
     Raises
     ------
@@ -81,8 +81,8 @@ def make_plan(request: Request) -> Plan:
         raise InputError("--optimum", None, f"{optimum.name} proves nothing, expected an exact solver")
     entries: list[Entry] = []
     refused: list[str] = []
-    for name, engine in product(request.suites, engines):
-        for case in _chosen(name, request.patterns):
+    for name in request.suites:
+        for case, engine in product(_chosen(name, request.patterns), engines):
             try:
                 problem = layer_problem(case.operator, engine, objectives[0], factors=request.factors)
             except InputError as error:
