@@ -27,19 +27,20 @@ UNITS = {
 def draw(store: Store, rows: Sequence[Row]) -> Figure:
     """Values as full lines, bounds as dashed ones, both axes logarithmic; dots mark every seed's end."""
     from matplotlib.lines import Line2D
-    from matplotlib.ticker import FuncFormatter
 
     found = one_problem(rows, "convergence")
     scale, label = UNITS.get(found[0].objective, (1.0, found[0].objective))
     names = [row.method for row in best_runs(found)]
-    colours = style.colours(names)
+    colours, markers = style.colours(names), style.markers(names)
     cells = {cell.key: cell for cell in store.cells()}
     figure, (axis,) = style.canvas(1, 3.4)
     for row in found:
         run = convergence(row.method, cells[row.key], row.objective)
-        _run(axis, run, colours[row.method], scale)
+        _run(axis, run, colours[row.method], markers[row.method], scale)
     optimum = next((row.optimum for row in found if row.optimum is not None), None)
-    lines = [Line2D([], [], color=colours[name], label=name) for name in names]
+    lines = [
+        Line2D([], [], color=colours[name], marker=markers[name], markersize=3, label=name) for name in names
+    ]
     lines += [
         Line2D([], [], color="black", label="value"),
         Line2D([], [], color="black", linestyle="--", label="bound"),
@@ -47,9 +48,8 @@ def draw(store: Store, rows: Sequence[Row]) -> Figure:
     if optimum is not None:
         axis.axhline(optimum * scale, color="black", linewidth=0.8, linestyle=":")
         lines.append(Line2D([], [], color="black", linewidth=0.8, linestyle=":", label="proven optimum"))
-    axis.set_xscale("log")
+    style.logarithmic(axis)
     axis.set_yscale("log")
-    axis.xaxis.set_major_formatter(FuncFormatter(style.seconds_label))
     axis.set_xlabel("time [s]")
     axis.set_ylabel(label)
     figure.suptitle(problem_title(found[0]))
@@ -57,11 +57,11 @@ def draw(store: Store, rows: Sequence[Row]) -> Figure:
     return figure
 
 
-def _run(axis: Axes, run: Convergence, colour: str, scale: float) -> None:
+def _run(axis: Axes, run: Convergence, colour: str, marker: str, scale: float) -> None:
     for curve, dash in ((run.value, "-"), (run.bound, "--")):
         if curve.xs:
             xs = [*curve.xs, max(run.seconds, curve.xs[-1])]
             ys = [scale * y for y in (*curve.ys, curve.ys[-1])]
             axis.plot(xs, ys, drawstyle="steps-post", color=colour, linestyle=dash, linewidth=1.2, alpha=0.9)
             if dash == "-":
-                axis.plot(xs[-1], ys[-1], "o", color=colour, markersize=3)
+                axis.plot(xs[-1], ys[-1], marker, color=colour, markersize=3.5)

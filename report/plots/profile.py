@@ -17,8 +17,6 @@ if TYPE_CHECKING:
 
 def draw(store: Store, rows: Sequence[Row]) -> Figure:
     """The share of problems over the ratio to the fastest method, logarithmic."""
-    from matplotlib.ticker import FuncFormatter
-
     curves = profile(rows, lambda row: row.seconds_1)
     if not curves:
         raise InputError("--plot", "profile", "no run has a proven optimum to be measured against")
@@ -27,12 +25,11 @@ def draw(store: Store, rows: Sequence[Row]) -> Figure:
     end = 1.1 * max((curve.xs[-1] for curve in curves if curve.xs), default=10.0)
     figure, (axis,) = style.canvas(1, 3.2 + 0.12 * max(0, len(names) - 12))
     for curve in curves:
-        xs, ys = [*curve.xs, max(end, 10.0)], [*curve.ys, curve.ys[-1]]
+        xs, ys = [1.0, *curve.xs, max(end, 10.0)], [0.0, *curve.ys, *(curve.ys[-1:] or [0.0])]
         look = {"color": colours[curve.name], "linestyle": dashes[curve.name]}
         axis.plot(xs, ys, drawstyle="steps-post", label=curve.name, **look)  # type: ignore[arg-type]
-    axis.set_xscale("log")
+    style.logarithmic(axis)
     axis.set_xlim(1, max(end, 10.0))
-    axis.xaxis.set_major_formatter(FuncFormatter(style.seconds_label))
     axis.set_xlabel("time to within 1 % of the optimum, as a multiple of the fastest method's")
     style.percent_axis(axis, "problems")
     figure.legend(loc="outside right center")

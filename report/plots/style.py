@@ -23,6 +23,7 @@ TENSORS = ("#0072B2", "#E69F00", "#009E73", "#CC79A7", "#56B4E9", "#D55E00", "#F
 SHARED = "#B0B0B0"
 """What belongs to no tensor in particular."""
 DASHES = ("-", "--", "-.", ":")
+MARKERS = ("o", "s", "^", "D")
 
 _SETTINGS: dict[Any, Any] = {
     "font.size": 9.0,
@@ -96,6 +97,11 @@ def dashes(names: Sequence[str]) -> dict[str, str]:
     return {name: DASHES[index // len(PALETTE) % len(DASHES)] for index, name in enumerate(names)}
 
 
+def markers(names: Sequence[str]) -> dict[str, str]:
+    """A marker per name; seven names share one."""
+    return {name: MARKERS[index // len(PALETTE) % len(MARKERS)] for index, name in enumerate(names)}
+
+
 def percent_axis(axis: Axes, label: str) -> None:
     """A vertical axis of shares from 0 to 100 %."""
     from matplotlib.ticker import PercentFormatter
@@ -105,6 +111,13 @@ def percent_axis(axis: Axes, label: str) -> None:
     axis.set_ylabel(label)
 
 
-def seconds_label(value: float, _position: int = 0) -> str:
-    """A tick of a logarithmic time axis, such as ``0.01`` or ``10``."""
-    return f"{value:g}"
+def logarithmic(axis: Axes) -> None:
+    """A logarithmic horizontal axis with plain numbers at 1, 2 and 5 of every decade, over many decades only at 1."""
+    from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
+
+    axis.set_xscale("log")
+    least, most = axis.get_xlim()
+    wide = most > 2000 * least
+    axis.xaxis.set_major_locator(LogLocator(subs=(1.0,) if wide else (1.0, 2.0, 5.0), numticks=20))
+    axis.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
+    axis.xaxis.set_minor_formatter(NullFormatter())
