@@ -112,7 +112,7 @@ def percent_axis(axis: Axes, label: str) -> None:
 
 
 def logarithmic(axis: Axes) -> None:
-    """A logarithmic horizontal axis with plain numbers at 1, 2, 5 of every decade, at 1 where they are many."""
+    """A logarithmic horizontal axis with plain numbers at 1, 2, 5 of every decade, or at 1 alone."""
     from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
 
     axis.set_xscale("log")

@@ -13,10 +13,10 @@ import pytest
 from calls import SMALL, Call, finish, start
 
 QUICK = (
-    "random", "-a", "nvdla-256", "-m", "random[victory=5]", "--seeds", "4", "--factors", "perfect",
-    "-t", "60", "--optimum", "branch", "--jobs", "2",
+    "random", "-a", "nvdla-256", "--layers", "0[01]*", "-m", "random[victory=5]", "--seeds", "9",
+    "--factors", "perfect", "-t", "60", "--optimum", "branch", "--jobs", "2",
 )  # fmt: skip
-"""200 runs: forty layers, a proof and four seeds each."""
+"""200 runs: twenty layers, a proof and nine seeds each."""
 ENDLESS = ("tiny", "-a", "nvdla-256", "-m", "random[victory=5],annealing[steps=100000000]", "-t", "300",
            "--seeds", "2", "--factors", "perfect", "--optimum", "branch", "--jobs", "2")  # fmt: skip
 TABLE = (
