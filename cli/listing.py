@@ -103,6 +103,17 @@ def _models() -> Listing:
     return Listing(("model", "MAC layers", "distinct", "MACs", "parameters"), tuple(rows))
 
 
+def _workloads() -> Listing:
+    from tilewright.workloads.workload_file import list_workloads, load_workload
+
+    rows = []
+    for name in list_workloads():
+        work = load_workload(name)
+        runs = sum(part.batches for part in work.parts)
+        rows.append((name, len(work.parts), runs, work.layer_count(), work.macs, work.description))
+    return Listing(("workload", "networks", "runs", "MAC layers", "MACs", _DESCRIPTION), tuple(rows))
+
+
 def _solvers() -> Listing:
     from tilewright.solvers.registry import solver, solver_names
 
@@ -148,7 +159,7 @@ KINDS: dict[str, Callable[[], Listing]] = {
     "archs": _archs,
     "systems": _nothing,
     "models": _models,
-    "workloads": _nothing,
+    "workloads": _workloads,
     "solvers": _solvers,
     "methods": _methods,
     "suites": _suites,

@@ -1,4 +1,4 @@
-"""``tilewright show``: a machine, a model, a layer, a mapping, a result, or a cost model's formulas."""
+"""``tilewright show``: a machine, a network, a layer, a mapping, a result, or a cost model's formulas."""
 
 from __future__ import annotations
 
@@ -10,20 +10,23 @@ import typer
 from tilewright.cli import options
 from tilewright.cli.console import show, write
 from tilewright.cli.exits import Exit
+from tilewright.cli.show_network import show_network, show_network_as, show_workload
 from tilewright.workloads.errors import InputError, did_you_mean
 
 if TYPE_CHECKING:
     from tilewright.report.document import ResultDocument
-    from tilewright.workloads.network import Network
     from tilewright.workloads.operator import Operator
 
+_NETWORKS = "Networks"
 _DATA = (".json", ".jsonl", ".yaml", ".yml")
 
 
 def show_command(
     thing: Annotated[
         str,
-        typer.Argument(metavar="THING", help="Machine, model, layer, mapping file or result document."),
+        typer.Argument(
+            metavar="THING", help="Machine, model, workload, layer, mapping file or result document."
+        ),
     ],
     arch: Annotated[
         str | None, typer.Option("--arch", "-a", help="Machine, where the thing does not name its own.")
@@ -35,10 +38,26 @@ def show_command(
     layers: options.Layers = None,
     cost_model: options.CostModel = None,
     factors: options.Factors = None,
+    format: Annotated[
+        str, typer.Option("--format", "-f", help="table or json.", rich_help_panel=_NETWORKS)
+    ] = "table",
+    onnx: Annotated[
+        Path | None,
+        typer.Option("--onnx", metavar="FILE", help="Write a built-in network as an ONNX file.",
+                     rich_help_panel=_NETWORKS),
+    ] = None,
+    plot: Annotated[
+        Path | None,
+        typer.Option("--plot", metavar="FILE", help="Draw a network's graph and its layers' shapes.",
+                     rich_help_panel=_NETWORKS),
+    ] = None,
     verbose: Annotated[bool, typer.Option("--verbose", "-v", help="Nothing is cut.")] = False,
-) -> int:
+) -> int:  # fmt: skip
     """Show a machine as a tree, a model as a table, a layer as its loops, a mapping as a loop nest."""
     options.parse_factors(factors)
+    options.parse_choice(format, "--format", ("table", "json"))
+    if onnx is not None or plot is not None or format == "json":
+        return show_network_as(thing, batch, format, onnx, plot)
     if formula:
         return _show_formulas(thing, arch, batch, cost_model, factors, full=verbose)
     if Path(thing).suffix.lower() in _DATA:
@@ -52,15 +71,18 @@ def _show_name(thing: str, batch: int | None) -> int:
     if thing in list_presets():
         return _show_machine(load_engine(thing))
     from tilewright.workloads.catalog import list_models, resolve_model
+    from tilewright.workloads.workload_file import list_workloads, load_workload
 
+    if thing in list_workloads():
+        return show_workload(load_workload(thing))
     try:
         network = resolve_model(thing, batch)
     except InputError as error:
-        nearest = did_you_mean(thing, [*list_presets(), *list_models()])
+        nearest = did_you_mean(thing, [*list_presets(), *list_models(), *list_workloads()])
         if nearest and nearest.removeprefix(", ") not in error.message and "no such model" in error.message:
             raise InputError(thing, None, f"neither a machine nor a model{nearest}") from None
         raise
-    return _show_network(network)
+    return show_network(network)
 
 
 def _show_file(path: Path, arch: str | None, batch: int | None, patterns: list[str]) -> int:
@@ -88,63 +110,18 @@ def _show_file(path: Path, arch: str | None, batch: int | None, patterns: list[s
     if not is_yaml:
         raise InputError(str(path), "schema", "missing, expected a result document")
     from tilewright.workloads.catalog import resolve_model
+    from tilewright.workloads.workload_file import is_workload, load_workload
 
-    return _show_network(resolve_model(str(path), batch))
+    if is_workload(data):
+        return show_workload(load_workload(path))
+
+    return show_network(resolve_model(str(path), batch))
 
 
 def _show_machine(engine: Any) -> int:
     from tilewright.hardware.describe import engine_tree
 
     write(engine_tree(engine))
-    return Exit.OK
-
-
-def _show_network(network: Network) -> int:
-    from tilewright.report.operator_data import shape_text
-    from tilewright.report.quantities import si_text
-    from tilewright.report.tables import head_text, plain_table
-
-    if len(network) == 1:
-        return _show_operator(network.layers[0].name, network.layers[0].operator)
-    table = plain_table([("layer", "left"), ("n", "right"), ("operator", "left"), ("MACs", "right"),
-                         ("parameters", "right")])  # fmt: skip
-    for distinct in network.distinct_layers():
-        layer, count = distinct.layer, distinct.count
-        operator = layer.operator
-        macs = si_text(operator.macs) if operator.is_mac else "-"
-        parameters = si_text(layer.parameters) if layer.parameters else "-"
-        table.add_row(layer.name, str(count), f"{operator.kind} {shape_text(operator)}", macs, parameters)
-    table.add_section()
-    table.add_row(
-        "total", str(len(network)), "", si_text(network.macs), si_text(network.parameters), style="bold"
-    )
-    title = head_text(network.name, f"batch {network.batch}", f"{len(network)} layers",
-                      f"{len(network.mac_layers)} of them multiply and accumulate")  # fmt: skip
-    show(title, "MACs and parameters are those of one of n equal layers", "", table)
-    return Exit.OK
-
-
-def _show_operator(name: str, operator: Operator) -> int:
-    from tilewright.report.operator_data import index_text, statement_text
-    from tilewright.report.quantities import count_text, si_text
-    from tilewright.report.tables import head_text, plain_table
-
-    loops = plain_table([("loop", "left"), ("bound", "right"), ("like", "left"), ("used by", "left")])
-    for dimension in operator.dimensions:
-        users = " ".join(tensor.name for tensor in operator.tensors if dimension.name in tensor.dims)
-        loops.add_row(dimension.name, str(dimension.bound), dimension.like, users)
-    tensors = plain_table([("tensor", "left"), ("role", "left"), ("elements", "right"), ("touched", "right"),
-                           ("reuse", "right")])  # fmt: skip
-    for tensor in operator.tensors:
-        size = 1
-        for axis in tensor.axes:
-            size *= axis.size
-        touched = tensor.footprint(operator.bounds)
-        reuse = si_text(operator.iterations / touched)
-        tensors.add_row(index_text(tensor), tensor.role.value, count_text(size), count_text(touched), reuse)
-    what = "MACs" if operator.is_mac else "operations"
-    title = head_text(name, operator.kind, f"{count_text(operator.iterations)} {what}")
-    show(title, statement_text(operator), "", loops, "", tensors)
     return Exit.OK
 
 

@@ -190,7 +190,8 @@ def _boundaries(
             elif carries is not None and dimension.like not in carries:
                 tile[dim] = outer
             else:
-                domain = [int(v) for v in np.unique(chains(dimension.bound, len(blocks) - 1))]
+                # tiles of tiles are tiles: one step of a chain has all values of the longer ones
+                domain = [int(v) for v in np.unique(chains(dimension.bound, 1))]
                 after = sites[index + 1]
                 tile[dim] = variable = Variable(f"{dim}@{after}", domain, groups[dim])
                 variables[dim].append(variable)

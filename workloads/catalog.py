@@ -2,27 +2,28 @@
 
 from __future__ import annotations
 
-import importlib
 import os
-import pkgutil
 from pathlib import Path
 
 import onnx
 
-from tilewright.workloads import networks
+from tilewright.workloads.blueprint import Blueprint
 from tilewright.workloads.errors import InputError, did_you_mean
 from tilewright.workloads.layer_fields import KINDS
 from tilewright.workloads.layer_text import NamedOperator, is_layer_text, parse_layer, read_layers
 from tilewright.workloads.network import Layer, Network
+from tilewright.workloads.networks import builders
 from tilewright.workloads.onnx_import import load_onnx
+from tilewright.workloads.training import training_network
 
 PREFIX = "onnx:"
+TRAINING = ":training"
 _FILE_PREFIXES = ("light_bvlc_", "light_")
 
 
 def list_models() -> tuple[str, ...]:
     """Names of all models that need no file: the built-in networks, then those the onnx package ships."""
-    return (*_builtin_names(), *(PREFIX + name for name in _shipped()))
+    return (*builders(), *(PREFIX + name for name in _shipped()))
 
 
 def resolve_model(text: str, batch: int | None = None) -> Network:
@@ -31,7 +32,8 @@ def resolve_model(text: str, batch: int | None = None) -> Network:
     Parameters
     ----------
     text : an ONNX file, ``onnx:NAME`` for a model that the onnx package ships, the name of a built-in
-        network, a layer text such as ``gemm:M=512,N=768,K=768``, or a YAML file of layers
+        network, a layer text such as ``gemm:M=512,N=768,K=768``, or a YAML file of layers; any of them with
+        ``:training`` behind it for the training graph
     batch : samples; ``None`` for the model's own number
 
     Returns
@@ -46,6 +48,8 @@ def resolve_model(text: str, batch: int | None = None) -> Network:
         raise InputError(text, "batch", f"expected at least 1, got {batch}")
     if not text.strip():
         raise InputError("model", None, f"the name is empty{_EXPECTED}")
+    if text.endswith(TRAINING):
+        return training_network(resolve_model(text.removesuffix(TRAINING), batch))
     if text.startswith(PREFIX):
         return _load_shipped(text, batch)
     suffix = Path(text).suffix.lower()
@@ -55,9 +59,10 @@ def resolve_model(text: str, batch: int | None = None) -> Network:
         return load_onnx(text, batch)
     if suffix in (".yaml", ".yml"):
         return _unlinked(Path(text).stem, read_layers(Path(text), batch), batch)
-    if text in _builtin_names():
-        network: Network = importlib.import_module(f"{networks.__name__}.{text}").build(batch or 1)
-        return network
+    built_in = builders()
+    if text in built_in:
+        found = built_in[text](batch or 1)
+        return found if isinstance(found, Network) else found.network()
     kind, colon, _ = text.partition(":")
     if colon and not os.path.exists(text):
         known = (*KINDS, PREFIX.removesuffix(":"))
@@ -68,6 +73,22 @@ def resolve_model(text: str, batch: int | None = None) -> Network:
     nearest = f", did you mean {names[text]!r}?" if text in names else did_you_mean(text, list_models())
     nearest = nearest or did_you_mean(PREFIX + text, list_models())
     raise InputError(text, None, f"no such model{nearest}{_EXPECTED}")
+
+
+def builtin_onnx(text: str, batch: int | None = None) -> onnx.ModelProto:
+    """The ONNX model of a built-in network, its weights zeros.
+
+    Raises
+    ------
+    InputError : for anything else
+    """
+    built_in = builders()
+    found = built_in[text](batch or 1) if text in built_in else None
+    if not isinstance(found, Blueprint):
+        raise InputError(
+            text, None, f"only built-in networks can be written as ONNX{did_you_mean(text, built_in)}"
+        )
+    return found.onnx()
 
 
 _EXPECTED = (
@@ -83,10 +104,6 @@ def _unlinked(name: str, layers: tuple[NamedOperator, ...], batch: int | None) -
     ]
     own = (op.bounds["N"] for _, op in layers if op.kind not in ("gemm", "matmul", "nest"))
     return Network(name, made, batch=batch or max(own, default=1))
-
-
-def _builtin_names() -> tuple[str, ...]:
-    return tuple(sorted(module.name for module in pkgutil.iter_modules(networks.__path__)))
 
 
 def _shipped() -> dict[str, Path]:

@@ -19,6 +19,14 @@ else:
 
 
 @dataclass(frozen=True, slots=True)
+class Parameter:
+    """A learned tensor; where layers share one, it has the same name in each."""
+
+    name: str
+    elements: int
+
+
+@dataclass(frozen=True, slots=True)
 class Layer:
     """One operator at one place of a network.
 
@@ -30,6 +38,8 @@ class Layer:
     fused : operations applied to each result on its way out, in order (activation, normalisation)
     nodes : names of the source's nodes that the layer covers, its own and the fused ones
     stored_weights : whether the weight tensor is a parameter, rather than another layer's result
+    learned : its parameters where they are known in full: weights, biases, and the scales and shifts of
+        fused normalisation; ``None`` for the operator's weight tensors alone
     """
 
     name: str
@@ -38,10 +48,13 @@ class Layer:
     fused: tuple[str, ...] = ()
     nodes: tuple[str, ...] = ()
     stored_weights: bool = True
+    learned: tuple[Parameter, ...] | None = None
 
     @property
     def parameters(self) -> int:
-        """Weight elements; biases and normalisation constants are not counted."""
+        """Elements of all parameters."""
+        if self.learned is not None:
+            return sum(one.elements for one in self.learned)
         if not self.stored_weights:
             return 0
         weights = (tensor for tensor in self.operator.tensors if tensor.role is Role.WEIGHT)
@@ -98,6 +111,7 @@ class Network:
     links : tensors read by the layers; an operand without links is read from memory
     batch : samples that the operators' bounds stand for
     outputs : layers whose results leave the network; by default those that nobody reads
+    tables : parameters that no layer computes with, such as a table of word vectors
 
     Attributes
     ----------
@@ -117,9 +131,11 @@ class Network:
         *,
         batch: int = 1,
         outputs: Iterable[str] | None = None,
+        tables: Iterable[Parameter] = (),
     ) -> None:
         self.name = name
         self.batch = batch
+        self.tables = tuple(tables)
         self.links = tuple(links)
         self._reads: dict[str, list[Link]] = {}
         graph = Graph()
@@ -173,8 +189,11 @@ class Network:
 
     @property
     def parameters(self) -> int:
-        """Weight elements of all layers."""
-        return sum(layer.parameters for layer in self.layers)
+        """Elements of all parameters, those that layers share counted once."""
+        shared = {one.name: one.elements for one in self.tables}
+        for layer in self.layers:
+            shared.update((one.name, one.elements) for one in layer.learned or ())
+        return sum(shared.values()) + sum(layer.parameters for layer in self.layers if layer.learned is None)
 
     @property
     def mac_layers(self) -> tuple[Layer, ...]:

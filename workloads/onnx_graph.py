@@ -14,6 +14,7 @@ from onnx import shape_inference
 
 from tilewright.workloads.errors import InputError, one_line
 from tilewright.workloads.onnx_batch import check_batch, own_batch, set_batch
+from tilewright.workloads.onnx_operations import MOVING, RENAMING
 
 LARGE = 4096
 """Bytes above which a stored tensor is weights rather than a shape, and its values are dropped."""
@@ -56,6 +57,7 @@ class OnnxGraph:
     inputs : the activations that come from outside
     outputs : the results
     batch : samples per run
+    stored : the stored tensor behind every constant that only renames, moves or scales one
     """
 
     where: str
@@ -64,6 +66,7 @@ class OnnxGraph:
     inputs: tuple[str, ...]
     outputs: tuple[str, ...]
     batch: int
+    stored: dict[str, str]
 
     def shape(self, node: Node, tensor: str) -> tuple[int, ...]:
         """Axes of a tensor; raises ``InputError`` where inference did not find them."""
@@ -127,7 +130,8 @@ def prepare(model: onnx.ModelProto, where: str, batch: int | None, supported: fr
         check_batch(copy.graph, where, constants, original, batch, before, shapes)
     inputs = tuple(value.name for value in copy.graph.input if value.name not in constants)
     outputs = tuple(value.name for value in copy.graph.output)
-    return OnnxGraph(where, nodes, shapes, inputs, outputs, original.size if batch is None else batch)
+    size = original.size if batch is None else batch
+    return OnnxGraph(where, nodes, shapes, inputs, outputs, size, stored_tensors(copy.graph, constants))
 
 
 def constant_tensors(graph: onnx.GraphProto, where: str) -> frozenset[str]:
@@ -153,6 +157,29 @@ def constant_tensors(graph: onnx.GraphProto, where: str) -> frozenset[str]:
         if value.name not in known:
             raise InputError(where, None, f"the output {value.name!r} is made by no node")
     return frozenset(constants)
+
+
+def stored_tensors(graph: onnx.GraphProto, constants: frozenset[str]) -> dict[str, str]:
+    """The stored tensor behind every constant that is one, or that only renames, moves or scales one.
+
+    Parameters
+    ----------
+    graph : nodes in topological order
+    constants : tensors that do not depend on the network's inputs
+
+    Returns
+    -------
+    Stored tensor by constant; constants that are computed in another way are missing
+    """
+    roots = {tensor.name: tensor.name for tensor in graph.initializer}
+    for node in graph.node:
+        if not constants.issuperset(node.output):
+            continue
+        if node.op_type in ("Constant", "ConstantOfShape"):
+            roots[node.output[0]] = node.output[0]
+        elif node.op_type in RENAMING | MOVING | {"Cast", "DequantizeLinear"} and node.input[0] in roots:
+            roots.update(dict.fromkeys(node.output, roots[node.input[0]]))
+    return roots
 
 
 def label(node: onnx.NodeProto, position: int) -> str:

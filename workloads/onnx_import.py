@@ -18,10 +18,11 @@ import onnx
 
 from tilewright.workloads.errors import InputError
 from tilewright.workloads.layer_text import unique_name
-from tilewright.workloads.network import Layer, Link, Network
+from tilewright.workloads.network import Layer, Link, Network, Parameter
 from tilewright.workloads.onnx_graph import Node, OnnxGraph, prepare, read_model
 from tilewright.workloads.onnx_operations import MOVING, POINTWISE, RENAMING
 from tilewright.workloads.onnx_operators import BUILDERS, build
+from tilewright.workloads.onnx_parameters import learned_parameters
 from tilewright.workloads.operator import Operator
 
 SUPPORTED = RENAMING | MOVING | frozenset(BUILDERS)
@@ -81,6 +82,7 @@ class _Draft:
     stored_weights: bool
     fused: list[str] = field(default_factory=list)
     nodes: list[str] = field(default_factory=list)
+    learned: list[Parameter] = field(default_factory=list)
 
 
 class _Importer:
@@ -88,6 +90,7 @@ class _Importer:
         self.graph = graph
         self.drafts: dict[str, _Draft] = {}
         self.links: list[Link] = []
+        self.tables: list[Parameter] = []
         self.names: set[str] = set()
         self.readers = _readers(graph)
         self.sources: dict[str, tuple[_Source, ...]] = {
@@ -100,6 +103,7 @@ class _Importer:
                 found = self.sources[node.data[0]]
             elif node.op in MOVING:
                 found = self.moved(node)
+                self.tables.extend(learned_parameters(self.graph, node))
             else:
                 found = self.fused(node) or self.layer(node)
             self.sources.update(dict.fromkeys(filter(None, node.outputs), found))
@@ -120,17 +124,22 @@ class _Importer:
                 tuple(draft.fused),
                 tuple(draft.nodes),
                 draft.stored_weights,
+                tuple(draft.learned),
             )
             for title, draft in self.drafts.items()
         ]
         outputs = {producer for producer in leaving if producer is not None}
-        return Network(name, layers, self.links, batch=self.graph.batch, outputs=outputs)
+        return Network(name, layers, self.links, batch=self.graph.batch, outputs=outputs, tables=self.tables)
 
     def layer(self, node: Node) -> tuple[_Source, ...]:
         built = build(self.graph, node)
         name = unique_name(_layer_name(node), self.names)
         self.drafts[name] = _Draft(
-            node, built.operator, built.stored_weights, nodes=[node.name or node.label]
+            node,
+            built.operator,
+            built.stored_weights,
+            nodes=[node.name or node.label],
+            learned=list(learned_parameters(self.graph, node)),
         )
         for operand, tensor in built.operands.items():
             self.links.extend(source.link(name, operand) for source in self.sources[tensor])
@@ -151,6 +160,7 @@ class _Importer:
         draft = self.drafts[source.producer]
         draft.fused.append(node.op)
         draft.nodes.append(node.name or node.label)
+        draft.learned.extend(learned_parameters(self.graph, node))
         return (replace(source, tensor=node.outputs[0]),)
 
     def moved(self, node: Node) -> tuple[_Source, ...]:

@@ -100,7 +100,7 @@ class Operator:
     Parameters
     ----------
     kind : ``conv2d``, ``depthwise``, ``transposed_conv2d``, ``gemm``, ``matmul``, ``pool``,
-        ``elementwise`` or ``nest``
+        ``elementwise``, ``weight_update`` or ``nest``
     dimensions : the loops, in the operator's conventional order
     tensors : inputs and weights first, the one output last
     is_mac : whether one iteration is one multiply-accumulate; pooling and element-wise layers are not

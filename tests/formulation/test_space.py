@@ -53,6 +53,13 @@ def test_perfect_chains_are_counted_by_the_product_formula(bound: int, length: i
     assert not (outer[:, :-1] % outer[:, 1:]).any()
 
 
+@given(st.integers(1, 300), st.integers(1, 4))
+def test_one_step_of_a_chain_has_all_tile_sizes(bound: int, length: int) -> None:
+    """Tiles of tiles are tiles: longer chains have no other sizes, so that domains need no chains."""
+    for chains in (perfect_chains, balanced_chains):
+        assert np.array_equal(np.unique(chains(bound, length)), np.unique(chains(bound, 1)))
+
+
 @given(st.integers(1, 60), st.integers(0, 3))
 def test_balanced_chains_have_every_trip_count_once(bound: int, length: int) -> None:
     """Tiles are the smallest for their trip count, and perfect chains are among them."""

@@ -28,7 +28,9 @@ from tilewright.workloads.network import Layer, Network
 from tilewright.workloads.operators import gemm
 
 def build(batch):
-    return Network("tiny_net", [Layer("only", gemm(m=batch, n=2, k=3), "gemm")], batch=batch)
+    return Network("tiny-net", [Layer("only", gemm(m=batch, n=2, k=3), "gemm")], batch=batch)
+
+MODELS = {"tiny-net": build}
 '''
 
 
@@ -84,13 +86,13 @@ def test_a_yaml_file_is_a_network_of_its_layers(tmp_path: Path) -> None:
 
 
 def test_a_file_in_the_networks_folder_is_a_model(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A module beside the built-in networks is listed and built under its own name."""
+    """A module beside the built-in networks is found, and its models are listed and built by name."""
     (tmp_path / "tiny_net.py").write_text(BUILTIN)
     monkeypatch.setattr(networks, "__path__", [*networks.__path__, str(tmp_path)])
-    assert "tiny_net" in list_models()
-    assert resolve_model("tiny_net", batch=7).macs == 42
-    assert resolve_model("tiny_net").batch == 1
-    with pytest.raises(InputError, match="did you mean 'tiny_net'"):
+    assert "tiny-net" in list_models()
+    assert resolve_model("tiny-net", batch=7).macs == 42
+    assert resolve_model("tiny-net").batch == 1
+    with pytest.raises(InputError, match="did you mean 'tiny-net'"):
         resolve_model("tinynet")
 
 
@@ -99,7 +101,8 @@ def test_a_file_in_the_networks_folder_is_a_model(tmp_path: Path, monkeypatch: p
     [
         ("", "model: the name is empty"),
         ("onnx:resnet5", "onnx:resnet5: no such model, did you mean 'resnet50'?"),
-        ("resnet50", "resnet50: no such model, did you mean 'onnx:resnet50'?"),
+        ("squeezenet", "squeezenet: no such model, did you mean 'onnx:squeezenet'?"),
+        ("resnet5", "resnet5: no such model, did you mean 'resnet50'?"),
         ("sqeezenet", "sqeezenet: no such model, did you mean 'onnx:squeezenet'?"),
         ("conb:K=1", "conb:K=1: unknown layer kind 'conb', did you mean 'conv'?"),
         ("missing.onnx", "missing.onnx: cannot be read: No such file or directory"),

@@ -1,0 +1,6 @@
+"""Networks written down as their papers describe them; shapes are inferred and checked on the way."""
+
+from tilewright.workloads.blueprint.base import Value
+from tilewright.workloads.blueprint.sequences import Blueprint
+
+__all__ = ["Blueprint", "Value"]
