@@ -34,6 +34,10 @@ def show_command(
     formula: Annotated[
         bool, typer.Option("--formula", help="The cost model's formulas for a layer on --arch.")
     ] = False,
+    directives: Annotated[
+        bool,
+        typer.Option("--directives", help="A mapping's tensor-centric directives (KAPLA), as text."),
+    ] = False,
     batch: options.Batch = None,
     layers: options.Layers = None,
     cost_model: options.CostModel = None,
@@ -60,6 +64,8 @@ def show_command(
         return show_network_as(thing, batch, format, onnx, plot)
     if formula:
         return _show_formulas(thing, arch, batch, cost_model, factors, full=verbose)
+    if directives:
+        return _show_directives(Path(thing), layers or [])
     if Path(thing).suffix.lower() in _DATA:
         return _show_file(Path(thing), arch, batch, layers or [])
     return _show_name(thing, batch)
@@ -168,6 +174,29 @@ def _show_result(document: ResultDocument, where: str, patterns: list[str]) -> i
     if len(chosen) > 1:
         show("", "─" * 80, "", title, "", tables.layers_table(document, objective))
     show("", tables.summary_text(document, seconds))
+    return Exit.OK
+
+
+def _show_directives(path: Path, patterns: list[str]) -> int:
+    from fnmatch import fnmatchcase
+
+    from tilewright.cli.stored_mappings import read_mappings
+    from tilewright.formulation.directives import Directives, write_directives
+
+    stored = read_mappings(path)
+    names = [one.name for one in stored]
+    chosen = [one for one in stored if not patterns or any(fnmatchcase(one.name, p) for p in patterns)]
+    if not chosen:
+        hint = did_you_mean(patterns[0], names) if patterns else ""
+        what = f"no mapping of a layer {patterns[0]!r}{hint}" if patterns else "no layer has a mapping"
+        raise InputError(str(path), "--layers" if patterns else None, what)
+    for index, one in enumerate(chosen):
+        if one.operator is None:
+            raise InputError(str(path), "layer", "missing, so the sizes of tensors are not known")
+        if one.engine is not None:
+            one.mapping.validate(one.operator, one.engine, str(path))
+        text = write_directives(Directives.of(one.operator, one.mapping))
+        write(("\n" if index else "") + (f"# {one.name}\n" if len(chosen) > 1 else "") + text)
     return Exit.OK
 
 

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 from calls import SMALL, Call
 
+from tilewright.cli.stored_mappings import read_mappings
+from tilewright.formulation.directives import parse_directives
 from tilewright.heuristics.registry import heuristic_names
 
 
@@ -35,3 +39,22 @@ def test_list_methods(call: Call) -> None:
     table = call("list", "methods")
     assert table.code == 0
     assert max(map(len, table.out.splitlines())) <= 80
+
+
+def test_show_directives(call: Call, result: Path) -> None:
+    """A result's mappings as directives, which read back as the same mappings."""
+    one = call("show", result, "--directives", "--layers", "second")
+    assert one.code == 0
+    assert one.out.startswith("layer gemm(M=4, N=8, K=8) -> C\n")
+    both = call("show", result, "--directives")
+    assert [line for line in both.out.splitlines() if line.startswith("# ")] == ["# first", "# second"]
+    stored = next(s for s in read_mappings(result) if s.name == "second")
+    assert parse_directives(one.out).mapping() == stored.mapping
+
+
+def test_show_directives_of_nothing(call: Call, result: Path) -> None:
+    """A layer that is not there, and a thing that is no mapping."""
+    outcome = call("show", result, "--directives", "--layers", "secnd")
+    assert outcome.code == 2
+    assert "did you mean 'second'" in outcome.err
+    assert call("show", "nowhere.yaml", "--directives").code == 2

@@ -1,0 +1,121 @@
+"""Whether warm starts help: time to proof with and without, over suites.
+
+    python -m tilewright.benchmarks.warm_start --suite dmazerunner --objective edp,energy,cycles
+
+Every layer is proven from scratch, and again from the answer of each heuristic; the heuristic's own time
+counts.  Prints one Markdown row per suite, machine and heuristic.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Annotated
+
+import typer
+
+from tilewright.benchmarks.suites import Case, suite
+from tilewright.formulation.mapping import Mapping
+from tilewright.formulation.objective import parse_objective
+from tilewright.formulation.problem import LayerProblem, layer_problem
+from tilewright.formulation.result import Status
+from tilewright.formulation.search import Limits
+from tilewright.hardware.load import load_engine
+from tilewright.solvers.solve import solve
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """One layer, proven from one start.
+
+    Parameters
+    ----------
+    heuristic_s, proof_s : seconds of the heuristic and of the proof after it
+    gap : how far the start was above the optimum; ``None`` for no start
+    proven : whether the limit was not reached
+    """
+
+    heuristic_s: float
+    proof_s: float
+    gap: float | None
+    proven: bool
+
+    @property
+    def seconds(self) -> float:
+        return self.heuristic_s + self.proof_s
+
+
+def run(
+    suites: Annotated[str, typer.Option("--suite", help="comma-separated names")] = "dmazerunner",
+    arch: Annotated[str, typer.Option(help="comma-separated machines")] = "dmazerunner-256",
+    objective: Annotated[str, typer.Option(help="comma-separated objectives")] = "edp",
+    method: Annotated[
+        str, typer.Option(help="heuristics, separated by blanks")
+    ] = "annealing[walkers=64,steps=60] dmazerunner kapla",
+    solver: Annotated[str, typer.Option(help="the exact solver")] = "auto",
+    factors: Annotated[str, typer.Option(help="perfect, imperfect, or empty for the default")] = "",
+    time_limit: Annotated[float, typer.Option(help="seconds per proof and per heuristic")] = 60.0,
+) -> None:
+    """Measure and print."""
+    methods = method.split()
+    print("| suite | machine | layers | start | start s | start gap | proof s | sum s | faster layers |")
+    print("|---|---|---|---|---|---|---|---|---|")
+    for name in suites.split(","):
+        for machine in arch.split(","):
+            plain: list[Run] = []
+            started: dict[str, list[Run]] = {each: [] for each in methods}
+            for case in suite(name):
+                for text in objective.split(","):
+                    cell = _problems(case, machine, text, factors or None)
+                    plain.append(_proof(cell, solver, None, 0.0, time_limit))
+                    for each in methods:
+                        started[each].append(_from(cell, solver, each, time_limit))
+            print(_row(name, machine, "none", plain, plain))
+            for each in methods:
+                print(_row(name, machine, f"`{each}`", started[each], plain), flush=True)
+
+
+def _problems(case: Case, machine: str, objective: str, factors: str | None) -> Callable[[], LayerProblem]:
+    """States the layer's problem anew, so that no run finds work of another done."""
+
+    def build() -> LayerProblem:
+        return layer_problem(case.operator, load_engine(machine), parse_objective(objective), factors=factors)
+
+    return build
+
+
+def _from(build: Callable[[], LayerProblem], solver: str, method: str, limit: float) -> Run:
+    began = time.monotonic()
+    start = solve(build(), method, Limits(seconds=limit)).mapping
+    return _proof(build, solver, start, time.monotonic() - began, limit)
+
+
+def _proof(
+    build: Callable[[], LayerProblem], solver: str, start: Mapping | None, spent: float, limit: float
+) -> Run:
+    began = time.monotonic()
+    problem = build()
+    result = solve(problem, solver, Limits(seconds=limit), warm_starts=[] if start is None else [start])
+    took = time.monotonic() - began
+    gap = None
+    if start is not None and result.value is not None:
+        gap = float(problem.key_of(problem.evaluate(start)) / result.value - 1)
+    return Run(spent, took, gap, result.status in (Status.OPTIMAL, Status.INFEASIBLE))
+
+
+def _row(suite_name: str, machine: str, start: str, runs: list[Run], plain: list[Run]) -> str:
+    gaps = [one.gap for one in runs if one.gap is not None]
+    gap = f"{100 * sum(gaps) / len(gaps):.1f} %" if gaps else "–"
+    faster = sum(one.seconds < base.seconds for one, base in zip(runs, plain, strict=True))
+    left = sum(not one.proven for one in runs)
+    unproven = f" ({left} not proven)" if left else ""
+    spent, proof = sum(one.heuristic_s for one in runs), sum(one.proof_s for one in runs)
+    return (
+        f"| {suite_name} | {machine} | {len(runs)} | {start} | {spent:.1f} | {gap} | {proof:.1f}{unproven} "
+        f"| {spent + proof:.1f} | {'–' if runs is plain else faster} |"
+    )
+
+
+if __name__ == "__main__":
+    typer.run(run)
