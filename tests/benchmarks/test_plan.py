@@ -13,7 +13,10 @@ from tilewright.benchmarks import shapes
 from tilewright.benchmarks.cells import Part, ProblemRecord
 from tilewright.benchmarks.plan import make_plan
 from tilewright.benchmarks.suites import description, suite, suite_names
+from tilewright.benchmarks.work import answer
 from tilewright.hardware.load import load_engine
+from tilewright.heuristics.registry import heuristic_names
+from tilewright.solvers.methods import method
 from tilewright.workloads.errors import InputError
 
 
@@ -100,3 +103,21 @@ def test_optimum_needs_an_exact_solver() -> None:
     """A heuristic proves nothing."""
     with pytest.raises(InputError, match="proves nothing"):
         make_plan(small_request(optimum=("random", 1.0)))
+
+
+@pytest.mark.parametrize("name", [*heuristic_names(), "soc[fill=search]", "rs[fill=search]"])
+def test_methods_whose_answer_depends_on_the_seed_say_so(name: str) -> None:
+    """One that draws at random is run once per seed; another one gives the same answer to every seed."""
+    layer = "conv:K=12,C=10,P=14,Q=15,R=3,S=3"
+    plan = make_plan(
+        small_request(suites=(layer,), patterns=(), machines=("eyeriss-256",), objectives=("edp",),
+                      methods=(name,), optimum=None)
+    )  # fmt: skip
+    tasks = [entry.task for entry in plan.entries]
+    if len(tasks) == 1:
+        tasks.append(replace(tasks[0], seed=7))
+        first, second = (answer(task, task.key) for task in tasks)
+        assert (first.value_key, first.mapping) == (second.value_key, second.mapping)
+    else:
+        assert [task.seed for task in tasks] == [0, 1]
+        assert getattr(method(name), "stochastic", False)
