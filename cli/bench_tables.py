@@ -16,6 +16,7 @@ from rich.text import Text
 from tilewright.benchmarks import export
 from tilewright.benchmarks.rows import Row
 from tilewright.benchmarks.summary import (
+    COLUMNS,
     Line,
     cells,
     gap_text,
@@ -23,11 +24,13 @@ from tilewright.benchmarks.summary import (
     proofs,
     summary,
 )
-from tilewright.cli.console import show, write
+from tilewright.cli.console import results_console, show, write
 from tilewright.report.quantities import seconds_text
 from tilewright.report.tables import STYLES, head_text, plain_table
 
 _BY = ("objective", "method")
+_EXPENDABLE = ("integral", "≤10 %", "≤1 %", "time", "=0", "runs")
+"""Columns of a summary that give way on a narrow terminal, the first one first."""
 
 
 def show_summary(rows: Sequence[Row], form: str, by: Sequence[str] = _BY) -> None:
@@ -107,20 +110,20 @@ def summary_views(rows: Sequence[Row], by: Sequence[str]) -> list[RenderableType
     lines = summary(rows, by)
     if not lines:
         return [Text("no method was run", "yellow")]
-    any_empty = any(line.empty for line in lines)
-    columns = [*((field, "left") for field in by), ("runs", "right")]
-    columns += [("none", "right")] if any_empty else []
-    columns += [(name, "right") for name in ("mean", "median", "worst", "≤1 %", "=0", "time")]
-    table = plain_table(columns)
+    columns: dict[str, list[str]] = {field: [] for field in (*by, *COLUMNS)}
     for before, line in zip([None, *lines], lines, strict=False):
-        runs, empty, mean, median, worst, _, within, equal, seconds, _ = cells(line)
-        first = line.group[0] if before is None or before.group[0] != line.group[0] else ""
-        group = [first, *line.group[1:]] if by[0] != "method" else [*line.group]
-        table.add_row(
-            *group, runs, *([empty] if any_empty else []), mean, median, worst, within, equal, seconds
-        )
+        repeats = by[0] != "method" and before is not None and before.group[0] == line.group[0]
+        group = ["" if repeats else line.group[0], *line.group[1:]]
+        for column, text in zip(columns.values(), [*group, *cells(line)], strict=True):
+            column.append(text)
+    if not any(line.empty for line in lines):
+        del columns["none"]
+    _fit(columns, results_console().width)
+    table = plain_table([(name, "left" if name in by else "right") for name in columns])
+    for row in zip(*columns.values(), strict=True):
+        table.add_row(*row)
     note = Text(
-        "gap = value / proven optimum - 1; shares of runs within 1 % of it and at it; median time", "dim"
+        "gaps are value / proven optimum - 1; shares of runs at most so far from it; median time", "dim"
     )
     told = [
         Text(
@@ -134,3 +137,11 @@ def summary_views(rows: Sequence[Row], by: Sequence[str]) -> list[RenderableType
     if unjudged:
         told.append(Text(f"{unjudged} runs have no gap: their optimum is not proven", "yellow"))
     return [table, "", note, *told]
+
+
+def _fit(columns: dict[str, list[str]], width: int) -> None:
+    """Leave out what matters least until the table fits."""
+    for name in _EXPENDABLE:
+        needed = sum(2 + max(map(len, (heading, *texts))) for heading, texts in columns.items())
+        if needed > width and name in columns:
+            del columns[name]
