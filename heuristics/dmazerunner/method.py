@@ -73,14 +73,10 @@ class DMazeRunnerSearch:
         """List, evaluate, keep the best; anytime."""
         problem = search.problem if self.opt4 else _with_all_orders(search.problem)
         prunings = Prunings(self.opt, self.pe, self.rf, self.spm)
+        tables = _tables(search, problem, prunings, self.name)
         scale, seen = 1.0, 0
-        told = False
         while True:
             scaled = prunings.relaxed(scale)
-            tables = _tables(problem, scaled)
-            if not told:
-                _tell_bound(search, problem, tables)
-                told = True
             for lot, found in self._evaluated(search, problem, scaled, tables):
                 seen += lot
                 _offer(search, problem, tables, found, self.name)
@@ -125,13 +121,19 @@ def _with_all_orders(problem: LayerProblem) -> LayerProblem:
     )  # fmt: skip
 
 
-def _tables(problem: LayerProblem, prunings: Prunings) -> Tables:
-    """Tables of objective, constraints and prunings over the rows that may be used."""
+def _tables(search: Search, problem: LayerProblem, prunings: Prunings, source: str) -> Tables:
+    """Tables of objective, constraints and prunings over the rows that are left; tells the root bound.
+
+    The bound is that of the whole space, not of the pruned one.
+    """
     nest = problem.space.nest
     roots = [problem.statement.energy, problem.statement.cycles]
     roots += [limit.expr for limit in problem.limits]
     roots += [condition.expr for condition in conditions(nest, prunings)]
     tables = Tables(problem.space.groups, roots)
+    bound = root_bound(problem, tables)
+    if bound is not None and (search.value is None or bound <= search.value):
+        search.raise_bound(bound, source)
     usable = usable_rows(problem, tables)
     return tables.restricted(
         [
@@ -139,14 +141,6 @@ def _tables(problem: LayerProblem, prunings: Prunings) -> Tables:
             for table, rows in zip(tables.tables, usable, strict=True)
         ]
     )
-
-
-def _tell_bound(search: Search, problem: LayerProblem, tables: Tables) -> None:
-    """The root bound of the whole space, not of the pruned one."""
-    whole = Tables(problem.space.groups, tables.roots)
-    bound = root_bound(problem, whole)
-    if bound is not None and (search.value is None or bound <= search.value):
-        search.raise_bound(bound, "dmazerunner")
 
 
 def _best(
