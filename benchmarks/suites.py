@@ -1,13 +1,19 @@
-"""Suites: named lists of layers that benchmarks run over."""
+"""Suites: named lists of layers that benchmarks run over.  A new one is one line in ``_SUITES``."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from pathlib import Path
 
-from tilewright.workloads.catalog import resolve_model
-from tilewright.workloads.layer_text import parse_layer
+from tilewright.benchmarks import shapes
+from tilewright.workloads.catalog import list_models, resolve_model
+from tilewright.workloads.errors import InputError, unknown_name
+from tilewright.workloads.layer_text import is_layer_text, parse_layer
 from tilewright.workloads.operator import Operator
+
+RANDOM_LAYERS, RANDOM_SEED = 40, 20
+_FILES = (".onnx", ".yaml", ".yml")
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,89 +25,99 @@ class Case:
     count: int = 1
 
 
-#: The six ResNet layers of the dMazeRunner paper (section 6), batch 4.
-_DMAZERUNNER = {
-    "conv1": "conv:N=4,K=64,C=3,H=224,W=224,R=7,S=7,stride=2,pad=3",
-    "conv2_2": "conv:N=4,K=64,C=64,H=56,W=56,R=3,S=3,pad=1",
-    "conv3_2": "conv:N=4,K=128,C=128,H=28,W=28,R=3,S=3,pad=1",
-    "conv4_2": "conv:N=4,K=256,C=256,H=14,W=14,R=3,S=3,pad=1",
-    "conv5_1": "conv:N=4,K=512,C=256,H=14,W=14,R=3,S=3,stride=2,pad=1",
-    "conv5_2": "conv:N=4,K=512,C=512,H=7,W=7,R=3,S=3,pad=1",
-}
+@dataclass(frozen=True, slots=True)
+class Suite:
+    """What a suite is, and how its layers are made.
 
-#: Shapes in which no dimension but the batch has a divisor.
-_PRIMES = [
-    (17, 13, 31, 29, 3),
-    (31, 29, 23, 19, 3),
-    (61, 37, 13, 11, 3),
-    (127, 61, 13, 13, 1),
-    (67, 67, 7, 7, 3),
-    (257, 131, 7, 7, 1),
-    (97, 89, 17, 17, 5),
-    (53, 47, 29, 29, 3),
-    (251, 127, 11, 11, 3),
-    (509, 257, 5, 5, 3),
-    (23, 3, 113, 113, 7),
-    (43, 41, 37, 37, 3),
-    (113, 109, 19, 19, 1),
-    (79, 73, 23, 23, 5),
-    (193, 97, 13, 13, 3),
-    (131, 137, 7, 11, 3),
-    (19, 17, 59, 61, 3),
-    (521, 263, 7, 7, 1),
-    (71, 3, 53, 53, 11),
-    (1021, 509, 3, 3, 3),
-]
+    Parameters
+    ----------
+    model : the network that it takes its layers from, if it needs one
+    """
+
+    description: str
+    build: Callable[[], list[Case]]
+    model: str | None = None
 
 
-def _transformer_block(tokens: int, width: int, heads: int) -> list[Case]:
-    """Matrix products of one encoder or decoder block: projections, attention, feed-forward."""
-    depth = width // heads
-    texts = {
-        "projection": (f"gemm:M={tokens},N={width},K={width}", 4),
-        "scores": (f"matmul:B={heads},M={tokens},N={tokens},K={depth}", 1),
-        "context": (f"matmul:B={heads},M={tokens},N={depth},K={tokens}", 1),
-        "expand": (f"gemm:M={tokens},N={4 * width},K={width}", 1),
-        "contract": (f"gemm:M={tokens},N={width},K={4 * width}", 1),
-    }
-    return [Case(name, parse_layer(text)[1], count) for name, (text, count) in texts.items()]
-
-
-def _network(name: str) -> Callable[[], list[Case]]:
-    def cases() -> list[Case]:
-        distinct = resolve_model(name).distinct_layers(mac_only=True)
-        return [Case(layer.layer.name, layer.layer.operator, layer.count) for layer in distinct]
-
-    return cases
-
-
-def _texts(texts: dict[str, str]) -> Callable[[], list[Case]]:
+def _texts(texts: Mapping[str, str]) -> Callable[[], list[Case]]:
     return lambda: [Case(name, parse_layer(text)[1]) for name, text in texts.items()]
 
 
-def _prime_texts() -> dict[str, str]:
-    return {f"{k}x{c}x{p}x{q}x{r}": f"conv:K={k},C={c},P={p},Q={q},R={r},S={r}" for k, c, p, q, r in _PRIMES}
+def _layers(title: str, texts: Mapping[str, str]) -> Suite:
+    return Suite(title, _texts(texts))
 
 
-_SUITES: dict[str, Callable[[], list[Case]]] = {
-    "dmazerunner": _texts(_DMAZERUNNER),
+def _network(model: str) -> Suite:
+    def cases() -> list[Case]:
+        distinct = resolve_model(model).distinct_layers(mac_only=True)
+        return [Case(layer.layer.name, layer.layer.operator, layer.count) for layer in distinct]
+
+    return Suite(f"The distinct layers of {model}, batch 1.", cases, model)
+
+
+def _transformer(title: str, tokens: int, width: int, heads: int) -> Suite:
+    texts = shapes.transformer_texts(tokens, width, heads)
+    return Suite(
+        f"One block of {title}, {tokens} tokens: projections, attention, feed-forward.",
+        lambda: [Case(name, parse_layer(text)[1], count) for name, (text, count) in texts.items()],
+    )
+
+
+_SUITES: dict[str, Suite] = {
+    "standard": _layers(
+        "The tables in docs/benchmarks.md: the six layers of the dMazeRunner paper and eight of other kinds.",
+        {**shapes.DMAZERUNNER, **shapes.FURTHER_STANDARD},
+    ),
+    "dmazerunner": _layers(
+        "The six ResNet layers of the dMazeRunner paper (section 6), batch 4.", shapes.DMAZERUNNER
+    ),
     "resnet50": _network("onnx:resnet50"),
+    "mobilenet-v2": _network("mobilenet-v2"),
     "vgg19": _network("onnx:vgg19"),
     "squeezenet": _network("onnx:squeezenet"),
     "shufflenet": _network("onnx:shufflenet"),
     "inception_v2": _network("onnx:inception_v2"),
     "densenet121": _network("onnx:densenet121"),
-    "bert-base": lambda: _transformer_block(tokens=128, width=768, heads=12),
-    "gpt-2": lambda: _transformer_block(tokens=1024, width=768, heads=12),
-    "primes": lambda: _texts(_prime_texts())(),
-}
+    "bert-base": _transformer("BERT base", tokens=128, width=768, heads=12),
+    "gpt-2": _transformer("GPT-2 small", tokens=1024, width=768, heads=12),
+    "primes": _layers(
+        "Twenty convolutions in which no dimension has a divisor.", shapes.prime_texts()
+    ),
+    "random": _layers(
+        f"{RANDOM_LAYERS} small convolutions and matrix products of random sizes, seed {RANDOM_SEED}.",
+        shapes.random_texts(RANDOM_LAYERS, RANDOM_SEED),
+    ),
+    "tiny": _layers(
+        "Five of random sizes up to 6: solved in a blink.", shapes.random_texts(5, RANDOM_SEED, most=6)
+    ),
+}  # fmt: skip
 
 
 def suite_names() -> list[str]:
-    """All suites."""
-    return [*_SUITES]
+    """All suites whose layers can be made here."""
+    known = set(list_models())
+    return [name for name, one in _SUITES.items() if one.model is None or one.model in known]
+
+
+def description(name: str) -> str:
+    """What a suite is, in one sentence; raises ``KeyError``."""
+    return _SUITES[name].description
 
 
 def suite(name: str) -> list[Case]:
-    """The layers of a suite; raises ``KeyError``."""
-    return _SUITES[name]()
+    """The layers of a suite, each name once.
+
+    Parameters
+    ----------
+    name : a suite; or an ONNX file, a YAML file of layers or a layer text, whose layers are one
+
+    Raises
+    ------
+    InputError : for an unknown suite, with the nearest name, and for a fault of a file or text
+    """
+    if is_layer_text(name) or Path(name).suffix.lower() in _FILES:
+        return _network(name).build()
+    known = suite_names()
+    if name not in known:
+        raise InputError("SUITE", None, unknown_name(name, known))
+    return _SUITES[name].build()

@@ -128,6 +128,18 @@ def _solvers() -> Listing:
     return Listing(("solver", "exact", "version", _DESCRIPTION), tuple(rows))
 
 
+def _suites() -> Listing:
+    from tilewright.benchmarks.suites import description, suite, suite_names
+
+    rows = []
+    for name in suite_names():
+        cases = suite(name)
+        layers = sum(case.count for case in cases)
+        macs = sum(case.count * case.operator.macs for case in cases)
+        rows.append((name, layers, len(cases), macs, description(name)))
+    return Listing(("suite", "layers", "distinct", "MACs", _DESCRIPTION), tuple(rows))
+
+
 def _methods() -> Listing:
     from tilewright.heuristics.registry import heuristic_entry, heuristic_names, heuristic_options
 
@@ -150,5 +162,5 @@ KINDS: dict[str, Callable[[], Listing]] = {
     "workloads": _workloads,
     "solvers": _solvers,
     "methods": _methods,
-    "suites": _nothing,
+    "suites": _suites,
 }

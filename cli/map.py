@@ -95,6 +95,12 @@ def map_command(
             "--save-mappings", metavar="DIR", help="One YAML file per layer.", rich_help_panel="Output"
         ),
     ] = None,
+    report: Annotated[
+        Path | None,
+        typer.Option(
+            "--report", metavar="FILE", help="Self-contained HTML report.", rich_help_panel="Output"
+        ),
+    ] = None,
     log: options.Log = None,
     quiet: options.Quiet = False,
     verbose: options.Verbose = False,
@@ -126,6 +132,6 @@ def map_command(
         model=model, arch=arch, objective=objective, batch=batch, patterns=tuple(layers or ()),
         all_operators=all_operators, cost_model=cost_model, constraints=tuple(constraint or ()),
         settings=settings, warm_start=warm_start, form=form, out=out, log=log, folder=save_mappings,
-        quiet=quiet, verbose=verbose, require_optimal=require_optimal,
+        report=report,        quiet=quiet, verbose=verbose, require_optimal=require_optimal,
     )  # fmt: skip
     return run_map(request)

@@ -58,6 +58,7 @@ class MapRequest:
     out: Path | None
     log: Path | None
     folder: Path | None
+    report: Path | None
     quiet: bool
     verbose: bool
     require_optimal: bool
@@ -69,6 +70,10 @@ def run_map(request: MapRequest) -> int:
     method(request.settings.solver)
     if request.out is not None:
         check_writable(request.out)
+    if request.report is not None:
+        from tilewright.report.html.page import check_report
+
+        check_report(request.report)
     engine = load_engine(request.arch)
     model_name = _cost_model(request.cost_model or engine.cost_model)
     _check_factors(request.settings.factors, model_name)
@@ -95,6 +100,10 @@ def run_map(request: MapRequest) -> int:
             results.begin()
             _search_all(request, jobs, builders, stored, results, progress, stop)
         document = results.end(call.elapsed)
+        if request.report is not None:
+            from tilewright.report.html.result import write_result_report
+
+            write_result_report(request.report, document)
         interrupted = stop.is_set() and (
             bool(document.missing) or any(layer.status == "interrupted" for layer in document.layers)
         )

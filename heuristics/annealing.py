@@ -35,6 +35,7 @@ class Annealing:
 
     name = "annealing"
     exact = False
+    stochastic = True
 
     @property
     def version(self) -> str:

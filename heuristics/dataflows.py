@@ -51,6 +51,11 @@ class FixedDataflow:
         return self.dataflow.name
 
     @property
+    def stochastic(self) -> bool:
+        """Whether the answer depends on the seed."""
+        return self.fill == "search"
+
+    @property
     def version(self) -> str:
         return __version__
 

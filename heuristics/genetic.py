@@ -42,6 +42,7 @@ class Genetic:
 
     name = "genetic"
     exact = False
+    stochastic = True
 
     @property
     def version(self) -> str:

@@ -28,6 +28,7 @@ class RandomSearch:
 
     name = "random"
     exact = False
+    stochastic = True
 
     @property
     def version(self) -> str:

@@ -3,9 +3,36 @@
 from __future__ import annotations
 
 import os
+from pathlib import Path
 
+import pytest
 from hypothesis import HealthCheck, settings
 
 settings.register_profile("local", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.register_profile("ci", settings.get_profile("local"), derandomize=True, database=None)
 settings.load_profile("ci" if os.environ.get("CI") else "local")
+
+
+@pytest.fixture(scope="session")
+def filled_store(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A store with every run of the small request; not to be written to."""
+    from small_bench import run_here, small_request
+
+    from tilewright.benchmarks.plan import make_plan
+    from tilewright.benchmarks.store import Store
+
+    path = tmp_path_factory.mktemp("stores") / "small.sqlite"
+    with Store(path, create=True) as store:
+        run_here(store, make_plan(small_request()))
+    return path
+
+
+@pytest.fixture
+def copied_store(filled_store: Path, tmp_path: Path) -> Path:
+    """A copy of the filled store."""
+    from tilewright.benchmarks.store import Store
+
+    path = tmp_path / "copy.sqlite"
+    with Store(filled_store) as store:
+        store.copy_to(path)
+    return path

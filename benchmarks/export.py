@@ -1,0 +1,80 @@
+"""Rows as files and texts: CSV, Parquet, JSON."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+from collections.abc import Sequence
+from dataclasses import asdict, fields
+from pathlib import Path
+from typing import Any
+
+from tilewright.benchmarks.rows import Row
+from tilewright.report.files import check_writable, write_atomic
+from tilewright.workloads.errors import InputError, unknown_name
+
+SUFFIXES = (".csv", ".parquet", ".json")
+COLUMNS = tuple(field.name for field in fields(Row))
+
+
+def check_export(path: Path) -> None:
+    """Raise ``InputError`` for a suffix that stands for no format, or a file that cannot be written."""
+    if path.suffix.lower() not in SUFFIXES:
+        raise InputError(str(path), None, f"suffix: {unknown_name(path.suffix or path.name, SUFFIXES)}")
+    if path.suffix.lower() == ".parquet":
+        _arrow()
+    check_writable(path)
+
+
+def export_rows(rows: Sequence[Row], path: Path) -> None:
+    """Write rows in the format that the file's suffix names."""
+    check_export(path)
+    match path.suffix.lower():
+        case ".csv":
+            write_atomic(path, csv_text(rows))
+        case ".json":
+            write_atomic(path, json_text(rows))
+        case _:
+            _write_parquet(rows, path)
+
+
+def csv_text(rows: Sequence[Row]) -> str:
+    """A line per row; what is not known is empty."""
+    stream = io.StringIO()
+    writer = csv.writer(stream, lineterminator="\n")
+    writer.writerow(COLUMNS)
+    for row in rows:
+        writer.writerow("" if value is None else value for value in asdict(row).values())
+    return stream.getvalue()
+
+
+def json_text(rows: Sequence[Row]) -> str:
+    """A list of objects; what is not known is null."""
+    return json.dumps([asdict(row) for row in rows], indent=1, ensure_ascii=False) + "\n"
+
+
+def _write_parquet(rows: Sequence[Row], path: Path) -> None:
+    arrow, parquet = _arrow()
+    kinds = {"str": arrow.string(), "int": arrow.int64(), "float": arrow.float64()}
+    schema = arrow.schema([(field.name, kinds[str(field.type).split(" ")[0]]) for field in fields(Row)])
+    data = {name: [getattr(row, name) for row in rows] for name in COLUMNS}
+    for name in ("energy_pj", "value"):
+        data[name] = [None if value is None else float(value) for value in data[name]]
+    partial = path.with_name(f".{path.name}.partial")
+    try:
+        parquet.write_table(arrow.table(data, schema=schema), partial)
+        partial.replace(path)
+    finally:
+        partial.unlink(missing_ok=True)
+
+
+def _arrow() -> tuple[Any, Any]:
+    try:
+        import pyarrow
+        import pyarrow.parquet
+    except ImportError:
+        raise InputError(
+            "--export", None, "Parquet needs pyarrow: pip install 'tilewright[parquet]'"
+        ) from None
+    return pyarrow, pyarrow.parquet

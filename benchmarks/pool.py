@@ -1,0 +1,72 @@
+"""Cells in worker processes of this machine."""
+
+from __future__ import annotations
+
+import multiprocessing
+import os
+import signal
+import threading
+from collections.abc import Iterator, Sequence
+from concurrent.futures import FIRST_COMPLETED, Future, wait
+from itertools import islice
+
+from pebble import ProcessExpired, ProcessPool
+
+from tilewright.benchmarks.cells import Answer, Task
+from tilewright.benchmarks.work import answer, failed
+
+_STEP = 0.1
+_GRACE = 20.0
+"""Seconds beyond twice its limit after which a cell's worker is ended."""
+
+
+def local_answers(jobs: int, tasks: Sequence[Task], stop: threading.Event) -> Iterator[tuple[Task, Answer]]:
+    """Answers in the order in which they come; what still runs when ``stop`` is set is dropped.
+
+    A worker that dies, or that ignores its limit and is ended, is replaced, and its cell's status is
+    ``error``.
+
+    Parameters
+    ----------
+    jobs : worker processes
+    """
+    pool = ProcessPool(max_workers=jobs, initializer=_prepare, context=multiprocessing.get_context("spawn"))
+    waiting = iter(tasks)
+    running: dict[Future[Answer], Task] = {}
+    try:
+        while not stop.is_set():
+            for task in islice(waiting, 2 * jobs - len(running)):
+                most = 2 * task.seconds + _GRACE
+                future: Future[Answer] = pool.schedule(answer, args=[task, task.key], timeout=most)
+                running[future] = task
+            if not running:
+                break
+            for future in wait(running, timeout=_STEP, return_when=FIRST_COMPLETED).done:
+                yield running.pop(future), _outcome(future)
+    finally:
+        pool.stop()  # type: ignore[no-untyped-call]
+        pool.join(timeout=1.5)
+
+
+def _outcome(future: Future[Answer]) -> Answer:
+    try:
+        return future.result()
+    except TimeoutError:
+        return failed("did not stop long after its time limit and was ended")
+    except ProcessExpired as error:
+        return failed(f"the worker process died with exit code {error.exitcode}")
+
+
+def _prepare() -> None:
+    """A worker leaves Ctrl-C to the main process, and ends when that has died."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    signal.signal(signal.SIGTERM, signal.SIG_DFL)  # end at once, whatever the search is doing
+    parent = multiprocessing.parent_process()
+    if parent is not None:
+        threading.Thread(target=_follow, args=(parent.join,), daemon=True).start()
+
+
+def _follow(parent_ends: object) -> None:
+    assert callable(parent_ends)
+    parent_ends()
+    os._exit(1)

@@ -1,0 +1,70 @@
+"""Computing one cell.  Runs in worker processes, here or on a cluster."""
+
+from __future__ import annotations
+
+import time
+from typing import Any
+
+from tilewright.benchmarks.cells import Answer, ProblemRecord, Task
+from tilewright.formulation.result import SearchResult, Status, TracePoint
+from tilewright.formulation.search import Limits
+from tilewright.report.build import metrics_record, versions
+from tilewright.solvers.methods import method
+from tilewright.solvers.solve import solve
+from tilewright.workloads.errors import InputError, one_line
+
+
+def answer(task: Task, key: str) -> Answer:
+    """Search, and tell everything about it as plain data; whatever goes wrong is an answer too.
+
+    Parameters
+    ----------
+    key : of the task where it was planned; another one here means that another version would answer
+    """
+    try:
+        if task.key != key:
+            return failed("the worker runs another version of tilewright than the benchmark")
+        method(task.method)  # loaded before the clock starts
+        record = ProblemRecord.model_validate_json(task.problem)
+        limits = Limits(seconds=task.seconds, threads=task.threads, seed=task.seed, started=time.monotonic())
+        problem = record.build("cell")
+        if problem.input_hash != task.input_hash:
+            return failed("the worker states another problem than the benchmark")
+        result = solve(problem, task.method, limits)
+    except InputError as error:
+        return failed(str(error))
+    except Exception as error:
+        return failed(f"{type(error).__name__}: {one_line(error)}")
+    return _told(problem.objective.value, problem.engine, result)
+
+
+def failed(message: str) -> Answer:
+    """The answer of a cell that has none."""
+    return Answer(status=Status.ERROR.value, message=message, versions=versions())
+
+
+def _told(shown: Any, engine: Any, result: SearchResult) -> Answer:
+    return Answer(
+        status=result.status.value,
+        value_key=None if result.value is None else str(result.value),
+        bound_key=None if result.bound is None else str(result.bound),
+        value=None if result.value is None else float(shown(result.value)),
+        bound=None if result.bound is None else float(shown(result.bound)),
+        wall_s=result.wall_seconds,
+        message=result.message,
+        metrics=None if result.evaluation is None else metrics_record(result.evaluation, engine).model_dump(),
+        mapping=None if result.mapping is None else result.mapping.to_data(),
+        trace=[_step(point) for point in result.trace],
+        versions=versions(),
+    )
+
+
+def _step(point: TracePoint) -> list[Any]:
+    return [
+        round(point.seconds, 6),
+        None if point.value is None else str(point.value),
+        None if point.bound is None else str(point.bound),
+        point.source,
+        point.improved,
+        point.heuristic,
+    ]

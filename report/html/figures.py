@@ -1,0 +1,136 @@
+"""Plots that respond, as data and layout for Plotly: the same curves and colours as on paper."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from tilewright.benchmarks.curves import Convergence, Curve
+from tilewright.report.breakdown import EnergyPart
+from tilewright.report.html.page import Figure
+from tilewright.report.plots.style import DASHES, colours, dashes, tensor_colours
+
+_DASHES = dict(zip(DASHES, ("solid", "dash", "dashdot", "dot"), strict=True))
+_LOGARITHMIC = {"type": "log", "tickformat": "~g", "dtick": "D2"}
+_LEAST_GAP = 0.001
+"""Percent at which a gap of 0 is drawn on a logarithmic axis."""
+
+
+def curves_figure(
+    curves: Sequence[Curve], x_title: str, y_title: str, end: float, dotted: Curve | None = None
+) -> Figure:
+    """Step curves of shares over a logarithmic axis, level to its end."""
+    names = [curve.name for curve in curves]
+    colour, dash = colours(names), dashes(names)
+    data = [_steps(curve, end, colour[curve.name], _DASHES[dash[curve.name]]) for curve in curves if curve.xs]
+    if dotted is not None:
+        data.append(_steps(dotted, end, "#000000", "dot"))
+    layout = _layout(x_title, y_title)
+    layout["xaxis"].update(_LOGARITHMIC)
+    layout["yaxis"].update(tickformat=".0%", range=[0, 1.03])
+    return {"data": data, "layout": layout}
+
+
+def _steps(curve: Curve, end: float, colour: str, dash: str) -> dict[str, Any]:
+    return {
+        "type": "scatter", "mode": "lines", "name": curve.name,
+        "line": {"shape": "hv", "color": colour, "dash": dash},
+        "x": [*curve.xs, max(end, curve.xs[-1])], "y": [*curve.ys, curve.ys[-1]],
+        "hovertemplate": "%{y:.1%} at %{x:.3g}",
+    }  # fmt: skip
+
+
+def gaps_figure(by_method: Mapping[str, Sequence[float]]) -> Figure:
+    """Boxes with a dot per run over a logarithmic axis of percent."""
+    colour = colours([*by_method])
+    data = [
+        {
+            "type": "box", "name": name, "orientation": "h",
+            "x": [max(100 * gap, _LEAST_GAP) for gap in some],
+            "boxpoints": "all", "jitter": 0.5, "pointpos": 0, "marker": {"size": 3, "opacity": 0.6},
+            "line": {"color": colour[name], "width": 1.2}, "showlegend": False,
+            "hovertemplate": "%{x:.3g} %",
+        }
+        for name, some in by_method.items()
+    ]  # fmt: skip
+    layout = _layout("gap to the optimum [%]; a gap of 0 stands at the left end", "")
+    layout["xaxis"].update({**_LOGARITHMIC, "dtick": 1})
+    layout["yaxis"].update(autorange="reversed")
+    layout["height"] = 140 + 36 * len(by_method)
+    layout["margin"]["l"] = 150
+    return {"data": data, "layout": layout}
+
+
+def convergence_figure(
+    runs: Sequence[Convergence], label: str, scale: float, optimum: float | None = None
+) -> Figure:
+    """Values as full lines, bounds as dashed ones; a click on a name hides the runs of a method."""
+    names = list(dict.fromkeys(run.name for run in runs))
+    colour, seen, data = colours(names), set(), []
+    for run in runs:
+        for curve, dash, what in ((run.value, "solid", "value"), (run.bound, "dash", "bound")):
+            if not curve.xs:
+                continue
+            first = run.name not in seen
+            seen.add(run.name)
+            data.append(
+                {
+                    "type": "scatter", "mode": "lines", "name": run.name, "legendgroup": run.name,
+                    "showlegend": first, "line": {"shape": "hv", "color": colour[run.name], "dash": dash},
+                    "x": [*curve.xs, max(run.seconds, curve.xs[-1])],
+                    "y": [scale * y for y in (*curve.ys, curve.ys[-1])],
+                    "hovertemplate": f"{what} %{{y:.4g}} at %{{x:.3g}} s",
+                }
+            )  # fmt: skip
+    layout = _layout("time [s]", label)
+    layout["xaxis"].update(_LOGARITHMIC)
+    layout["yaxis"].update({**_LOGARITHMIC, "tickformat": "~s"})
+    if optimum is not None:
+        layout["shapes"] = [
+            {"type": "line", "xref": "paper", "x0": 0, "x1": 1, "y0": scale * optimum, "y1": scale * optimum,
+             "line": {"color": "#000", "width": 1, "dash": "dot"}}
+        ]  # fmt: skip
+    return {"data": data, "layout": layout}
+
+
+def energy_figure(bars: Sequence[tuple[str, Sequence[EnergyPart]]]) -> Figure:
+    """One stacked bar per title: pieces are components and tensors."""
+    pieces = list(dict.fromkeys((part.component, part.tensor) for _, parts in bars for part in parts))
+    tensors = list(dict.fromkeys(tensor for _, tensor in pieces if tensor))
+    components = list(dict.fromkeys(component for component, _ in pieces))
+    colour = tensor_colours(tensors)
+    patterns = ("", "/", "x", ".", "-", "+", "|", "\\")
+    data = []
+    for component, tensor in pieces:
+        sums = [
+            sum(p.picojoules for p in parts if (p.component, p.tensor) == (component, tensor)) * 1e-12
+            for _, parts in bars
+        ]
+        name = f"{component} {tensor}".strip()
+        shape = patterns[components.index(component) % len(patterns)]
+        data.append(
+            {
+                "type": "bar", "orientation": "h", "name": name, "y": [title for title, _ in bars], "x": sums,
+                "marker": {"color": colour[tensor], "pattern": {"shape": shape, "fgcolor": "#fff", "size": 6,
+                                       "fillmode": "overlay"},
+                           "line": {"color": "#fff", "width": 0.5}},
+                "hovertemplate": f"{name}: %{{x:.3s}}J",
+            }
+        )  # fmt: skip
+    layout = _layout("energy [J]", "")
+    layout["barmode"] = "stack"
+    layout["xaxis"]["tickformat"] = "~s"
+    layout["yaxis"]["autorange"] = "reversed"
+    layout["height"] = max(300, 150 + 32 * len(bars))
+    layout["margin"]["l"] = 150
+    return {"data": data, "layout": layout}
+
+
+def _layout(x_title: str, y_title: str) -> dict[str, Any]:
+    axis = {"gridcolor": "#e5e9ed", "linecolor": "#8a949e", "zeroline": False, "automargin": True}
+    return {
+        "xaxis": {**axis, "title": {"text": x_title}}, "yaxis": {**axis, "title": {"text": y_title}},
+        "font": {"size": 13, "color": "#1b1f24"}, "plot_bgcolor": "#fff", "paper_bgcolor": "#fff",
+        "margin": {"l": 70, "r": 20, "t": 20, "b": 55}, "legend": {"orientation": "v"}, "height": 420,
+        "hovermode": "closest",
+    }  # fmt: skip

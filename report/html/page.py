@@ -1,0 +1,128 @@
+"""A page of sections in one file: template, style, script and the plotting library go into it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from importlib.resources import files
+from pathlib import Path
+from typing import Any
+
+from tilewright.report.files import check_writable, write_atomic
+from tilewright.workloads.errors import InputError
+
+_FOLDER = "tilewright.report.html"
+Figure = dict[str, Any]
+"""Data and layout of a plot, as Plotly reads them."""
+
+
+@dataclass(frozen=True, slots=True)
+class Cell:
+    """A cell of a table.
+
+    Parameters
+    ----------
+    text : what is shown
+    order : what the column is sorted by; ``None`` goes last whatever the direction
+    style : a class of the style sheet
+    """
+
+    text: str
+    order: float | str | None
+    style: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """A column of a table; numbers stand right."""
+
+    title: str
+    is_number: bool = False
+    note: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """A table that can be sorted by every column, and searched."""
+
+    title: str
+    columns: Sequence[Column]
+    rows: Sequence[Sequence[Cell]]
+    note: str = ""
+    searchable: bool = False
+    kind: str = field(default="table", init=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Plot:
+    """A plot, or several under names among which the reader chooses."""
+
+    title: str
+    figures: Sequence[tuple[str, Figure]]
+    note: str = ""
+    kind: str = field(default="plot", init=False)
+
+
+Section = Table | Plot
+
+
+def text_cell(text: str, style: str = "") -> Cell:
+    """A cell that is sorted by its text."""
+    return Cell(text, text, style)
+
+
+def number_cell(text: str, order: float | None, style: str = "") -> Cell:
+    """A cell that is sorted by its number."""
+    return Cell(text, order, style)
+
+
+def check_report(path: Path) -> None:
+    """Raise ``InputError`` where a report could not be written, before anything is computed."""
+    if path.suffix.lower() not in (".html", ".htm"):
+        raise InputError(str(path), None, "expected a file that ends in .html")
+    check_writable(path)
+    _libraries()
+
+
+def write_page(path: Path, title: str, facts: Sequence[str], sections: Sequence[Section]) -> None:
+    """Write a report.
+
+    Parameters
+    ----------
+    facts : what stands below the title
+    """
+    check_report(path)
+    write_atomic(path, render_page(title, facts, sections))
+
+
+def render_page(title: str, facts: Sequence[str], sections: Sequence[Section]) -> str:
+    """The report as text."""
+    jinja2, plotly = _libraries()
+    folder = files(_FOLDER)
+    environment = jinja2.Environment(autoescape=True, trim_blocks=True, lstrip_blocks=True)
+    template = environment.from_string((folder / "page.html.j2").read_text(encoding="utf-8"))
+    numbered = [(f"section-{index}", section) for index, section in enumerate(sections)]
+    figures = {
+        name: [figure for _, figure in section.figures]
+        for name, section in numbered
+        if isinstance(section, Plot)
+    }
+    return str(
+        template.render(
+            title=title, facts=facts, sections=numbered, figures=figures,
+            style=(folder / "page.css").read_text(encoding="utf-8"),
+            script=(folder / "page.js").read_text(encoding="utf-8"),
+            plotly=plotly.offline.get_plotlyjs() if figures else "",
+        )
+    )  # fmt: skip
+
+
+def _libraries() -> tuple[Any, Any]:
+    try:
+        import jinja2
+        import plotly.offline
+    except ImportError:
+        raise InputError(
+            "--report", None, "needs Plotly and Jinja2: pip install 'tilewright[plots]'"
+        ) from None
+    return jinja2, plotly

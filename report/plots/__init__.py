@@ -1,0 +1,1 @@
+"""Plots for papers: one module per kind, named in ``registry.py``."""

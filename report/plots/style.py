@@ -1,0 +1,123 @@
+"""How all plots look: fonts, sizes, and colours that colour-blind readers can tell apart."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from tilewright.report.files import check_writable
+from tilewright.workloads.errors import InputError, unknown_name
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+SUFFIXES = (".png", ".pdf", ".svg")
+WIDTH = 7.0
+"""Of a plot over both columns of a paper, inches."""
+
+#: M. Okabe and K. Ito, "Color Universal Design" (2008), without yellow, which is too light for lines.
+PALETTE = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#56B4E9", "#E69F00", "#666666")
+TENSORS = ("#0072B2", "#E69F00", "#009E73", "#CC79A7", "#56B4E9", "#D55E00", "#F0E442")
+SHARED = "#B0B0B0"
+"""What belongs to no tensor in particular."""
+DASHES = ("-", "--", "-.", ":")
+MARKERS = ("o", "s", "^", "D")
+
+_SETTINGS: dict[Any, Any] = {
+    "font.size": 9.0,
+    "font.family": "sans-serif",
+    "axes.titlesize": 9.0,
+    "figure.titlesize": 9.5,
+    "axes.labelsize": 9.0,
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+    "axes.grid": True,
+    "axes.axisbelow": True,
+    "grid.color": "#DDDDDD",
+    "grid.linewidth": 0.6,
+    "lines.linewidth": 1.5,
+    "legend.frameon": False,
+    "legend.fontsize": 8.0,
+    "xtick.labelsize": 8.0,
+    "ytick.labelsize": 8.0,
+    "pdf.fonttype": 42,  # text stays text
+    "svg.fonttype": "none",
+}
+
+
+def check_plot_file(path: Path) -> None:
+    """Raise ``InputError`` for a suffix that no plot can have, or a file that cannot be written."""
+    if path.suffix.lower() not in SUFFIXES:
+        raise InputError(str(path), None, f"suffix: {unknown_name(path.suffix or path.name, SUFFIXES)}")
+    check_writable(path)
+    matplotlib_or_error()
+
+
+def matplotlib_or_error() -> None:
+    """Raise ``InputError`` where matplotlib is not installed."""
+    try:
+        import matplotlib  # noqa: F401
+    except ImportError:
+        raise InputError("--plot", None, "needs matplotlib: pip install 'tilewright[plots]'") from None
+
+
+def canvas(
+    columns: int = 1, height: float = 3.0, rows: int = 1, *, sharex: bool = False, sharey: bool = False
+) -> tuple[Figure, list[Axes]]:
+    """A figure of this style with its axes, row by row."""
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(WIDTH, height), layout="constrained")
+    axes = figure.subplots(rows, columns, squeeze=False, sharex=sharex, sharey=sharey)
+    return figure, list(axes.flat)
+
+
+def save(draw: Callable[[], Figure], path: Path) -> None:
+    """Draw in this style and write the figure."""
+    from matplotlib import rc_context
+
+    with rc_context(_SETTINGS):
+        draw().savefig(path, dpi=200)
+
+
+def colours(names: Sequence[str]) -> dict[str, str]:
+    """A colour per name; they repeat beyond seven, with other dashes."""
+    return {name: PALETTE[index % len(PALETTE)] for index, name in enumerate(names)}
+
+
+def tensor_colours(names: Sequence[str]) -> dict[str, str]:
+    """A colour per tensor, and the one of what belongs to none under the empty name."""
+    return {"": SHARED, **{name: TENSORS[index % len(TENSORS)] for index, name in enumerate(names)}}
+
+
+def dashes(names: Sequence[str]) -> dict[str, str]:
+    """A line style per name."""
+    return {name: DASHES[index // len(PALETTE) % len(DASHES)] for index, name in enumerate(names)}
+
+
+def markers(names: Sequence[str]) -> dict[str, str]:
+    """A marker per name; seven names share one."""
+    return {name: MARKERS[index // len(PALETTE) % len(MARKERS)] for index, name in enumerate(names)}
+
+
+def percent_axis(axis: Axes, label: str) -> None:
+    """A vertical axis of shares from 0 to 100 %."""
+    from matplotlib.ticker import PercentFormatter
+
+    axis.set_ylim(0, 1.02)
+    axis.yaxis.set_major_formatter(PercentFormatter(xmax=1, decimals=0, symbol=" %"))
+    axis.set_ylabel(label)
+
+
+def logarithmic(axis: Axes) -> None:
+    """A logarithmic horizontal axis with plain numbers at 1, 2, 5 of every decade, or at 1 alone."""
+    from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
+
+    axis.set_xscale("log")
+    least, most = axis.get_xlim()
+    wide = most > 2000 * least
+    axis.xaxis.set_major_locator(LogLocator(subs=(1.0,) if wide else (1.0, 2.0, 5.0), numticks=20))
+    axis.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
+    axis.xaxis.set_minor_formatter(NullFormatter())

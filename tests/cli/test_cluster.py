@@ -1,0 +1,78 @@
+"""The same cells on a Dask cluster: a scheduler and two workers in processes of their own."""
+
+from __future__ import annotations
+
+import json
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from subprocess import DEVNULL, Popen
+
+import pytest
+from calls import Call, finish, start
+
+from tilewright.benchmarks import cluster
+
+pytest.importorskip("distributed")
+
+BENCH = ("tiny", "-a", "nvdla-256", "-o", "edp", "-m", "random[victory=5],branch", "--seeds", "2",
+         "--factors", "perfect", "--optimum", "branch", "-t", "60")  # fmt: skip
+
+
+@pytest.fixture
+def address(tmp_path: Path) -> Iterator[str]:
+    """The scheduler of a cluster of two worker processes."""
+    told = tmp_path / "scheduler.json"
+    scheduler = (
+        "dask_scheduler",
+        "--host",
+        "127.0.0.1",
+        "--port",
+        "0",
+        "--no-dashboard",
+        "--scheduler-file",
+        told,
+    )
+    worker = ("dask_worker", "--scheduler-file", told, "--nthreads", "1", "--no-dashboard", "--no-nanny")
+    processes = [
+        Popen([sys.executable, "-m", f"distributed.cli.{name}", *map(str, rest)], cwd=tmp_path,
+              stdout=DEVNULL, stderr=DEVNULL)
+        for name, *rest in (scheduler, worker, worker)
+    ]  # fmt: skip
+    try:
+        while not told.exists():
+            assert processes[0].poll() is None
+            time.sleep(0.05)
+        yield json.loads(told.read_text())["address"]
+    finally:
+        for process in reversed(processes):  # a worker takes its leave of a scheduler that still listens
+            process.terminate()
+            process.wait(timeout=20)
+
+
+def test_cluster_gives_the_same_table(tmp_path: Path, address: str) -> None:
+    """Both workers answer, and values, statuses and mappings are those of a local run."""
+    away = finish(start(tmp_path, "bench", *BENCH, "--cluster", address, "--out", "away.sqlite"), 120)
+    assert away.code == 0, away.err
+    here = finish(start(tmp_path, "bench", *BENCH, "--jobs", "2", "--out", "here.sqlite"), 120)
+    assert here.code == 0, here.err
+    tables = [
+        finish(start(tmp_path, "runs", f"{name}.sqlite", "-f", "json")).document for name in ("away", "here")
+    ]
+    timed = {"seconds_10", "seconds_1", "seconds_0", "primal_integral_s", "wall_s", "ended"}
+    first, second = ([{k: v for k, v in row.items() if k not in timed} for row in table] for table in tables)
+    assert first == second
+    assert len(first) == 20
+    again = finish(start(tmp_path, "bench", *BENCH, "--cluster", address, "--out", "away.sqlite"))
+    assert "15 of them in away.sqlite already" in again.err
+
+
+def test_no_scheduler_is_told(call: Call, monkeypatch: pytest.MonkeyPatch) -> None:
+    """An address where nobody answers, and one that is none, are bad input in one line."""
+    monkeypatch.setattr(cluster, "_CONNECT", 1)
+    for address in ("tcp://127.0.0.1:9", "nowhere at all"):
+        outcome = call("bench", *BENCH, "--cluster", address)
+        assert outcome.code == 2
+        assert f"--cluster: {address}: no Dask scheduler answers" in outcome.err
+        assert len(outcome.err.splitlines()) == 1
