@@ -14,7 +14,8 @@ from tilewright.formulation.scheduling.timeline import in_start_order
 from tilewright.solvers.scheduling import compiled
 
 _SLICE = 0.4  # seconds between looks at limits
-_HOT, _COLD = 3e-3, 1e-5
+_BLEND = 0.05
+_HOT, _COLD = 1e-3, 1e-5
 _ROUND = 10.0  # seconds from hot to cold, at first
 _TRIAL = 50  # steps before the speed is known
 
@@ -38,6 +39,7 @@ class Annealing:
                 self._energy[task, i] = float(option.energy)
         self._count = np.array([len(own) for own in options], np.int64)
         self._weight = np.cumsum(np.sqrt(self._cycles.max(axis=1).astype(np.float64)))
+        self._seeds: list[Schedule] = []
         self._before_at, self._before = _rows(problem.before)
         self._after_at, self._after = _rows(problem.after)
 
@@ -57,14 +59,18 @@ class Annealing:
         options = {task: self._options[task][int(option)] for task, option in enumerate(chosen)}
         return in_start_order(self._problem, begun, options)  # which knows of the shared memory, too
 
+    def suggest(self, schedule: Schedule) -> None:
+        """Begin the next round here, even where better schedules are known."""
+        self._seeds.append(schedule)
+
     def run(self, search: ScheduleSearch, source: str = "annealing") -> None:
         """Anneal in rounds from the best schedule known, until the search is done."""
         by_energy = search.objective is ScheduleObjective.EDP
         length, number, speed = _ROUND, 0, 0.0
         while not search.done and search.schedule is not None:
-            choice, priority = self._state_of(search.schedule)
+            choice, priority = self._state_of(self._seeds.pop() if self._seeds else search.schedule)
             begun = time.monotonic()
-            hot = _HOT * 0.7 ** min(number, 5)
+            hot = _HOT
             passed = 0.0
             while passed < 1 and not search.done:
                 steps = _TRIAL if speed == 0 else max(_TRIAL, int(speed * _SLICE))
@@ -74,7 +80,7 @@ class Annealing:
                     self._engine, self._cycles, self._fetch, self._layout, self._problem.context_cycles,
                     self._energy, self._count, self._weight,
                     self._before_at, self._before, self._after_at, self._after,
-                    len(self._problem.engines), by_energy, choice, priority, steps,
+                    len(self._problem.engines), by_energy, _BLEND, choice, priority, steps,
                     hot * (_COLD / hot) ** passed, hot * (_COLD / hot) ** until,
                     (self._seed * 7919 + number * 104729 + int(passed * 1000)) % 2**31,
                 )  # fmt: skip
@@ -84,7 +90,7 @@ class Annealing:
                         self._engine, self._cycles, self._fetch, self._layout, self._problem.context_cycles,
                         self._energy, self._count, self._weight,
                         self._before_at, self._before, self._after_at, self._after,
-                        len(self._problem.engines), by_energy, choice, priority, steps, hot, hot, self._seed,
+                        len(self._problem.engines), by_energy, _BLEND, choice, priority, steps, hot, hot, self._seed,
                     )  # fmt: skip
                     speed = steps / max(1e-6, time.monotonic() - moment)
                     continue

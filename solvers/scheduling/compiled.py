@@ -95,17 +95,19 @@ def list_schedule(  # type: ignore[no-untyped-def]
 @_compiled
 def anneal(  # type: ignore[no-untyped-def]
     engine, cycles, fetch, layout, lag, energy, options, weight, before_at, before, after_at, after,
-    engines, by_energy, choice, priority, steps, hot, cold, seed,
+    engines, by_energy, blend, choice, priority, steps, hot, cold, seed,
 ):  # fmt: skip
     """Simulated annealing over options and priorities.  Returns the best cost, choice and priority.
 
-    The cost is the logarithm of the makespan, plus that of the energy where ``by_energy``.
+    The cost is the logarithm of the makespan, plus that of the energy where ``by_energy``.  The walk also
+    minds, a little, when the engines become free on average: a step that only makes room is worth something.
 
     Parameters
     ----------
     energy : shape (tasks, options); context changes are left to the evaluator
     options : number of options of every task
     weight : running sums; tasks are picked in proportion to their share
+    blend : weight of the engines' mean end
     hot, cold : first and last temperature, as relative changes of the cost
     """
     np.random.seed(seed)
@@ -121,8 +123,9 @@ def anneal(  # type: ignore[no-untyped-def]
         engine, cycles, fetch, layout, lag, choice, priority, before_at, before, after_at, after,
         starts, ends, free, last, ready, waiting, earliest,
     )  # fmt: skip
-    cost = math.log(makespan) + (math.log(total) if by_energy else 0.0)
-    best, best_choice, best_priority = cost, choice.copy(), priority.copy()
+    best = math.log(makespan) + (math.log(total) if by_energy else 0.0)
+    cost = best + blend * math.log(free.sum())
+    best_choice, best_priority = choice.copy(), priority.copy()
     for step in range(steps):
         temperature = hot * (cold / hot) ** (step / steps)
         kind = np.random.random()
@@ -155,11 +158,12 @@ def anneal(  # type: ignore[no-untyped-def]
             engine, cycles, fetch, layout, lag, choice, priority, before_at, before, after_at, after,
             starts, ends, free, last, ready, waiting, earliest,
         )  # fmt: skip
-        new_cost = math.log(makespan) + (math.log(total) if by_energy else 0.0)
+        value = math.log(makespan) + (math.log(total) if by_energy else 0.0)
+        new_cost = value + blend * math.log(free.sum())
         if new_cost <= cost or np.random.random() < math.exp((cost - new_cost) / temperature):
             cost = new_cost
-            if cost < best - 1e-12:
-                best = cost
+            if value < best - 1e-12:
+                best = value
                 best_choice[:] = choice
                 best_priority[:] = priority
         else:

@@ -282,9 +282,11 @@ def _raise_makespan(
     def on_solution(callback: cp_model.CpSolverSolutionCallback) -> None:
         """Tasks that overlap in the relaxation are put one behind the other."""
         starts, chosen = _read(statement, callback)
-        for schedule in untangled(problem, options, starts, chosen, core, annealing):
-            search.offer(schedule, source_name, heuristic=True)
+        found = [*untangled(problem, options, starts, chosen, core, annealing)]
+        values = [search.offer(schedule, source_name, heuristic=True) for schedule in found]
+        latest[:] = [found[values.index(min(values))]]
 
+    latest: list[Schedule] = []
     source_name = f"relaxation, {len(core)} sequenced" if core else "assignment"
     left = search.limits.remaining
     status, solver = run_model(
@@ -292,6 +294,8 @@ def _raise_makespan(
     )
     if status in (cp_model.OPTIMAL, cp_model.FEASIBLE):
         raise_to(_up(solver.best_objective_bound))
+    for schedule in latest:
+        annealing.suggest(schedule)
 
 
 def untangled(
