@@ -68,6 +68,7 @@ class ScheduleSearch:
         self.evaluation: ScheduleEvaluation | None = None
         self.value: Fraction | None = None
         self.bound: Fraction | None = None
+        self.abandon_at: Fraction | None = None  # a bound from which on the problem is of no interest
         self.trace: list[TracePoint] = []
         self._listener = listener
         self._lock = threading.RLock()
@@ -102,6 +103,8 @@ class ScheduleSearch:
     def done(self) -> bool:
         """Whether the gap that was asked for is reached or a limit has struck."""
         gap = self.gap
+        if self.abandon_at is not None and self.bound is not None and self.bound >= self.abandon_at:
+            return True
         return self.limits.expired or (gap is not None and gap <= self.limits.gap)
 
     def result(

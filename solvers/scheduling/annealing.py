@@ -63,11 +63,11 @@ class Annealing:
         """Begin the next round here, even where better schedules are known."""
         self._seeds.append(schedule)
 
-    def run(self, search: ScheduleSearch, source: str = "annealing") -> None:
-        """Anneal in rounds from the best schedule known, until the search is done."""
+    def run(self, search: ScheduleSearch, source: str = "annealing", rounds: int | None = None) -> None:
+        """Anneal in rounds from the best schedule known, until the search is done (or so many rounds)."""
         by_energy = search.objective is ScheduleObjective.EDP
         length, number, speed = _ROUND, 0, 0.0
-        while not search.done and search.schedule is not None:
+        while not search.done and search.schedule is not None and number != rounds:
             choice, priority = self._state_of(self._seeds.pop() if self._seeds else search.schedule)
             begun = time.monotonic()
             hot = _HOT

@@ -13,11 +13,13 @@ from fractions import Fraction
 
 from ortools.linear_solver import pywraplp
 
-from tilewright.formulation.scheduling.problem import Option, SchedulingProblem
+from tilewright.formulation.scheduling.problem import Option, ScheduleObjective, SchedulingProblem
+from tilewright.formulation.scheduling.search import ScheduleSearch
 from tilewright.solvers.scheduling.front import Front
 from tilewright.solvers.scheduling.statement import equal_runs
 
 _SAFETY = Fraction(1, 10**7)  # relative; far above the LP solver's tolerance of 1e-9 on scaled figures
+_INSIDE = Fraction(1, 10**5)  # the LP at its least makespan itself may look infeasible
 _CUTS = 40
 _ENOUGH = Fraction(1, 10**4)
 
@@ -72,6 +74,7 @@ class AssignmentRelaxation:
         """Add half-planes until the least product is the LP's own."""
         at = front.makespan
         for _ in range(_CUTS):
+            at = max(at, front.makespan * (1 + _INSIDE))
             relaxed = self._at(at)
             if relaxed is None:
                 return
@@ -79,7 +82,7 @@ class AssignmentRelaxation:
             slope = min(Fraction(0), Fraction(relaxed.slope))
             front.add(Fraction(1), -slope, energy - slope * at)
             product, corner = front.least_product()
-            seen = self._at(corner)
+            seen = self._at(max(corner, front.makespan * (1 + _INSIDE)))
             if seen is None or corner * Fraction(seen.energy) <= product * (1 + _ENOUGH):
                 return
             at = corner
@@ -123,3 +126,20 @@ class AssignmentRelaxation:
             if load:
                 solver.Add(sum(load) <= length)
         return solver, length, sum(energies)
+
+
+def basic_bounds(search: ScheduleSearch, options: Sequence[tuple[Option, ...]]) -> Front:
+    """Bounds that cost next to nothing: critical path, cheapest options, the assignment LP."""
+    problem = search.problem
+    relaxation = AssignmentRelaxation(problem, options)
+    makespan = max(critical_path(problem, options), relaxation.least_makespan())
+    front = Front(least_energy(options), Fraction(makespan))
+    match search.objective:
+        case ScheduleObjective.MAKESPAN:
+            search.raise_bound(makespan, "assignment LP")
+        case ScheduleObjective.ENERGY:
+            search.raise_bound(front.energy, "cheapest options")
+        case ScheduleObjective.EDP:
+            relaxation.tighten(front)
+            search.raise_bound(front.least_product()[0], "assignment LP")
+    return front

@@ -25,7 +25,7 @@ from tilewright.formulation.scheduling.schedule import Schedule, make_schedule
 from tilewright.formulation.scheduling.search import ScheduleSearch
 from tilewright.heuristics.herald import HeraldSettings, Ordering, greedy, herald
 from tilewright.solvers.scheduling.annealing import Annealing, tails
-from tilewright.solvers.scheduling.bounds import AssignmentRelaxation, critical_path, least_energy
+from tilewright.solvers.scheduling.bounds import basic_bounds
 from tilewright.solvers.scheduling.front import Front
 from tilewright.solvers.scheduling.statement import ScheduleStatement, state
 
@@ -63,23 +63,6 @@ class CpSatScheduler:
             if not search.done:
                 _solve_large(search, options, front)
         return ""
-
-
-def basic_bounds(search: ScheduleSearch, options: Sequence[tuple[Option, ...]]) -> Front:
-    """Bounds that cost next to nothing: critical path, cheapest options, the assignment LP."""
-    problem = search.problem
-    relaxation = AssignmentRelaxation(problem, options)
-    makespan = max(critical_path(problem, options), relaxation.least_makespan())
-    front = Front(least_energy(options), Fraction(makespan))
-    match search.objective:
-        case ScheduleObjective.MAKESPAN:
-            search.raise_bound(makespan, "assignment LP")
-        case ScheduleObjective.ENERGY:
-            search.raise_bound(front.energy, "cheapest options")
-        case ScheduleObjective.EDP:
-            relaxation.tighten(front)
-            search.raise_bound(front.least_product()[0], "assignment LP")
-    return front
 
 
 def warm_start(search: ScheduleSearch) -> None:
