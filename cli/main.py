@@ -10,7 +10,7 @@ from typing import Annotated, Any, NoReturn
 
 import typer
 
-from tilewright.cli import check, doctor, evaluate, listing, map, show
+from tilewright.cli import check, codesign, doctor, evaluate, listing, map, schedule, show
 from tilewright.cli.clock import call
 from tilewright.cli.console import error_line
 from tilewright.cli.exits import Exit
@@ -28,6 +28,8 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 app.command("map")(map.map_command)
+app.command("schedule")(schedule.schedule_command)
+app.command("codesign")(codesign.codesign_command)
 app.command("evaluate")(evaluate.evaluate_command)
 app.command("check")(check.check_command)
 app.command("list")(listing.list_command)

@@ -29,7 +29,7 @@ class ScheduleObjective(StrEnum):
     ENERGY = "energy"  #: pJ of all tasks
     EDP = "edp"  #: their product
 
-    def value(self, makespan: int, energy: Fraction) -> Fraction:
+    def of(self, makespan: int, energy: Fraction) -> Fraction:
         match self:
             case ScheduleObjective.MAKESPAN:
                 return Fraction(makespan)

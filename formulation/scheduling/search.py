@@ -81,7 +81,7 @@ class ScheduleSearch:
         evaluation = evaluate_schedule(self.problem, schedule)
         if evaluation.violations:
             raise IllegalScheduleError(f"{source}: {evaluation.violations[0]}")
-        value = self.objective.value(evaluation.makespan, evaluation.energy)
+        value = self.objective.of(evaluation.makespan, evaluation.energy)
         with self._lock:
             if self.value is None or value < self.value:
                 self.schedule, self.evaluation, self.value = schedule, evaluation, value

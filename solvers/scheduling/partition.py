@@ -222,7 +222,7 @@ class PartitionSearch:
         """Herald's schedule and the cheap bound."""
         schedule = herald(problem, HeraldSettings(metric_of(self._objective)))
         found = evaluate_schedule(problem, schedule)
-        value = self._objective.value(found.makespan, found.energy)
+        value = self._objective.of(found.makespan, found.energy)
         probe = ScheduleSearch(problem, self._objective, Limits())
         basic_bounds(probe, feasible_options(problem))
         assert probe.bound is not None
@@ -238,16 +238,19 @@ class PartitionSearch:
         open_ = [(one.bound, next(number), one) for one in candidates]
         heapq.heapify(open_)
         value = min(one.value for one in candidates)
+        closed: list[Fraction] = []  # bounds of partitions that were discarded within the gap
         while True:
-            least = min(value, open_[0][0]) if open_ else value
+            least = min([value, *closed, *(one[0] for one in open_[:1])])
             self._tell(value, least if complete else None)
-            if not open_ or least >= self._goal(value) or self._limits.expired:
+            if not open_ or open_[0][0] >= self._goal(value) or self._limits.expired:
                 return least if complete else None
             _, _, one = heapq.heappop(open_)
             self._schedule(one, value)
             value = min(value, one.value)
             if one.bound < self._goal(value):
                 heapq.heappush(open_, (one.bound, next(number), one))
+            else:
+                closed.append(one.bound)
 
     def _schedule(self, one: Candidate, value: Fraction) -> None:
         """A slice of exact scheduling for one partition."""
