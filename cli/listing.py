@@ -103,6 +103,53 @@ def _models() -> Listing:
     return Listing(("model", "MAC layers", "distinct", "MACs", "parameters"), tuple(rows))
 
 
+def _workloads() -> Listing:
+    from tilewright.workloads.workload_file import list_workloads, load_workload
+
+    rows = []
+    for name in list_workloads():
+        work = load_workload(name)
+        runs = sum(part.batches for part in work.parts)
+        rows.append((name, len(work.parts), runs, work.layer_count(), work.macs, work.description))
+    return Listing(("workload", "networks", "runs", "MAC layers", "MACs", _DESCRIPTION), tuple(rows))
+
+
+def _solvers() -> Listing:
+    from tilewright.solvers.registry import solver, solver_names
+
+    rows = []
+    for name in solver_names():
+        try:
+            found = solver(name)
+            about = (found.__doc__ or "").partition("\n")[0]
+            rows.append((name, "yes" if found.exact else "no", found.version, about))
+        except (ImportError, AttributeError) as error:
+            rows.append((name, "-", "-", f"cannot be loaded: {one_line(error)}"))
+    return Listing(("solver", "exact", "version", _DESCRIPTION), tuple(rows))
+
+
+def _systems() -> Listing:
+    from tilewright.hardware.system_file import list_systems, load_system
+
+    rows = []
+    for name in list_systems():
+        system = load_system(name)
+        subs = ", ".join(f"{sub.flow_names} {sub.pes}" for sub in system.subs)
+        rows.append((name, len(system.subs), system.pes, f"{system.description}; {subs} PEs"))
+    return Listing(("system", "engines", "PEs", _DESCRIPTION), tuple(rows))
+
+
+def _methods() -> Listing:
+    from tilewright.solvers.scheduling.registry import method, method_names
+
+    rows = []
+    for name in method_names():
+        found = method(name)
+        about = (found.__doc__ or "").partition("\n")[0]
+        rows.append((name, "yes" if found.exact else "no", found.version, about))
+    return Listing(("method", "exact", "version", _DESCRIPTION), tuple(rows))
+
+
 def _nothing() -> Listing:
     return Listing(("name",), ())
 
