@@ -11,7 +11,7 @@ from matplotlib.patches import Patch
 from tilewright.formulation.scheduling.problem import SchedulingProblem
 from tilewright.formulation.scheduling.schedule import Schedule
 
-_LONG = 0.03  # share of the makespan from which a bar has room for its layer's name
+_LETTER = 0.006  # share of the makespan that one letter of a layer's name takes
 
 
 def draw_gantt(problem: SchedulingProblem, schedule: Schedule, milliseconds: float, path: Path) -> None:
@@ -33,7 +33,7 @@ def draw_gantt(problem: SchedulingProblem, schedule: Schedule, milliseconds: flo
             row, placement.option.cycles * milliseconds, left=placement.start * milliseconds, height=0.7,
             color=colours[task.instance], edgecolor="white", linewidth=0.3,
         )  # fmt: skip
-        if placement.option.cycles > _LONG * makespan:
+        if placement.option.cycles > _LETTER * len(task.layer) * makespan:
             middle = (placement.start + placement.option.cycles / 2) * milliseconds
             axes.text(middle, row, task.layer, ha="center", va="center", fontsize=6, clip_on=True)
     axes.set_yticks(range(len(problem.engines)), problem.engines)

@@ -85,6 +85,7 @@ def state(
     energies: list[cp_model.LinearExpr] = []
     memory: list[tuple[cp_model.IntervalVar, int]] = []
     watch = memory_may_bind(problem)
+    fetches = {option.engine for own in options for option in own if option.fetch}
     for index in range(len(problem.tasks)):
         start = model.new_int_var(0, horizon, f"start{index}")
         literals = [model.new_bool_var(f"run{index}_{i}") for i in range(len(options[index]))]
@@ -98,13 +99,13 @@ def state(
             running[option.engine].append(run)
             if watch and option.memory:
                 memory.append((run, option.memory))
-            if option.fetch:
+            if option.engine in fetches:  # an empty fetch, too: no other may be under way when a task begins
                 model.add(start >= option.fetch).only_enforce_if(literal)
                 fetch = model.new_optional_fixed_size_interval_var(
                     start - option.fetch, option.fetch, literal, ""
                 )
                 fetching[option.engine].append(fetch)
-                if watch and option.fetch_memory:
+                if watch and option.fetch and option.fetch_memory:
                     memory.append((fetch, option.fetch_memory))
         duration = sum(o.cycles * x for o, x in zip(options[index], literals, strict=True))
         model.add(start + duration <= makespan)
