@@ -140,24 +140,37 @@ def _suites() -> Listing:
     return Listing(("suite", "layers", "distinct", "MACs", _DESCRIPTION), tuple(rows))
 
 
+def _systems() -> Listing:
+    from tilewright.hardware.system_file import list_systems, load_system
+
+    rows = []
+    for name in list_systems():
+        system = load_system(name)
+        subs = ", ".join(f"{sub.flow_names} {sub.pes}" for sub in system.subs)
+        rows.append((name, len(system.subs), system.pes, f"{system.description}; {subs} PEs"))
+    return Listing(("system", "engines", "PEs", _DESCRIPTION), tuple(rows))
+
+
 def _methods() -> Listing:
     from tilewright.heuristics.registry import heuristic_entry, heuristic_names, heuristic_options
+    from tilewright.solvers.scheduling.registry import method, method_names
 
     rows = []
     for name in heuristic_names():
         entry, options = heuristic_entry(name), heuristic_options(name)
         about = f"{entry.about}. Source: {entry.source}." + (f" Options: {options}." if options else "")
-        rows.append((name, "mapping", about))
-    return Listing(("method", "finds", _DESCRIPTION), tuple(rows))
+        rows.append((name, "mapping", "no", about))
+    for name in method_names():
+        found = method(name)
+        about = (found.__doc__ or "").partition("\n")[0]
+        rows.append((name, "schedule", "yes" if found.exact else "no", about))
+    return Listing(("method", "finds", "exact", _DESCRIPTION), tuple(rows))
 
-
-def _nothing() -> Listing:
-    return Listing(("name",), ())
 
 
 KINDS: dict[str, Callable[[], Listing]] = {
     "archs": _archs,
-    "systems": _nothing,
+    "systems": _systems,
     "models": _models,
     "workloads": _workloads,
     "solvers": _solvers,

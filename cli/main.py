@@ -10,7 +10,7 @@ from typing import Annotated, Any, NoReturn
 
 import typer
 
-from tilewright.cli import bench, check, doctor, evaluate, listing, map, runs, show
+from tilewright.cli import bench, check, codesign, doctor, evaluate, listing, map, runs, schedule, show
 from tilewright.cli.clock import call
 from tilewright.cli.console import error_line
 from tilewright.cli.exits import Exit
@@ -28,6 +28,8 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 app.command("map")(map.map_command)
+app.command("schedule")(schedule.schedule_command)
+app.command("codesign")(codesign.codesign_command)
 app.command("bench")(bench.bench_command)
 app.command("runs")(runs.runs_command)
 app.command("evaluate")(evaluate.evaluate_command)

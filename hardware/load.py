@@ -66,14 +66,14 @@ def parse_engine(text: str, where: str, name: str) -> Engine:
     try:
         return build_engine(MachineFile.model_validate(document.data), name)
     except ValidationError as error:
-        location, message = _first_problem(error)
+        location, message = first_problem(error)
     except FieldError as problem:
         location, message = problem.location, str(problem)
     except RecursionError:
         location, message = (), "nested too deeply"
     line = document.line(location)
     place = where if line is None else f"{where}:{line}"
-    raise InputError(place, _field(location), message)
+    raise InputError(place, field_text(location), message)
 
 
 @cache
@@ -95,7 +95,7 @@ def _load_file(path: Path) -> Engine:
     return parse_engine(text, str(path), path.stem)
 
 
-def _first_problem(error: ValidationError) -> tuple[Location, str]:
+def first_problem(error: ValidationError) -> tuple[Location, str]:
     """Location and message of the first thing wrong."""
     details = error.errors(include_url=False)[0]
     location, context = details["loc"], details.get("ctx", {})
@@ -113,7 +113,7 @@ def _first_problem(error: ValidationError) -> tuple[Location, str]:
     return location, f"{details['msg']}, got {value}"
 
 
-def _field(location: Location) -> str | None:
+def field_text(location: Location) -> str | None:
     """``levels[1].fanout.axes[0].size``; ``None`` for the whole file."""
     text = ""
     for step in location:

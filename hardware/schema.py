@@ -77,7 +77,7 @@ Roles = list[Annotated[Role, PlainValidator(_parse_role)]]
 Dimensions = list[Annotated[str, PlainValidator(_parse_dimension)]]
 
 
-class _Section(BaseModel):
+class Section(BaseModel):
     """A mapping of the file: unknown, missing and empty fields are told by name."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
@@ -109,18 +109,18 @@ def _at(key: object, message: str) -> PydanticCustomError:
     return PydanticCustomError("section", "{text}", context)
 
 
-class ComputeSection(_Section):
+class ComputeSection(Section):
     mac_energy: Energy = Field(description="pJ per multiply-accumulate")
     element_bits: Count = Field(description="bits of one tensor element")
 
 
-class DmaSection(_Section):
+class DmaSection(Section):
     startup_cycles: Number = Field(description="cycles of the DMA clock per invocation")
     cycles_per_byte: Number = Field(description="cycles of the DMA clock per byte")
     clock_mhz: Positive = Field(description="the DMA clock in MHz")
 
 
-class AxisSection(_Section):
+class AxisSection(Section):
     name: Name = Field(description="the axis's name, such as x")
     size: Count = Field(description="the number of instances along the axis")
     carries: Annotated[Dimensions, Field(min_length=1), BeforeValidator(_distinct)] | None = Field(
@@ -128,35 +128,35 @@ class AxisSection(_Section):
     )
 
 
-class FanoutSection(_Section):
+class FanoutSection(Section):
     axes: Annotated[list[AxisSection], Field(min_length=1)] = Field(description="a list of axes")
     energy: Energy = Field(default=Fraction(0), description="pJ per element delivered to one instance")
     multicast: Flag = Field(default=True, description="one read serves all instances that need it")
     reduction: Flag = Field(default=True, description="partial sums are added on their way out")
 
 
-class BanksSection(_Section):
+class BanksSection(Section):
     count: Count = Field(description="the number of banks, both buffers together")
     size: SizeField = Field(description="the size of one bank, such as 2 kB")
 
 
-class PartitionsSection(_Section):
+class PartitionsSection(Section):
     inputs: SizeField | None = None
     weights: SizeField | None = None
     outputs: SizeField | None = None
 
 
-class EnergySection(_Section):
+class EnergySection(Section):
     read: Energy = Field(description="pJ per element (or per word of word_bits) read")
     write: Energy = Field(description="pJ per element (or per word of word_bits) written")
 
 
-class BandwidthSection(_Section):
+class BandwidthSection(Section):
     read: BandwidthField | None = None
     write: BandwidthField | None = None
 
 
-class LevelSection(_Section):
+class LevelSection(Section):
     """One memory level; ``capacity`` is what all roles without a partition of their own share."""
 
     name: Name = Field(description="the level's name, such as DRAM")
@@ -177,7 +177,7 @@ class LevelSection(_Section):
     fanout: FanoutSection | None = None
 
 
-class MachineFile(_Section):
+class MachineFile(Section):
     """The whole file; the machine is named after it."""
 
     description: Annotated[str, PlainValidator(parse_text)] = ""

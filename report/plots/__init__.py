@@ -1,1 +1,1 @@
-"""Plots for papers: one module per kind, named in ``registry.py``."""
+"""Figures, drawn with matplotlib (the extra ``plots``); those of benchmarks are named in ``registry.py``."""

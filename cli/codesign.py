@@ -1,0 +1,63 @@
+"""``tilewright codesign``: the best partition of PEs and bandwidth together with its schedule."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from tilewright.cli import options
+from tilewright.cli.schedule import FORMATS, OBJECTIVES, Goal, Metric, Plot
+
+
+def codesign_command(
+    workload: Annotated[str, typer.Argument(metavar="WORKLOAD|MODEL", help="As for schedule.")],
+    accelerator_class: Annotated[
+        str, typer.Option("--class", help="edge, mobile or cloud.", rich_help_panel="Problem")
+    ],
+    dataflows: Annotated[
+        str,
+        typer.Option("--dataflows", help="One per sub-accelerator, with commas.", rich_help_panel="Problem"),
+    ] = "nvdla,shidiannao",
+    objective: Goal = "edp",
+    metric: Metric = None,
+    search: Annotated[
+        str,
+        typer.Option("--search", help="exhaustive, binary or random partitions.", rich_help_panel="Search"),
+    ] = "exhaustive",
+    time_limit: options.TimeLimit = "5m",
+    gap: options.Gap = "0",
+    threads: options.Threads = None,
+    seed: options.Seed = 0,
+    require_optimal: Annotated[
+        bool, typer.Option("--require-optimal", help="Exit code 6 unless optimal.", rich_help_panel="Search")
+    ] = False,
+    format: options.ShortFormat = "table",
+    out: Annotated[
+        Path | None,
+        typer.Option("--out", help="Also write the document to a .json file.", rich_help_panel="Output"),
+    ] = None,
+    scatter: Plot = None,
+    log: options.Log = None,
+    quiet: options.Quiet = False,
+    verbose: options.Verbose = False,
+) -> int:
+    """Find the best split of a class's PEs and bandwidth, with a bound over the whole grid of splits."""
+    options.parse_choice(format, "--format", FORMATS)
+    options.parse_choice(objective, "--objective", OBJECTIVES)
+
+    from tilewright.cli.codesign_run import CodesignRequest, run_codesign
+    from tilewright.solvers.survey import METRICS
+
+    if metric is not None:
+        options.parse_choice(metric, "--metric", METRICS)
+    return run_codesign(
+        CodesignRequest(
+            workload=workload, accelerator_class=accelerator_class, dataflows=tuple(dataflows.split(",")),
+            objective=objective, metric=metric, search=search, time_limit=options.parse_duration(time_limit),
+            gap=options.parse_gap(gap), threads=options.parse_threads(threads), seed=seed,
+            require_optimal=require_optimal, form=format, out=out, scatter=scatter, log=log, quiet=quiet,
+            verbose=verbose,
+        )
+    )  # fmt: skip

@@ -1,0 +1,93 @@
+"""Schedules and partitions as tables."""
+
+from __future__ import annotations
+
+from rich.console import RenderableType
+from rich.text import Text
+
+from tilewright.formulation.objective import parse_objective
+from tilewright.formulation.scheduling.problem import ScheduleObjective
+from tilewright.report.quantities import (
+    count_text,
+    energy_text,
+    gap_text,
+    objective_text,
+    percent_text,
+    seconds_text,
+    si_text,
+)
+from tilewright.report.schedule_document import CodesignDocument, ScheduleDocument, objective_name
+from tilewright.report.tables import head_text, plain_table, status_text
+
+_MOST = 8
+
+
+def schedule_views(document: ScheduleDocument, seconds: float) -> list[RenderableType]:
+    """Status, figures, and what each engine does."""
+    objective = parse_objective(objective_name(ScheduleObjective(document.objective)))
+    title = head_text(
+        f"{document.workload} on {document.system['name']}", f"objective {document.objective}",
+        f"{document.tasks} layers", document.settings.method,
+    )  # fmt: skip
+    figures = plain_table([("", "left"), ("", "right")])
+    figures.show_header = False
+    figures.add_row("status", status_text(document.status, document.gap))
+    if document.value is not None:
+        figures.add_row(document.objective, objective_text(objective, document.value))
+    if document.bound is not None:
+        figures.add_row("bound", objective_text(objective, document.bound))
+        figures.add_row("gap", gap_text(document.gap))
+    views: list[RenderableType] = [title, "", figures]
+    if document.metrics is not None:
+        metrics = document.metrics
+        figures.add_row("makespan", f"{count_text(metrics.makespan)} cycles")
+        figures.add_row("time", si_text(metrics.time_s, "s"))
+        figures.add_row("energy", energy_text(metrics.energy_pj))
+        figures.add_row("EDP", si_text(float(metrics.edp) * 1e-12, "J·cycle"))
+        figures.add_row("peak memory", f"{count_text(metrics.peak_memory_bytes)} B")
+        engines = plain_table(
+            [("sub-accelerator", "left"), ("layers", "right"), ("busy", "right"), ("energy", "right")]
+        )
+        for name, share in metrics.utilization.items():
+            layers = sum(one.engine == name for one in document.schedule or ())
+            energy = energy_text(metrics.energy_by_engine_pj[name])
+            engines.add_row(name, str(layers), percent_text(share), energy)
+        views += ["", engines]
+    if document.message:
+        views += ["", Text(document.message)]
+    return [*views, "", Text(f"took {seconds_text(seconds)}")]
+
+
+def codesign_views(document: CodesignDocument, seconds: float) -> list[RenderableType]:
+    """The best partition, the proof, and the partitions that come next."""
+    objective = parse_objective(objective_name(ScheduleObjective(document.objective)))
+    title = head_text(
+        f"{document.workload}, class {document.accelerator_class}", " + ".join(document.dataflows),
+        f"objective {document.objective}", f"{document.search} search",
+    )  # fmt: skip
+    figures = plain_table([("", "left"), ("", "right")])
+    figures.show_header = False
+    figures.add_row("status", status_text(document.status, document.gap))
+    if document.value is not None:
+        figures.add_row(document.objective, objective_text(objective, document.value))
+    if document.bound is not None:
+        figures.add_row("bound", objective_text(objective, document.bound))
+        figures.add_row("gap", gap_text(document.gap))
+    figures.add_row("partitions", str(document.partitions))
+    figures.add_row("discarded by bound", str(document.discarded))
+    figures.add_row("scheduled", str(document.scheduled))
+    table = plain_table(
+        [("PEs", "left"), ("GB/s at 1 GHz", "left"), ("cycles", "right"), ("energy", "right"),
+         (document.objective, "right"), ("bound", "right")]
+    )  # fmt: skip
+    for point in sorted(document.points, key=lambda one: one.value)[:_MOST]:
+        table.add_row(
+            " / ".join(f"{part['pes']:g}" for part in point.partition),
+            " / ".join(f"{part['bytes_per_cycle']:g}" for part in point.partition),
+            count_text(point.cycles),
+            energy_text(point.energy_pj),
+            objective_text(objective, point.value),
+            objective_text(objective, point.bound),
+        )
+    message = ["", Text(document.message)] if document.message else []
+    return [title, "", figures, "", table, *message, "", Text(f"took {seconds_text(seconds)}")]

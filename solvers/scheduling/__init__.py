@@ -1,0 +1,1 @@
+"""Schedules on systems: cost tables, bounds, exact solvers, searches for partitions."""

@@ -1,0 +1,45 @@
+"""What energy and makespan can be at once: half-planes that hold every schedule, and the least product in them."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+
+
+class Front:
+    """Half-planes ``energy_weight · E + time_weight · T >= least``, all weights non-negative.
+
+    Parameters
+    ----------
+    energy, makespan : lower bounds of either alone
+    """
+
+    def __init__(self, energy: Fraction, makespan: Fraction) -> None:
+        self.energy = energy
+        self.makespan = makespan
+        self._planes: list[tuple[Fraction, Fraction, Fraction]] = []
+
+    def add(self, energy_weight: Fraction, time_weight: Fraction, least: Fraction) -> None:
+        """Every schedule meets this half-plane."""
+        if energy_weight > 0:
+            self._planes.append((energy_weight, time_weight, least))
+
+    def least_energy(self, makespan: Fraction) -> Fraction:
+        """No schedule of that makespan takes less."""
+        planes = ((least - b * makespan) / a for a, b, least in self._planes)
+        return max([self.energy, *planes])
+
+    def least_product(self) -> tuple[Fraction, Fraction]:
+        """A lower bound of energy times makespan, and the makespan at which it lies.
+
+        The least energy is convex and piecewise linear in the makespan; on each piece the product is
+        concave, so its minimum is at a corner.
+        """
+        corners = {self.makespan}
+        lines = [(least / a, -b / a) for a, b, least in self._planes] + [(self.energy, Fraction(0))]
+        for index, (height, slope) in enumerate(lines):
+            for other_height, other_slope in lines[index + 1 :]:
+                if slope != other_slope:
+                    corner = (other_height - height) / (slope - other_slope)
+                    if corner > self.makespan:
+                        corners.add(corner)
+        return min((corner * self.least_energy(corner), corner) for corner in corners)

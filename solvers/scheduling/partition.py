@@ -1,0 +1,285 @@
+"""Co-design: the best partition of the resources together with its schedule.
+
+The problem falls apart into one scheduling problem per partition.  Every partition gets a cheap bound; the
+one with the least bound is scheduled for a while, which raises its bound and may lower the incumbent, and
+so on.  A partition whose bound reaches the incumbent is discarded.  The least bound of what is open bounds
+the whole grid.
+"""
+
+from __future__ import annotations
+
+import heapq
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
+from fractions import Fraction
+from itertools import count
+from pathlib import Path
+from typing import Any
+
+from tilewright.formulation.result import Status, TracePoint, relative_gap
+from tilewright.formulation.scheduling.evaluator import evaluate_schedule
+from tilewright.formulation.scheduling.problem import (
+    ScheduleObjective,
+    SchedulingProblem,
+    feasible_options,
+)
+from tilewright.formulation.scheduling.search import ScheduleResult, ScheduleSearch
+from tilewright.formulation.search import Limits
+from tilewright.hardware.classes import AcceleratorClass, make_system
+from tilewright.hardware.system import System
+from tilewright.heuristics.herald import HeraldSettings, herald
+from tilewright.heuristics.partitions import STRATEGIES, Parts, binary_sample, grid, random_sample
+from tilewright.solvers.scheduling.bounds import basic_bounds
+from tilewright.solvers.scheduling.build import METRIC_OF, problem_from_table, workload_operators
+from tilewright.solvers.scheduling.costs import cost_table
+from tilewright.solvers.scheduling.cpsat import CpSatScheduler
+from tilewright.solvers.scheduling.quick import metric_of
+from tilewright.workloads.errors import InputError, unknown_name
+from tilewright.workloads.workload import Workload
+
+_SLICE = 4.0  # seconds that a partition is scheduled for at first; doubled at every further visit
+_RANDOM = 32  # partitions of a random sample
+
+
+@dataclass
+class Candidate:
+    """One partition and what is known of it.
+
+    Parameters
+    ----------
+    bound : no schedule on it has a smaller value
+    herald : cycles and energy of Herald's schedule
+    result : of the exact scheduler, where it was asked
+    """
+
+    parts: Parts
+    system: System
+    problem: SchedulingProblem
+    bound: Fraction
+    value: Fraction
+    herald: tuple[int, Fraction]
+    result: ScheduleResult | None = None
+    visits: int = 0
+
+    @property
+    def point(self) -> tuple[int, Fraction]:
+        """Cycles and energy of the best schedule known."""
+        if self.result is not None and self.result.evaluation is not None:
+            return self.result.evaluation.makespan, self.result.evaluation.energy
+        return self.herald
+
+
+@dataclass
+class PartitionOutcome:
+    """What the search found.
+
+    Parameters
+    ----------
+    candidates : all partitions looked at, in the grid's order
+    bound : no partition of those searched has a schedule of smaller value
+    discarded : partitions that were never scheduled exactly, because their bound reached the incumbent
+    """
+
+    status: Status
+    objective: ScheduleObjective
+    best: Candidate | None
+    value: Fraction | None
+    bound: Fraction | None
+    candidates: list[Candidate]
+    discarded: int
+    scheduled: int
+    table_seconds: float
+    wall_seconds: float
+    trace: list[TracePoint] = field(default_factory=list)
+    message: str = ""
+
+    @property
+    def gap(self) -> float | None:
+        return relative_gap(self.value, self.bound)
+
+    def to_data(self) -> dict[str, Any]:
+        """Plain data: the best partition, the proof, and every point with Herald's and the best figures."""
+        return {
+            "status": str(self.status),
+            "objective": str(self.objective),
+            "value": None if self.value is None else float(self.value),
+            "bound": None if self.bound is None else float(self.bound),
+            "gap": self.gap,
+            "partition": None if self.best is None else parts_data(self.best.parts),
+            "partitions": len(self.candidates),
+            "discarded": self.discarded,
+            "scheduled": self.scheduled,
+            "tables_s": self.table_seconds,
+            "wall_s": self.wall_seconds,
+            "points": [
+                {
+                    "partition": parts_data(one.parts),
+                    "cycles": one.point[0],
+                    "energy_pj": float(one.point[1]),
+                    "herald_cycles": one.herald[0],
+                    "herald_energy_pj": float(one.herald[1]),
+                    "value": float(one.value),
+                    "bound": float(one.bound),
+                    "scheduled": one.result is not None,
+                }
+                for one in self.candidates
+            ],
+        }
+
+
+def parts_data(parts: Parts) -> list[dict[str, float]]:
+    """A partition as plain data."""
+    return [{"pes": pes, "bytes_per_cycle": float(rate)} for pes, rate in parts]
+
+
+class PartitionSearch:
+    """One co-design call.
+
+    Parameters
+    ----------
+    flows : the dataflow of every sub-accelerator
+    strategy : ``exhaustive``, ``binary`` or ``random``: which partitions of the grid are looked at
+    metric : by which mappings are chosen; by default the objective's own
+
+    Raises
+    ------
+    InputError : for an unknown strategy, or a grid without partitions
+    """
+
+    def __init__(
+        self,
+        workload: Workload,
+        resources: AcceleratorClass,
+        flows: Sequence[str],
+        objective: ScheduleObjective,
+        limits: Limits,
+        strategy: str = "exhaustive",
+        metric: str | None = None,
+        folder: Path | None = None,
+        told: Callable[[TracePoint], None] | None = None,
+        note: Callable[[str], None] | None = None,
+    ) -> None:
+        if strategy not in STRATEGIES:
+            raise InputError("--search", None, unknown_name(strategy, STRATEGIES))
+        points = grid(
+            resources.pes, resources.pe_step, resources.bandwidth, resources.bandwidth_step, len(flows)
+        )
+        if strategy == "binary":
+            points = binary_sample(points)
+        elif strategy == "random":
+            points = random_sample(points, _RANDOM, limits.seed)
+        if not points:
+            raise InputError("--dataflows", None, "more dataflows than the grid has steps")
+        self._workload, self._objective, self._limits = workload, objective, limits
+        self._systems = [
+            (parts, make_system(f"{resources.name}-{i + 1}", resources, flows, parts))
+            for i, parts in enumerate(points)
+        ]
+        self._metric = metric or METRIC_OF[objective]
+        self._folder, self._told, self._note = folder, told, note
+        self._trace: list[TracePoint] = []
+
+    def run(self) -> PartitionOutcome:
+        """Search until proven or until the limits strike."""
+        limits = self._limits
+        table = cost_table(
+            workload_operators(self._workload), [system for _, system in self._systems], limits, self._folder
+        )
+        table_seconds = limits.elapsed
+        self._say(f"costs known after {table_seconds:.1f} s")
+        candidates: list[Candidate] = []
+        for parts, system in self._systems:
+            if limits.expired:
+                break
+            problem = problem_from_table(self._workload, system, self._metric, table)
+            if problem.obstacle is None:
+                candidates.append(self._candidate(parts, system, problem))
+        complete = not limits.expired
+        if not candidates:
+            status = Status.INFEASIBLE if complete else Status.UNKNOWN
+            return PartitionOutcome(
+                status, self._objective, None, None, None, [], 0, 0, table_seconds, limits.elapsed,
+                self._trace, "no partition runs every layer" if complete else "",
+            )  # fmt: skip
+        self._say(f"{len(candidates)} partitions bounded after {limits.elapsed:.1f} s")
+        best = min(candidates, key=lambda one: one.value)
+        bound = self._branch(candidates, complete)
+        best = min(candidates, key=lambda one: one.value)
+        scheduled = sum(one.result is not None for one in candidates)
+        discarded = sum(one.result is None and one.bound >= self._goal(best.value) for one in candidates)
+        status = Status.FEASIBLE
+        if bound is not None and bound >= best.value:
+            status = Status.OPTIMAL
+        elif limits.stop.is_set():
+            status = Status.INTERRUPTED
+        return PartitionOutcome(
+            status, self._objective, best, best.value, bound, candidates, discarded, scheduled,
+            table_seconds, limits.elapsed, self._trace,
+        )  # fmt: skip
+
+    def _candidate(self, parts: Parts, system: System, problem: SchedulingProblem) -> Candidate:
+        """Herald's schedule and the cheap bound."""
+        schedule = herald(problem, HeraldSettings(metric_of(self._objective)))
+        found = evaluate_schedule(problem, schedule)
+        value = self._objective.of(found.makespan, found.energy)
+        probe = ScheduleSearch(problem, self._objective, Limits())
+        basic_bounds(probe, feasible_options(problem))
+        assert probe.bound is not None
+        return Candidate(parts, system, problem, probe.bound, value, (found.makespan, found.energy))
+
+    def _goal(self, value: Fraction) -> Fraction:
+        """A partition whose bound reaches this cannot improve on ``value`` by more than the gap allows."""
+        return value * (1 - Fraction(self._limits.gap))
+
+    def _branch(self, candidates: list[Candidate], complete: bool) -> Fraction | None:
+        """Schedule the partition of least bound, again and again; returns the bound of the whole grid."""
+        number = count()
+        open_ = [(one.bound, next(number), one) for one in candidates]
+        heapq.heapify(open_)
+        value = min(one.value for one in candidates)
+        closed: list[Fraction] = []  # bounds of partitions that were discarded within the gap
+        while True:
+            least = min([value, *closed, *(one[0] for one in open_[:1])])
+            self._tell(value, least if complete else None)
+            if not open_ or open_[0][0] >= self._goal(value) or self._limits.expired:
+                return least if complete else None
+            _, _, one = heapq.heappop(open_)
+            self._schedule(one, value)
+            value = min(value, one.value)
+            if one.bound < self._goal(value):
+                heapq.heappush(open_, (one.bound, next(number), one))
+            else:
+                closed.append(one.bound)
+
+    def _schedule(self, one: Candidate, value: Fraction) -> None:
+        """A slice of exact scheduling for one partition."""
+        left = self._limits.remaining
+        seconds = _SLICE * 2**one.visits
+        slice_limits = replace(
+            self._limits, seconds=seconds if left is None else min(seconds, left), started=time.monotonic()
+        )
+        search = ScheduleSearch(one.problem, self._objective, slice_limits)
+        if one.result is not None and one.result.schedule is not None:
+            search.offer(one.result.schedule, "earlier visit")
+        search.raise_bound(one.bound, "earlier visit")
+        search.abandon_at = self._goal(value)
+        CpSatScheduler().solve(search)
+        one.result = search.result("cpsat", CpSatScheduler().version)
+        one.visits += 1
+        assert search.value is not None and search.bound is not None
+        one.value, one.bound = min(one.value, search.value), max(one.bound, search.bound)
+
+    def _tell(self, value: Fraction, bound: Fraction | None) -> None:
+        last = self._trace[-1] if self._trace else None
+        if last is not None and (last.value, last.bound) == (value, bound):
+            return
+        improved = last is None or last.value is None or value < last.value
+        point = TracePoint(self._limits.elapsed, value, bound, "partitions", improved)
+        self._trace.append(point)
+        if self._told is not None:
+            self._told(point)
+
+    def _say(self, text: str) -> None:
+        if self._note is not None:
+            self._note(text)

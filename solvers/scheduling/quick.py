@@ -1,0 +1,74 @@
+"""Heuristics as methods: each with the cheap bounds, so that its gap is known."""
+
+from __future__ import annotations
+
+from tilewright import __version__
+from tilewright.formulation.scheduling.problem import ScheduleObjective, feasible_options
+from tilewright.formulation.scheduling.search import ScheduleSearch
+from tilewright.heuristics.herald import HeraldSettings, Ordering, greedy, herald
+from tilewright.solvers.scheduling.annealing import Annealing
+from tilewright.solvers.scheduling.bounds import basic_bounds
+
+
+class _Heuristic:
+    """A method that finds a schedule at once."""
+
+    name = ""
+    exact = False
+
+    @property
+    def version(self) -> str:
+        return __version__
+
+    def solve(self, search: ScheduleSearch) -> str:
+        """Offer the schedule, after the cheap bounds."""
+        obstacle = search.problem.obstacle
+        if obstacle is None:
+            self.offer(search)
+            basic_bounds(search, feasible_options(search.problem))
+        return obstacle or ""
+
+    def offer(self, search: ScheduleSearch) -> None:
+        """Find schedules."""
+        raise NotImplementedError
+
+
+class HeraldScheduler(_Heuristic):
+    """Herald's scheduler: preference, balancing, both orders, idle time eliminated."""
+
+    name = "herald"
+
+    def offer(self, search: ScheduleSearch) -> None:
+        """The better of depth-first and breadth-first."""
+        metric = metric_of(search.objective)
+        for ordering in Ordering:
+            schedule = herald(search.problem, HeraldSettings(metric, ordering))
+            search.offer(schedule, f"herald, {ordering}", heuristic=True)
+
+
+class GreedyScheduler(_Heuristic):
+    """Herald's baseline: every layer where it costs least."""
+
+    name = "greedy"
+
+    def offer(self, search: ScheduleSearch) -> None:
+        """One schedule."""
+        search.offer(greedy(search.problem, metric_of(search.objective)), "greedy", heuristic=True)
+
+
+class AnnealingScheduler(_Heuristic):
+    """Simulated annealing from Herald's schedule until the time limit."""
+
+    name = "annealing"
+
+    def offer(self, search: ScheduleSearch) -> None:
+        """Herald, then annealing; without a time limit, one round."""
+        HeraldScheduler().offer(search)
+        basic_bounds(search, feasible_options(search.problem))
+        annealing = Annealing(search.problem, feasible_options(search.problem), search.limits.seed)
+        annealing.run(search, rounds=1 if search.limits.seconds is None else None)
+
+
+def metric_of(objective: ScheduleObjective) -> str:
+    """The metric of layers that goes with an objective of schedules."""
+    return "cycles" if objective is ScheduleObjective.MAKESPAN else str(objective)

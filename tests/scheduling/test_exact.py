@@ -1,0 +1,129 @@
+"""CP-SAT's schedules against plain enumeration, and every method against the evaluator."""
+
+from __future__ import annotations
+
+import pytest
+from graphs import optimum_by_clock, optimum_by_orders, problem_of, small_problems
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tilewright.formulation.result import Status
+from tilewright.formulation.scheduling.evaluator import evaluate_schedule
+from tilewright.formulation.scheduling.problem import (
+    Option,
+    ScheduleObjective,
+    SchedulingProblem,
+    feasible_options,
+)
+from tilewright.formulation.scheduling.search import ScheduleResult, ScheduleSearch
+from tilewright.formulation.search import Limits
+from tilewright.solvers.scheduling.annealing import Annealing
+from tilewright.solvers.scheduling.bounds import basic_bounds
+from tilewright.solvers.scheduling.registry import method, method_names
+
+
+def solved(
+    problem: SchedulingProblem,
+    objective: ScheduleObjective,
+    name: str = "cpsat",
+    seconds: float | None = None,
+) -> ScheduleResult:
+    search = ScheduleSearch(problem, objective, Limits(seconds=seconds, threads=1))
+    message = method(name).solve(search)
+    return search.result(name, "", infeasible=bool(message), message=message)
+
+
+@settings(max_examples=40, deadline=None)
+@given(small_problems(), st.sampled_from(ScheduleObjective))
+def test_optimum_equals_enumeration_of_orders(
+    problem: SchedulingProblem, objective: ScheduleObjective
+) -> None:
+    """On small random problems the proven optimum is that of all orders and options."""
+    result = solved(problem, objective)
+    assert result.status is Status.OPTIMAL
+    assert result.value == optimum_by_orders(problem, objective)
+
+
+@settings(max_examples=25, deadline=None)
+@given(small_problems(most=4, fetch_memory=True))
+def test_makespan_equals_enumeration_of_start_cycles(problem: SchedulingProblem) -> None:
+    """Where fetches take memory too, the proven makespan is that of all start cycles."""
+    result = solved(problem, ScheduleObjective.MAKESPAN)
+    assert result.status is Status.OPTIMAL
+    assert result.value == optimum_by_clock(problem)
+
+
+@pytest.mark.slow
+@settings(max_examples=60, deadline=None)
+@given(small_problems(most=8), st.sampled_from(ScheduleObjective))
+def test_optimum_equals_enumeration_up_to_eight_layers(
+    problem: SchedulingProblem, objective: ScheduleObjective
+) -> None:
+    """The same with up to eight layers."""
+    assert solved(problem, objective).value == optimum_by_orders(problem, objective)
+
+
+@settings(max_examples=40, deadline=None)
+@given(small_problems(most=10, fetch_memory=True), st.sampled_from(ScheduleObjective))
+def test_every_method_passes_the_evaluator(problem: SchedulingProblem, objective: ScheduleObjective) -> None:
+    """Heuristics return legal schedules whose value is not below the bound that they report."""
+    for name in ("greedy", "herald"):
+        assert name in method_names()
+        result = solved(problem, objective, name)
+        assert result.schedule is not None
+        assert not evaluate_schedule(problem, result.schedule).violations
+        assert result.bound is not None
+        assert result.value is not None
+        assert result.bound <= result.value
+
+
+@settings(max_examples=40, deadline=None)
+@given(small_problems(most=8, fetch_memory=True), st.data())
+def test_decoded_schedules_are_legal(problem: SchedulingProblem, data: st.DataObject) -> None:
+    """List scheduling makes a legal schedule of any options and priorities."""
+    options = feasible_options(problem)
+    choice = [data.draw(st.integers(0, len(own) - 1)) for own in options]
+    priority = [float(data.draw(st.integers(0, 9))) for _ in options]
+    schedule = Annealing(problem, options, 0).decode(choice, priority)
+    assert not evaluate_schedule(problem, schedule).violations
+
+
+@settings(max_examples=40, deadline=None)
+@given(small_problems(most=5), st.sampled_from(ScheduleObjective))
+def test_cheap_bounds_are_valid(problem: SchedulingProblem, objective: ScheduleObjective) -> None:
+    """Critical path, cheapest options and the assignment LP never exceed the optimum."""
+    search = ScheduleSearch(problem, objective, Limits())
+    basic_bounds(search, feasible_options(problem))
+    assert search.bound is not None
+    assert search.bound <= optimum_by_orders(problem, objective)
+
+
+def _repeated(runs: int, layers: int) -> SchedulingProblem:
+    options = [
+        (Option(0, 3 + i % 4, 5 + i % 3, layout="a"), Option(1, 2 + i % 5, 7 - i % 4, layout="b"))
+        for i in range(layers)
+    ]
+    return problem_of([options for _ in range(runs)])
+
+
+@pytest.mark.parametrize("objective", ["makespan", "edp"])
+def test_large_problems_end_with_a_valid_gap(objective: str) -> None:
+    """Beyond one model, annealing and relaxations meet within a few percent, and values hold."""
+    result = solved(_repeated(6, 20), ScheduleObjective(objective), seconds=8)
+    assert result.gap is not None
+    assert 0 <= result.gap < 0.05
+
+
+def test_memory_below_the_largest_layer_is_infeasible() -> None:
+    """The reason names the layer and both sizes."""
+    problem = problem_of([[(Option(0, 1, 1, memory=5),), (Option(0, 1, 1, memory=9),)]], memory=8)
+    result = solved(problem, ScheduleObjective.MAKESPAN)
+    assert result.status is Status.INFEASIBLE
+    assert result.message == "net/0:layer1 needs 9 bytes of the shared memory, which has 8"
+
+
+def test_a_layer_that_fits_nowhere_is_infeasible() -> None:
+    """The reason names the layer."""
+    result = solved(problem_of([[(), (Option(0, 1, 1),)]]), ScheduleObjective.EDP)
+    assert result.status is Status.INFEASIBLE
+    assert result.message == "net/0:layer0 fits on no engine"

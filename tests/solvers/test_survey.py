@@ -1,0 +1,84 @@
+"""Surveys of one layer over many sizes of the machine, against the evaluator and the exact solver."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+
+import pytest
+
+from tilewright.formulation.objective import parse_objective
+from tilewright.formulation.problem import IMPERFECT, layer_problem
+from tilewright.formulation.search import Limits
+from tilewright.hardware.dataflows import dataflow, dataflow_names
+from tilewright.solvers.solve import solve
+from tilewright.solvers.survey import METRICS, Point, survey
+from tilewright.workloads.layer_text import parse_layer
+from tilewright.workloads.operator import Operator
+
+LAYERS = {
+    "conv": parse_layer("conv:K=4,C=3,P=4,Q=3,R=3,S=3")[1],
+    "depthwise": parse_layer("depthwise:C=4,P=4,Q=4,R=3,S=3")[1],
+    "gemm": parse_layer("gemm:M=2,N=4,K=4")[1],
+}
+MEMORY = 96
+
+
+def points(flow: str) -> list[Point]:
+    style = dataflow(flow)
+    return [Point(style.array(pes), Fraction(rate)) for pes in (1, 4, 6) for rate in (1, 3)]
+
+
+@pytest.mark.parametrize("flow", dataflow_names())
+@pytest.mark.parametrize("layer", LAYERS)
+def test_survey_equals_the_exact_solver_at_every_point(flow: str, layer: str) -> None:
+    """Where powers of two parts are all there is, every point's best value is the proven optimum."""
+    operator, style = LAYERS[layer], dataflow(flow)
+    found = survey(operator, style, MEMORY, points(flow))
+    for point in points(flow):
+        engine = style.engine_of(point.array, point.bandwidth, MEMORY)
+        for metric in METRICS:
+            problem = layer_problem(
+                operator, engine, parse_objective(metric), factors=IMPERFECT,
+                constraints=style.constraints(operator),
+            )  # fmt: skip
+            proven = solve(problem, "branch", Limits())
+            best = found.get((point, metric))
+            if best is None:
+                assert proven.status == "infeasible"
+                continue
+            evaluation = problem.evaluate(best.mapping)
+            assert evaluation.violations == ()
+            assert (evaluation.energy, evaluation.cycles) == (best.energy, best.cycles)
+            assert problem.key_of(evaluation) == proven.value
+
+
+@pytest.mark.parametrize("flow", dataflow_names())
+def test_memory_figures_are_those_of_the_mapping(flow: str) -> None:
+    """The tiles that a survey tells are those that the evaluator counts in the global memory."""
+    operator: Operator = LAYERS["conv"]
+    style = dataflow(flow)
+    for (point, _), best in survey(operator, style, MEMORY, points(flow)).items():
+        engine = style.engine_of(point.array, point.bandwidth, MEMORY)
+        problem = layer_problem(operator, engine, parse_objective("edp"), factors=IMPERFECT)
+        tiles = {a.tensor: a.tile for a in problem.evaluate(best.mapping).accesses if a.level == "GLB"}
+        assert best.memory == sum(tiles.values()) <= MEMORY
+        assert best.weights == tiles["W"]
+
+
+def test_more_resources_never_cost_more() -> None:
+    """More PEs along an axis or more bandwidth keep every mapping, so the best cannot get worse."""
+    operator, style = LAYERS["conv"], dataflow("shidiannao")
+    grid = [Point((a, b), Fraction(rate)) for a in (1, 2, 4) for b in (1, 3) for rate in (1, 2, 4)]
+    found = survey(operator, style, MEMORY, grid)
+    for one in grid:
+        for other in grid:
+            larger = all(x <= y for x, y in zip(one.array, other.array, strict=True))
+            if larger and one.bandwidth <= other.bandwidth:
+                for metric in METRICS:
+                    first, second = found[one, metric], found[other, metric]
+                    figures = {
+                        "cycles": (first.cycles, second.cycles),
+                        "energy": (first.energy, second.energy),
+                    }
+                    least = figures.get(metric, (first.cycles * first.energy, second.cycles * second.energy))
+                    assert least[1] <= least[0]
