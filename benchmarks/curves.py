@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 
-from tilewright.benchmarks.rows import Row
+from tilewright.benchmarks.rows import MISSING, Row
 from tilewright.benchmarks.store import Cell
 from tilewright.benchmarks.summary import summary
 from tilewright.formulation.objective import parse_objective
@@ -45,8 +45,8 @@ def cactus(rows: Sequence[Row], reached: Callable[[Row], float | None]) -> list[
 
 
 def proof_curve(rows: Sequence[Row], name: str = "proof") -> Curve | None:
-    """The share of optima that were proven by a time."""
-    mine = [row for row in rows if not row.is_method]
+    """The share of optima that were proven by a time, over all proofs that have ended."""
+    mine = [row for row in rows if not row.is_method and row.status != MISSING]
     times = [row.wall_s for row in mine if row.status == "optimal" and row.wall_s is not None]
     return _cumulated(name, times, len(mine)) if times else None
 

@@ -9,6 +9,7 @@ is above the proven optimum, without pruning, under OPT1, OPT1-2 and OPT1-3.
 from __future__ import annotations
 
 import time
+from fnmatch import fnmatchcase
 from typing import Annotated
 
 import typer
@@ -27,12 +28,13 @@ _SETS = ("1", "1-2", "1-3")
 def run(
     objective: Annotated[str, typer.Option(help="energy, cycles or edp")] = "edp",
     arch: Annotated[str, typer.Option(help="a machine whose array has one axis")] = "dmazerunner-256",
+    layers: Annotated[str, typer.Option(help="only layers of these names (glob)")] = "*",
 ) -> None:
     """Measure and print."""
     engine = load_engine(arch)
     print("| layer | tilings | optimum | proof s |" + "".join(f" OPT{s} | above | s |" for s in _SETS))
     print("|---|---|---|---|" + "---|---|---|" * len(_SETS))
-    for case in suite("dmazerunner"):
+    for case in (case for case in suite("dmazerunner") if fnmatchcase(case.name, layers)):
         problem = layer_problem(case.operator, engine, parse_objective(objective))
         began = time.monotonic()
         proven = solve(problem, "branch")

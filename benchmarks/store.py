@@ -112,9 +112,16 @@ class Store:
             raise InputError(str(path), None, f"cannot be written: no folder {path.parent}")
         try:
             self._base = sqlite3.connect(path, timeout=30, isolation_level=None)
+        except sqlite3.Error as error:
+            raise InputError(str(path), None, f"cannot be opened: {one_line(error)}") from None
+        try:
             self._open(create)
         except sqlite3.DatabaseError as error:
+            self._base.close()
             raise InputError(str(path), None, f"not a store: {one_line(error)}") from None
+        except InputError:
+            self._base.close()
+            raise
 
     def _open(self, create: bool) -> None:
         application, version = self._pragma("application_id"), self._pragma("user_version")

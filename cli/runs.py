@@ -20,7 +20,7 @@ def _filter(flag: str, text: str) -> typer.models.OptionInfo:
 
 
 def runs_command(
-    store: Annotated[Path, typer.Argument(metavar="[STORE]", help="SQLite file of [b]bench[/b].")] = STORE,
+    store: Annotated[Path, typer.Argument(metavar="STORE", help="SQLite file of [b]bench[/b].")] = STORE,
     suite: Annotated[str | None, _filter("--suite", "Suites.")] = None,
     arch: Annotated[str | None, _filter("--arch", "Machines.")] = None,
     objective: Annotated[str | None, _filter("--objective", "Objectives.")] = None,
@@ -58,6 +58,7 @@ def runs_command(
             "--check", help="Evaluate every mapping anew and hold it against the proofs (exit code 5)."
         ),
     ] = False,
+    verbose: Annotated[bool, typer.Option("--verbose", "-v", help="Tracebacks.")] = False,
 ) -> int:
     """List, filter, summarise, export, plot and check the runs of a store."""  # fmt: skip
     options.parse_choice(format, "--format", FORMATS)

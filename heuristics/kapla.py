@@ -48,6 +48,10 @@ class Kapla:
         "second", "what breaks ties: the second most accessed tensor, or position as in the program",
         choices=("second", "position"),
     )  # fmt: skip
+    guide: str = option(
+        "accesses", "what a step must lower: accesses as printed, or the objective itself",
+        choices=("accesses", "objective"),
+    )  # fmt: skip
     keep: int = option(1, "partial schemes that every level hands on", low=1)
 
     name = "kapla"
@@ -59,7 +63,7 @@ class Kapla:
 
     def solve(self, search: Search) -> Outcome:
         """Build from the PEs outwards, once per residency."""
-        descent = _Descent(search, self.ties == "second")
+        descent = _Descent(search, self.ties == "second", self.guide == "accesses")
         for residency in descent.residencies():
             whole = Partial.whole(descent.openings, residency)
             schemes = [_Scheme(whole, np.inf)] if whole.feasible else []
@@ -79,8 +83,9 @@ class Kapla:
 class _Descent:
     """One problem's levels, and the descent at each."""
 
-    def __init__(self, search: Search, second: bool) -> None:
+    def __init__(self, search: Search, second: bool, by_accesses: bool) -> None:
         self._search = search
+        self._by_accesses = by_accesses
         self._second = second
         self.problem = search.problem
         self.openings = Openings(search.problem)
@@ -132,18 +137,18 @@ class _Descent:
                 if found.feasible:
                     partial, sizes[measure] = found, value
                     break
-        accesses = self._accesses([self._rows(partial, level)], partial, level)[:, 0]
+        costs = self._costs([self._rows(partial, level)], partial, level)[:, 0]
         while not self._search.limits.expired:
             candidates = list(self._larger(start, sizes, measures))
             if not candidates:
                 break
             rows = [self._rows(candidate, level) for _, candidate in candidates]
-            found_accesses = self._accesses(rows, partial, level)
-            place = self._choice(accesses, found_accesses, stacking)
+            following = self._costs(rows, partial, level)
+            place = self._choice(costs, following, stacking)
             if place is None:
                 break
             sizes, partial = candidates[place]
-            accesses = found_accesses[:, place]
+            costs = following[:, place]
         return partial
 
     def _larger(
@@ -181,8 +186,13 @@ class _Descent:
         before, after = [*now[order]], [*ranked[:, best]]
         return best if after < before or (stacking and after == before) else None
 
-    def _accesses(self, rows: Sequence[Sequence[int]], partial: Partial, level: int) -> Array:
-        """Accesses of every tensor to the store outside the level, of shape (tensors, candidates)."""
+    def _costs(self, rows: Sequence[Sequence[int]], partial: Partial, level: int) -> Array:
+        """What steps lower: accesses of every tensor to the store outside the level, or the objective.
+
+        Of shape (tensors, candidates), or (1, candidates).
+        """
+        if not self._by_accesses:
+            return np.stack(self._read(rows, partial, self.problem.key))
         counts: list[Expr] = []
         names = [memory.name for memory in self._nest.engine.levels]
         for tensor in self._nest.operator.tensors:

@@ -8,9 +8,10 @@ from typing import Any
 from tilewright.benchmarks.curves import Convergence, Curve
 from tilewright.report.breakdown import EnergyPart
 from tilewright.report.html.page import Figure
-from tilewright.report.plots.style import DASHES, colours, dashes, tensor_colours
+from tilewright.report.plots.style import DASHES, MARKERS, colours, dashes, markers, tensor_colours
 
 _DASHES = dict(zip(DASHES, ("solid", "dash", "dashdot", "dot"), strict=True))
+_SYMBOLS = dict(zip(MARKERS, ("circle", "square", "triangle-up", "diamond"), strict=True))
 _LOGARITHMIC = {"type": "log", "tickformat": "~g", "dtick": "D2"}
 _LEAST_GAP = 0.001
 """Percent at which a gap of 0 is drawn on a logarithmic axis."""
@@ -22,20 +23,22 @@ def curves_figure(
     """Step curves of shares over a logarithmic axis, level to its end."""
     names = [curve.name for curve in curves]
     colour, dash = colours(names), dashes(names)
-    data = [_steps(curve, end, colour[curve.name], _DASHES[dash[curve.name]]) for curve in curves if curve.xs]
+    first = min((curve.xs[0] for curve in curves if curve.xs), default=end)
+    data = [_steps(curve, first, end, colour[curve.name], _DASHES[dash[curve.name]]) for curve in curves]
     if dotted is not None:
-        data.append(_steps(dotted, end, "#000000", "dot"))
+        data.append(_steps(dotted, first, end, "#000000", "dot"))
     layout = _layout(x_title, y_title)
     layout["xaxis"].update(_LOGARITHMIC)
     layout["yaxis"].update(tickformat=".0%", range=[0, 1.03])
     return {"data": data, "layout": layout}
 
 
-def _steps(curve: Curve, end: float, colour: str, dash: str) -> dict[str, Any]:
+def _steps(curve: Curve, first: float, end: float, colour: str, dash: str) -> dict[str, Any]:
     return {
         "type": "scatter", "mode": "lines", "name": curve.name,
         "line": {"shape": "hv", "color": colour, "dash": dash},
-        "x": [*curve.xs, max(end, curve.xs[-1])], "y": [*curve.ys, curve.ys[-1]],
+        "x": [min([first, *curve.xs[:1]]), *curve.xs, max([end, *curve.xs[-1:]])],
+        "y": [0, *curve.ys, *(curve.ys[-1:] or [0])],
         "hovertemplate": "%{y:.1%} at %{x:.3g}",
     }  # fmt: skip
 
@@ -66,7 +69,8 @@ def convergence_figure(
 ) -> Figure:
     """Values as full lines, bounds as dashed ones; a click on a name hides the runs of a method."""
     names = list(dict.fromkeys(run.name for run in runs))
-    colour, seen, data = colours(names), set(), []
+    colour, markers_of = colours(names), markers(names)
+    seen, data = set(), []
     for run in runs:
         for curve, dash, what in ((run.value, "solid", "value"), (run.bound, "dash", "bound")):
             if not curve.xs:
@@ -75,7 +79,8 @@ def convergence_figure(
             seen.add(run.name)
             data.append(
                 {
-                    "type": "scatter", "mode": "lines", "name": run.name, "legendgroup": run.name,
+                    "type": "scatter", "mode": "lines+markers", "name": run.name, "legendgroup": run.name,
+                    "marker": {"size": 5, "symbol": _SYMBOLS[markers_of[run.name]]},
                     "showlegend": first, "line": {"shape": "hv", "color": colour[run.name], "dash": dash},
                     "x": [*curve.xs, max(run.seconds, curve.xs[-1])],
                     "y": [scale * y for y in (*curve.ys, curve.ys[-1])],

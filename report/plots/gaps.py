@@ -57,6 +57,8 @@ def _panel(axis: Axes, by_method: dict[str, list[float]], names: Sequence[str], 
     axis.set_xticks(ticks, minor=False)
     axis.set_xticks([], minor=True)
     axis.set_xlim(-0.02, 1.6 * max(most, 1.0))
-    axis.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
+    axis.xaxis.set_major_formatter(
+        FuncFormatter(lambda value, _: f"{value / 1000:g}k" if value > 5000 else f"{value:g}")
+    )
     axis.set_xlabel("gap to the optimum [%]")
     axis.grid(visible=False, axis="y")

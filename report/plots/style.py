@@ -117,7 +117,7 @@ def logarithmic(axis: Axes) -> None:
 
     axis.set_xscale("log")
     least, most = axis.get_xlim()
-    wide = most > 2000 * least
+    wide = most > 150 * least
     axis.xaxis.set_major_locator(LogLocator(subs=(1.0,) if wide else (1.0, 2.0, 5.0), numticks=20))
     axis.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
     axis.xaxis.set_minor_formatter(NullFormatter())

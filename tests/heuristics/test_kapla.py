@@ -53,8 +53,8 @@ def test_keeping_more_schemes_is_never_worse_at_the_first_level() -> None:
     assert many <= one
 
 
-def test_variants_differ_in_ties_only() -> None:
-    """Both ways to break ties give legal mappings."""
-    for ties in ("second", "position"):
-        assert solve(problem_of("tpu-edge"), f"kapla[ties={ties}]").mapping is not None
+def test_variants() -> None:
+    """Both ways to break ties, and both guides, give legal mappings."""
+    for variant in ("ties=second", "ties=position", "guide=objective"):
+        assert solve(problem_of("tpu-edge"), f"kapla[{variant}]").mapping is not None
     assert heuristic(MethodText("kapla", {})) == heuristic(MethodText("kapla", {"ties": "second"}))

@@ -52,7 +52,7 @@ def judged(result: SearchResult, problem: LayerProblem, proven: SearchResult) ->
 
 
 @pytest.mark.parametrize("method", METHODS)
-@settings(max_examples=12)
+@settings(max_examples=8)
 @given(data=st.data())
 def test_against_the_exhaustive_oracle(method: str, data: st.DataObject) -> None:
     """On random problems of both cost models and both kinds of factors, constrained or not."""

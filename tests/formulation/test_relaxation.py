@@ -1,0 +1,55 @@
+"""The root relaxation: a bound below every mapping, and rows that no mapping misses."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from instances import Instance, instances
+
+from tilewright.formulation.objective import parse_objective
+from tilewright.formulation.problem import layer_problem
+from tilewright.formulation.relaxation import problem_tables, root_bound, usable_rows
+from tilewright.hardware.load import load_engine
+from tilewright.solvers.exhaustive import minima
+from tilewright.solvers.solve import solve
+from tilewright.workloads.layer_text import parse_layer
+
+
+@settings(max_examples=40)
+@given(st.data())
+def test_bound_and_rows_on_random_problems(data: st.DataObject) -> None:
+    """The bound is at most the optimum, and the best of every chunk of the space uses usable rows only."""
+    model = data.draw(st.sampled_from(["hierarchy", "dmazerunner"]))
+    factors = data.draw(st.sampled_from(["perfect", "imperfect"])) if model == "hierarchy" else None
+    instance: Instance = data.draw(
+        instances(model, most=16, largest=5000, constrained=data.draw(st.booleans()), factors=factors)
+    )
+    problem = instance.problem()
+    tables = problem_tables(problem)
+    usable = [set(rows.tolist()) for rows in usable_rows(problem, tables)]
+    bound = root_bound(problem, tables)
+    for candidate in minima(problem):
+        assert all(row in kept for row, kept in zip(candidate.rows, usable, strict=True))
+        assert bound is None or bound <= candidate.key
+
+
+@pytest.mark.parametrize("objective", ["energy", "cycles", "edp"])
+def test_bound_of_a_layer(objective: str) -> None:
+    """It is positive and below the optimum where the energy of DRAM alone says something."""
+    operator = parse_layer("conv:N=2,K=32,C=16,P=14,Q=14,R=3,S=3,pad=1")[1]
+    problem = layer_problem(operator, load_engine("nvdla-256"), parse_objective(objective), factors="perfect")
+    bound, proven = root_bound(problem, problem_tables(problem)), solve(problem, "branch").value
+    assert bound is not None
+    assert proven is not None
+    assert proven / 4 <= bound <= proven
+
+
+def test_rows_that_never_fit_are_left_out() -> None:
+    """Tiles too large for the innermost memory on their own are no use to anyone."""
+    operator = parse_layer("conv:N=2,K=32,C=16,P=14,Q=14,R=3,S=3,pad=1")[1]
+    problem = layer_problem(operator, load_engine("eyeriss-168"), parse_objective("edp"), factors="perfect")
+    tables = problem_tables(problem)
+    kept = [len(rows) for rows in usable_rows(problem, tables)]
+    assert all(0 < count <= len(table) for count, table in zip(kept, tables.tables, strict=True))
+    assert sum(kept) < sum(len(table) for table in tables.tables)
