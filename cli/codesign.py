@@ -18,17 +18,13 @@ def codesign_command(
     ],
     dataflows: Annotated[
         str,
-        typer.Option(
-            "--dataflows", help="One per sub-accelerator, with commas.", rich_help_panel="Problem"
-        ),
+        typer.Option("--dataflows", help="One per sub-accelerator, with commas.", rich_help_panel="Problem"),
     ] = "nvdla,shidiannao",
     objective: Goal = "edp",
     metric: Metric = None,
     search: Annotated[
         str,
-        typer.Option(
-            "--search", help="exhaustive, binary or random partitions.", rich_help_panel="Search"
-        ),
+        typer.Option("--search", help="exhaustive, binary or random partitions.", rich_help_panel="Search"),
     ] = "exhaustive",
     time_limit: options.TimeLimit = "5m",
     gap: options.Gap = "0",

@@ -99,7 +99,9 @@ def run_schedule(request: ScheduleRequest) -> int:
             parse_objective(objective_name(objective)), stack, quiet=request.quiet, verbose=request.verbose,
             log=request.log,
         )  # fmt: skip
-        progress.head(f"{workload.name} on {system.name}, objective {objective}, {workload.layer_count()} layers")
+        progress.head(
+            f"{workload.name} on {system.name}, objective {objective}, {workload.layer_count()} layers"
+        )
         progress.task(Task(1, 1, workload.name, "costs of layers"))
         problem: SchedulingProblem | None = None
         scheduler = method(request.method)
@@ -171,5 +173,3 @@ def _draw(
         from tilewright.report.plots.occupancy import draw_occupancy
 
         draw_occupancy(problem, result.evaluation, milliseconds, request.occupancy)
-
-

@@ -21,9 +21,19 @@ from pydantic import BeforeValidator, Field, PlainValidator, ValidationError
 
 from tilewright.hardware.build import FieldError
 from tilewright.hardware.classes import list_system_presets, system_preset
-from tilewright.hardware.dataflows import CLOCK_MHZ, dataflow_names, dataflow
+from tilewright.hardware.dataflows import CLOCK_MHZ, dataflow, dataflow_names
 from tilewright.hardware.load import field_text, first_problem
-from tilewright.hardware.schema import BandwidthField, Count, Energy, Flag, Name, Number, Positive, Section, SizeField
+from tilewright.hardware.schema import (
+    BandwidthField,
+    Count,
+    Energy,
+    Flag,
+    Name,
+    Number,
+    Positive,
+    Section,
+    SizeField,
+)
 from tilewright.hardware.system import SubAccelerator, System
 from tilewright.hardware.units import parse_text, shown
 from tilewright.hardware.yaml_file import YamlError, parse_yaml

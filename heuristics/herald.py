@@ -1,4 +1,4 @@
-"""Herald's scheduler (Kwon et al., "Heterogeneous Dataflow Accelerators for Multi-DNN Workloads", section IV-D).
+"""Herald's scheduler (Kwon et al., "Heterogeneous Dataflow Accelerators ...", section IV-D).
 
 1. Every layer goes to the sub-accelerator that it prefers by a metric.
 2. Where loads are more unbalanced than allowed, layers move from the fullest to the emptiest
@@ -185,9 +185,7 @@ def _next(
     return best
 
 
-def _start(
-    problem: SchedulingProblem, timeline: Timeline, chosen: Sequence[Option], task: int
-) -> int | None:
+def _start(problem: SchedulingProblem, timeline: Timeline, chosen: Sequence[Option], task: int) -> int | None:
     if any(first not in timeline.ends for first in problem.before[task]):
         return None
     return timeline.earliest(task, chosen[task])

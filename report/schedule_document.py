@@ -10,7 +10,6 @@ from typing import Any, Final, Literal
 from pydantic import ConfigDict, Field
 
 from tilewright.formulation.objective import parse_objective
-from tilewright.formulation.result import TracePoint
 from tilewright.formulation.scheduling.problem import ScheduleObjective, SchedulingProblem
 from tilewright.formulation.scheduling.schedule import Schedule
 from tilewright.formulation.scheduling.search import ScheduleResult
@@ -185,7 +184,7 @@ def codesign_document(
     outcome: PartitionOutcome,
     settings: ScheduleSettingsRecord,
 ) -> CodesignDocument:
-    """The document of one co-design; the best partition's schedule stands in it where one was searched for."""
+    """The document of one co-design, with the best partition's schedule where one was searched for."""
     data = outcome.to_data()
     best = outcome.best
     found = None if best is None or best.result is None else best.result

@@ -96,7 +96,9 @@ def survey(
     problem = layer_problem(
         operator, largest, parse_objective("edp"), factors=IMPERFECT, constraints=flow.constraints(operator)
     )
-    walk = _Walk(problem, flow, memory, firsts, seconds, sorted({point.bandwidth for point in points}), metrics)
+    walk = _Walk(
+        problem, flow, memory, firsts, seconds, sorted({point.bandwidth for point in points}), metrics
+    )
     walk.run()
     return {
         (point, metric): found
@@ -194,9 +196,7 @@ class _Walk:
         return kept, self._tables.known(kept)
 
     def _look(self, rows: list[Indices], known: dict[Expr, Array], selectors: tuple[int, ...]) -> None:
-        chosen: dict[Variable, Array | int] = dict(
-            zip(self.problem.space.selectors, selectors, strict=True)
-        )
+        chosen: dict[Variable, Array | int] = dict(zip(self.problem.space.selectors, selectors, strict=True))
         rows, known = self._legal(rows, known, chosen)
         count = len(rows[0]) if rows else 1
         if not count:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from dataclasses import dataclass
 from fractions import Fraction
+from itertools import pairwise
 
 from tilewright.formulation.scheduling.problem import SchedulingProblem
 from tilewright.formulation.scheduling.schedule import Placement, Schedule
@@ -96,7 +97,9 @@ def _presence(problem: SchedulingProblem, schedule: Schedule) -> list[str]:
         if placement.option not in task.options:
             found.append(f"{task.name} cannot run as scheduled on {problem.engines[placement.option.engine]}")
         if placement.fetch_start < 0:
-            found.append(f"{task.name} starts at {placement.start}, its fetch alone takes {placement.option.fetch}")
+            found.append(
+                f"{task.name} starts at {placement.start}, its fetch alone takes {placement.option.fetch}"
+            )
         if set(placement.sources) != set(problem.before[placement.task]):
             found.append(f"{task.name} does not name a source for each result that it reads")
     return found
@@ -114,7 +117,7 @@ def _dependency(problem: SchedulingProblem, first: Placement, second: Placement,
 def _one_at_a_time(problem: SchedulingProblem, engine: int, schedule: Schedule) -> list[str]:
     found = []
     line = schedule.on(engine)
-    for first, second in zip(line, line[1:], strict=False):
+    for first, second in pairwise(line):
         names = problem.tasks[second.task].name, problem.tasks[first.task].name
         if second.start < first.end:
             found.append(f"{problem.engines[engine]}: {names[0]} starts before {names[1]} has ended")

@@ -52,7 +52,13 @@ class Timeline:
     def _with_room(self, start: int, option: Option) -> int:
         """The first cycle from ``start`` on at which the shared memory has room throughout."""
         ends = sorted({until for _, until, _ in self._memory})
-        tries = sorted({start, *(e for e in ends if e > start), *(e + option.fetch for e in ends if e + option.fetch > start)})
+        tries = sorted(
+            {
+                start,
+                *(e for e in ends if e > start),
+                *(e + option.fetch for e in ends if e + option.fetch > start),
+            }
+        )
         return next(cycle for cycle in tries if self._fits(cycle, option))
 
     def _fits(self, start: int, option: Option) -> bool:

@@ -33,5 +33,7 @@ def draw_occupancy(
     axes.set_ylim(bottom=0)
     axes.set_xlabel("time in ms")
     axes.set_ylabel("shared memory in MiB")
-    axes.set_title(f"{problem.name}: at most {evaluation.peak_memory / _MEGABYTE:.2f} MiB in use", fontsize=10)
+    axes.set_title(
+        f"{problem.name}: at most {evaluation.peak_memory / _MEGABYTE:.2f} MiB in use", fontsize=10
+    )
     figure.savefig(path, dpi=150)

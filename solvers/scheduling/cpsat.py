@@ -11,8 +11,8 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from fractions import Fraction
+from importlib.metadata import version
 
-import ortools
 from ortools.sat.python import cp_model
 
 from tilewright.formulation.scheduling.problem import (
@@ -45,7 +45,7 @@ class CpSatScheduler:
 
     @property
     def version(self) -> str:
-        return f"ortools {ortools.__version__}"
+        return f"ortools {version('ortools')}"
 
     def solve(self, search: ScheduleSearch) -> str:
         """Search until done; returns why there is no schedule, or an empty text."""
@@ -95,7 +95,7 @@ def run_model(
     seconds: float | None = None,
     on_bound: Callable[[int], None] | None = None,
     on_solution: Callable[[cp_model.CpSolverSolutionCallback], None] | None = None,
-) -> tuple[int, cp_model.CpSolver]:
+) -> tuple[cp_model.CpSolverStatus, cp_model.CpSolver]:
     """Solve a model until a limit strikes or the search is done; returns status and solver."""
     solver = cp_model.CpSolver()
     solver.parameters.num_workers = workers
@@ -107,7 +107,7 @@ def run_model(
         solver.parameters.max_time_in_seconds = max(0.01, min(x for x in (left, seconds) if x is not None))
     if on_bound is not None:
         solver.best_bound_callback = lambda bound: on_bound(_up(bound))
-    outcome: list[int] = []
+    outcome: list[cp_model.CpSolverStatus] = []
     told = None if on_solution is None else _Told(on_solution)
     failures: list[BaseException] = []
 
@@ -198,14 +198,10 @@ def _solve_whole(search: ScheduleSearch, options: Sequence[tuple[Option, ...]]) 
     def on_bound(bound: int) -> None:
         search.raise_bound(Fraction(bound, scale), "cpsat")
 
-    run_model(
-        statement, search, search.limits.threads, on_bound=on_bound, on_solution=on_solution
-    )
+    run_model(statement, search, search.limits.threads, on_bound=on_bound, on_solution=on_solution)
 
 
-def _solve_large(
-    search: ScheduleSearch, options: Sequence[tuple[Option, ...]], front: Front
-) -> None:
+def _solve_large(search: ScheduleSearch, options: Sequence[tuple[Option, ...]], front: Front) -> None:
     """Relaxations and annealing side by side."""
     failures: list[BaseException] = []
 
@@ -246,7 +242,8 @@ def _raise_makespan(
     core: Sequence[int],
 ) -> None:
     problem = search.problem
-    assert search.evaluation is not None and search.schedule is not None
+    assert search.evaluation is not None
+    assert search.schedule is not None
     statement = state(problem, options, search.evaluation.makespan, sequenced=core)
     statement.hint(search.schedule)
     statement.model.minimize(statement.makespan)

@@ -267,7 +267,8 @@ class PartitionSearch:
         CpSatScheduler().solve(search)
         one.result = search.result("cpsat", CpSatScheduler().version)
         one.visits += 1
-        assert search.value is not None and search.bound is not None
+        assert search.value is not None
+        assert search.bound is not None
         one.value, one.bound = min(one.value, search.value), max(one.bound, search.bound)
 
     def _tell(self, value: Fraction, bound: Fraction | None) -> None:
@@ -283,4 +284,3 @@ class PartitionSearch:
     def _say(self, text: str) -> None:
         if self._note is not None:
             self._note(text)
-

@@ -92,7 +92,9 @@ class CostStore:
             self._file = sqlite3.connect(place, timeout=30)
             self._file.executescript(_TABLES)
         except (OSError, sqlite3.Error) as error:
-            raise InputError(str(place), None, f"cannot keep cost tables here ({error}), set {VARIABLE}") from None
+            raise InputError(
+                str(place), None, f"cannot keep cost tables here ({error}), set {VARIABLE}"
+            ) from None
 
     def __enter__(self) -> CostStore:
         return self

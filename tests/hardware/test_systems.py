@@ -73,7 +73,11 @@ def test_a_file_is_read() -> None:
 @pytest.mark.parametrize(
     ("old", "new", "words"),
     [
-        ("dataflow: nvdla", "dataflow: nvdl", r"mine.yaml:5: sub_accelerators\[0\].dataflow\[0\]: .*did you mean 'nvdla'"),
+        (
+            "dataflow: nvdla",
+            "dataflow: nvdl",
+            r"mine.yaml:5: sub_accelerators\[0\].dataflow\[0\]: .*did you mean 'nvdla'",
+        ),
         ("pes: 128", "pes: -1", r"sub_accelerators\[0\].pes"),
         ("memory: 4 MB", "memory: 4 parsec", "mine.yaml:2: memory"),
         ("name: wide", "name: deep", "expected a name of its own, got 'deep' twice"),

@@ -66,7 +66,10 @@ def test_looking_ahead_fills_idle_time() -> None:
 
 @settings(max_examples=60)
 @given(
-    small_problems(most=12, fetch_memory=True), st.sampled_from(METRICS), st.sampled_from(Ordering), st.booleans()
+    small_problems(most=12, fetch_memory=True),
+    st.sampled_from(METRICS),
+    st.sampled_from(Ordering),
+    st.booleans(),
 )
 def test_schedules_are_legal(
     problem: SchedulingProblem, metric: str, ordering: Ordering, eliminate: bool

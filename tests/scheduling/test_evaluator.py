@@ -7,6 +7,7 @@ from fractions import Fraction
 
 import pytest
 from graphs import problem_of
+
 from tilewright.formulation.scheduling.evaluator import evaluate_schedule
 from tilewright.formulation.scheduling.problem import Option, SchedulingProblem, Task
 from tilewright.formulation.scheduling.schedule import Schedule, make_schedule

@@ -12,8 +12,8 @@ from tilewright.formulation.search import Limits
 from tilewright.hardware.dataflows import dataflow, dataflow_names
 from tilewright.solvers.solve import solve
 from tilewright.solvers.survey import METRICS, Point, survey
-from tilewright.workloads.operator import Operator
 from tilewright.workloads.layer_text import parse_layer
+from tilewright.workloads.operator import Operator
 
 LAYERS = {
     "conv": parse_layer("conv:K=4,C=3,P=4,Q=3,R=3,S=3")[1],
@@ -76,8 +76,9 @@ def test_more_resources_never_cost_more() -> None:
             if larger and one.bandwidth <= other.bandwidth:
                 for metric in METRICS:
                     first, second = found[one, metric], found[other, metric]
-                    figures = {"cycles": (first.cycles, second.cycles), "energy": (first.energy, second.energy)}
-                    least = figures.get(
-                        metric, (first.cycles * first.energy, second.cycles * second.energy)
-                    )
+                    figures = {
+                        "cycles": (first.cycles, second.cycles),
+                        "energy": (first.energy, second.energy),
+                    }
+                    least = figures.get(metric, (first.cycles * first.energy, second.cycles * second.energy))
                     assert least[1] <= least[0]
