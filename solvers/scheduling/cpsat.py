@@ -53,8 +53,8 @@ class CpSatScheduler:
         if obstacle is not None:
             return obstacle
         options = feasible_options(search.problem)
-        front = basic_bounds(search, options)
         warm_start(search)
+        front = basic_bounds(search, options)
         if search.objective is ScheduleObjective.ENERGY:
             _solve_energy(search, options)
         elif not search.done:
@@ -66,14 +66,16 @@ class CpSatScheduler:
 
 
 def warm_start(search: ScheduleSearch) -> None:
-    """Schedules by Herald's heuristics."""
+    """Schedules by Herald's heuristics; the first one even where no time is left."""
     problem = search.problem
     metric = {"makespan": "cycles"}.get(str(search.objective), str(search.objective))
     for ordering in Ordering:
         for balance in (metric, "cycles"):
-            if search.limits.expired:
+            if search.limits.expired and search.schedule is not None:
                 return
-            search.offer(herald(problem, HeraldSettings(balance, ordering)), "herald", heuristic=True)
+            search.offer(
+                herald(problem, HeraldSettings(balance, ordering, patience=0)), "herald", heuristic=True
+            )
     search.offer(greedy(problem, metric), "greedy", heuristic=True)
 
 

@@ -28,7 +28,7 @@ from tilewright.formulation.scheduling.search import ScheduleResult, ScheduleSea
 from tilewright.formulation.search import Limits
 from tilewright.hardware.classes import AcceleratorClass, make_system
 from tilewright.hardware.system import System
-from tilewright.heuristics.herald import HeraldSettings, herald
+from tilewright.heuristics.herald import HeraldSettings, Ordering, herald
 from tilewright.heuristics.partitions import STRATEGIES, Parts, binary_sample, grid, random_sample
 from tilewright.solvers.scheduling.bounds import basic_bounds
 from tilewright.solvers.scheduling.build import METRIC_OF, problem_from_table, workload_operators
@@ -219,9 +219,15 @@ class PartitionSearch:
         )  # fmt: skip
 
     def _candidate(self, parts: Parts, system: System, problem: SchedulingProblem) -> Candidate:
-        """Herald's schedule and the cheap bound."""
-        schedule = herald(problem, HeraldSettings(metric_of(self._objective)))
-        found = evaluate_schedule(problem, schedule)
+        """The better of Herald's schedules, balanced by loads, and the cheap bound."""
+        metric = metric_of(self._objective)
+        found = min(
+            (
+                evaluate_schedule(problem, herald(problem, HeraldSettings(metric, ordering, patience=0)))
+                for ordering in Ordering
+            ),
+            key=lambda one: self._objective.of(one.makespan, one.energy),
+        )
         value = self._objective.of(found.makespan, found.energy)
         probe = ScheduleSearch(problem, self._objective, Limits())
         basic_bounds(probe, feasible_options(problem))

@@ -149,3 +149,10 @@ def test_systems_and_methods_are_listed(call: Call) -> None:
     assert "hda-cloud-maelstrom-mlperf" in call("list", "systems").out
     assert "herald" in call("list", "methods").out
     assert run(["list", "workloads"]) == 0
+
+
+def test_systems_are_shown(call: Call) -> None:
+    """A preset and a file appear with their arrays."""
+    assert "128x7" not in call("show", "hda-edge-maelstrom").out
+    assert "28x32" in call("show", "hda-edge-maelstrom").out
+    assert "deep" in call("show", "system.yaml").out
