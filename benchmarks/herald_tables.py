@@ -47,7 +47,8 @@ def style_table(rows: list[Row]) -> str:
         best = min(row["cpsat_value"] for row in own if row["system"].startswith("fda"))
         for row in own:
             lines.append(
-                f"| {workload}, {size} | {row['system']} | {row['cycles'] / 1e6:,.2f} | {row['energy'] * 1e-9:,.1f} "
+                f"| {workload}, {size} | {row['system']} "
+                f"| {row['cycles'] / 1e6:,.2f} | {row['energy'] * 1e-9:,.1f} "
                 f"| {100 * (row['cpsat_value'] / best - 1):+.1f} % | {_percent(row['gap'])} |"
             )
     return "\n".join(lines)
@@ -56,7 +57,8 @@ def style_table(rows: list[Row]) -> str:
 def codesign_table(rows: list[Row]) -> str:
     """The best partition of every grid."""
     lines = [
-        "| workload, class | best PEs | GB/s | gap | partitions | discarded | scheduled | tables, s | all, s |",
+        "| workload, class | best PEs | GB/s | gap | partitions "
+        "| discarded | scheduled | tables, s | all, s |",
         "|---|---|---|---:|---:|---:|---:|---:|---:|",
     ]
     for row in rows:
@@ -64,7 +66,8 @@ def codesign_table(rows: list[Row]) -> str:
         rates = " / ".join(f"{part['bytes_per_cycle']:g}" for part in row["partition"])
         lines.append(
             f"| {row['workload']}, {row['class']} | {pes} | {rates} | {_percent(row['gap'])} | "
-            f"{row['partitions']} | {row['discarded']} | {row['scheduled']} | {row['tables_s']:.0f} | {row['wall_s']:.0f} |"
+            f"{row['partitions']} | {row['discarded']} | {row['scheduled']} | "
+            f"{row['tables_s']:.0f} | {row['wall_s']:.0f} |"
         )
     return "\n".join(lines)
 

@@ -14,13 +14,18 @@ The greedy baseline of section V-B is step 1 with a plain order.
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from fractions import Fraction
 from itertools import zip_longest
 
-from tilewright.formulation.scheduling.problem import Option, SchedulingProblem, feasible_options
+from tilewright.formulation.scheduling.problem import (
+    Option,
+    ScheduleObjective,
+    SchedulingProblem,
+    feasible_options,
+)
 from tilewright.formulation.scheduling.schedule import Schedule
 from tilewright.formulation.scheduling.timeline import Timeline
 
@@ -55,8 +60,15 @@ class HeraldSettings:
     patience: int = 50
 
 
-def herald(problem: SchedulingProblem, settings: HeraldSettings | None = None) -> Schedule:
-    """Herald's schedule; the problem must have one (`SchedulingProblem.obstacle`)."""
+def herald(
+    problem: SchedulingProblem,
+    settings: HeraldSettings | None = None,
+    stopped: Callable[[], bool] = lambda: False,
+) -> Schedule:
+    """Herald's schedule; the problem must have one (`SchedulingProblem.obstacle`).
+
+    ``stopped`` is asked between moves; balancing ends where it says so.
+    """
     settings = settings or HeraldSettings()
     options = feasible_options(problem)
     chosen = preferred(options, settings.metric)
@@ -65,7 +77,7 @@ def herald(problem: SchedulingProblem, settings: HeraldSettings | None = None) -
     order = initial_order(problem, settings.ordering)
     schedule = in_order(problem, chosen, order, settings.eliminate_idle)
     if settings.patience:
-        schedule = _with_feedback(problem, options, chosen, order, schedule, settings)
+        schedule = _with_feedback(problem, options, chosen, order, schedule, settings, stopped)
     return schedule
 
 
@@ -96,6 +108,7 @@ def _with_feedback(
     order: Sequence[int],
     schedule: Schedule,
     settings: HeraldSettings,
+    stopped: Callable[[], bool],
 ) -> Schedule:
     """The feedback loop of figure 7: move layers off the fullest engine while the schedule's cost falls.
 
@@ -104,7 +117,7 @@ def _with_feedback(
     cost = _cost_of(schedule, settings.metric)
     tried: set[tuple[int, Option]] = set()
     failures = 0
-    while failures < settings.patience:
+    while failures < settings.patience and not stopped():
         loads = _loads(problem, chosen)
         if max(loads) <= settings.unbalance * min(loads):
             break
@@ -254,3 +267,8 @@ def _start(problem: SchedulingProblem, timeline: Timeline, chosen: Sequence[Opti
     if any(first not in timeline.ends for first in problem.before[task]):
         return None
     return timeline.earliest(task, chosen[task])
+
+
+def metric_of(objective: ScheduleObjective) -> str:
+    """The metric of layers that goes with an objective of schedules."""
+    return "cycles" if objective is ScheduleObjective.MAKESPAN else str(objective)

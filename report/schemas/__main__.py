@@ -5,10 +5,16 @@ from __future__ import annotations
 import json
 import sys
 
+from pydantic import BaseModel
+
 from tilewright.report.document import ResultDocument
 from tilewright.report.schedule_document import CodesignDocument, ScheduleDocument
 from tilewright.report.schemas import generated_schema
 
-_KINDS = {"result": ResultDocument, "schedule": ScheduleDocument, "codesign": CodesignDocument}
+_KINDS: dict[str, type[BaseModel]] = {
+    "result": ResultDocument,
+    "schedule": ScheduleDocument,
+    "codesign": CodesignDocument,
+}
 
 print(json.dumps(generated_schema(_KINDS[(sys.argv[1:] or ["result"])[0]]), indent=2))

@@ -23,7 +23,7 @@ from tilewright.formulation.scheduling.problem import (
 )
 from tilewright.formulation.scheduling.schedule import Schedule, make_schedule
 from tilewright.formulation.scheduling.search import ScheduleSearch
-from tilewright.heuristics.herald import HeraldSettings, Ordering, greedy, herald
+from tilewright.heuristics.herald import HeraldSettings, Ordering, greedy, herald, metric_of
 from tilewright.solvers.scheduling.annealing import Annealing, tails
 from tilewright.solvers.scheduling.bounds import basic_bounds
 from tilewright.solvers.scheduling.front import Front
@@ -68,7 +68,7 @@ class CpSatScheduler:
 def warm_start(search: ScheduleSearch) -> None:
     """Schedules by Herald's heuristics; the first one even where no time is left."""
     problem = search.problem
-    metric = {"makespan": "cycles"}.get(str(search.objective), str(search.objective))
+    metric = metric_of(search.objective)
     for ordering in Ordering:
         for balance in (metric, "cycles"):
             if search.limits.expired and search.schedule is not None:
@@ -216,6 +216,11 @@ def _solve_large(search: ScheduleSearch, options: Sequence[tuple[Option, ...]], 
     annealing = Annealing(search.problem, options, search.limits.seed)
     thread = threading.Thread(target=bound_side, daemon=True)
     thread.start()
+    metric = metric_of(search.objective)
+    for ordering in Ordering:
+        if not search.done:
+            schedule = herald(search.problem, HeraldSettings(metric, ordering), lambda: search.done)
+            search.offer(schedule, "herald", heuristic=True)
     annealing.run(search)
     thread.join()
     if failures:

@@ -28,13 +28,12 @@ from tilewright.formulation.scheduling.search import ScheduleResult, ScheduleSea
 from tilewright.formulation.search import Limits
 from tilewright.hardware.classes import AcceleratorClass, make_system
 from tilewright.hardware.system import System
-from tilewright.heuristics.herald import HeraldSettings, Ordering, herald
+from tilewright.heuristics.herald import HeraldSettings, Ordering, herald, metric_of
 from tilewright.heuristics.partitions import STRATEGIES, Parts, binary_sample, grid, random_sample
 from tilewright.solvers.scheduling.bounds import basic_bounds
 from tilewright.solvers.scheduling.build import METRIC_OF, problem_from_table, workload_operators
 from tilewright.solvers.scheduling.costs import cost_table
 from tilewright.solvers.scheduling.cpsat import CpSatScheduler
-from tilewright.solvers.scheduling.quick import metric_of
 from tilewright.workloads.errors import InputError, unknown_name
 from tilewright.workloads.workload import Workload
 
