@@ -15,8 +15,8 @@ from tilewright.solvers.scheduling import compiled
 
 _SLICE = 0.4  # seconds between looks at limits
 _BLEND = 0.05
-_HOT, _COLD = 1e-3, 1e-5
-_ROUND = 10.0  # seconds from hot to cold, at first
+_HOT, _COLD = (1e-3, 4e-3), 1e-5  # rounds take turns
+_ROUND = 4.0  # seconds from hot to cold, at first
 _TRIAL = 50  # steps before the speed is known
 
 
@@ -72,7 +72,8 @@ class Annealing:
             while passed < 1 and not search.done:
                 steps = max(_TRIAL, int(speed * _SLICE))
                 until = min(1.0, passed + steps / (speed * length)) if speed else passed
-                hot, cold = (_HOT * (_COLD / _HOT) ** at for at in (passed, until))
+                top = _HOT[number % len(_HOT)]
+                hot, cold = (top * (_COLD / top) ** at for at in (passed, until))
                 seed = (self._seed * 7919 + number * 104729 + int(passed * 1000)) % 2**31
                 moment = time.monotonic()
                 best = self._slice(by_energy, choice, priority, steps, hot, cold, seed)
@@ -80,7 +81,7 @@ class Annealing:
                 passed = until
                 search.offer(self.decode(*best), source, heuristic=True)
             number += 1
-            length = max(length, 1.5 * (time.monotonic() - begun))
+            length = max(length, 1.3 * (time.monotonic() - begun))
 
     def _slice(
         self,
