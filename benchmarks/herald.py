@@ -72,7 +72,8 @@ def _row(
     tables = time.monotonic() - begun
     found = {name: run(problem, objective, name, arguments.seconds) for name in ("greedy", "herald", "cpsat")}
     best = found["cpsat"]
-    assert best.evaluation is not None and best.bound is not None
+    assert best.evaluation is not None
+    assert best.bound is not None
     row: dict[str, Any] = {
         "workload": workload, "class": size, "system": system, "objective": str(objective),
         "tasks": len(problem.tasks), "status": str(best.status), "cycles": best.evaluation.makespan,
@@ -80,7 +81,7 @@ def _row(
         "tables_s": tables,
     }  # fmt: skip
     for name, result in found.items():
-        assert result.value is not None and result.evaluation is not None
+        assert result.value is not None
         row[f"{name}_value"] = float(result.value)
         row[f"{name}_gap"] = float(1 - best.bound / result.value)
         row[f"{name}_s"] = next(p.seconds for p in reversed(result.trace) if p.improved)

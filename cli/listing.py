@@ -167,7 +167,6 @@ def _methods() -> Listing:
     return Listing(("method", "finds", "exact", _DESCRIPTION), tuple(rows))
 
 
-
 KINDS: dict[str, Callable[[], Listing]] = {
     "archs": _archs,
     "systems": _systems,

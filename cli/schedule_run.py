@@ -33,7 +33,8 @@ from tilewright.solvers.scheduling.registry import method
 from tilewright.workloads.catalog import resolve_model
 from tilewright.workloads.errors import InputError, did_you_mean
 from tilewright.workloads.workload import Part, Workload
-from tilewright.workloads.workload_file import list_workloads, load_workload
+from tilewright.workloads.workload_file import is_workload, list_workloads, load_workload
+from tilewright.workloads.yaml_file import read_yaml
 
 
 @dataclass(frozen=True)
@@ -66,7 +67,8 @@ def resolve_workload(text: str) -> Workload:
     """
     if text in list_workloads():
         return load_workload(text)
-    if Path(text).suffix.lower() in (".yaml", ".yml") and Path(text).is_file():
+    path = Path(text)
+    if path.suffix.lower() in (".yaml", ".yml") and path.is_file() and is_workload(read_yaml(path)):
         return load_workload(text)
     try:
         network = resolve_model(text)

@@ -76,6 +76,10 @@ def _show_name(thing: str, batch: int | None) -> int:
 
     if thing in list_presets():
         return _show_machine(load_engine(thing))
+    from tilewright.hardware.system_file import list_systems, load_system
+
+    if thing in list_systems():
+        return _show_system(load_system(thing))
     from tilewright.workloads.catalog import list_models, resolve_model
     from tilewright.workloads.workload_file import list_workloads, load_workload
 
@@ -84,7 +88,8 @@ def _show_name(thing: str, batch: int | None) -> int:
     try:
         network = resolve_model(thing, batch)
     except InputError as error:
-        nearest = did_you_mean(thing, [*list_presets(), *list_models(), *list_workloads()])
+        names = [*list_presets(), *list_systems(), *list_models(), *list_workloads()]
+        nearest = did_you_mean(thing, names)
         if nearest and nearest.removeprefix(", ") not in error.message and "no such model" in error.message:
             raise InputError(thing, None, f"neither a machine nor a model{nearest}") from None
         raise
@@ -113,6 +118,10 @@ def _show_file(path: Path, arch: str | None, batch: int | None, patterns: list[s
         from tilewright.hardware.load import load_engine
 
         return _show_machine(load_engine(path))
+    if isinstance(data, dict) and "sub_accelerators" in data:
+        from tilewright.hardware.system_file import load_system
+
+        return _show_system(load_system(path))
     if not is_yaml:
         raise InputError(str(path), "schema", "missing, expected a result document")
     from tilewright.workloads.catalog import resolve_model
@@ -128,6 +137,13 @@ def _show_machine(engine: Any) -> int:
     from tilewright.hardware.describe import engine_tree
 
     write(engine_tree(engine))
+    return Exit.OK
+
+
+def _show_system(system: Any) -> int:
+    from tilewright.report.system_tables import system_views
+
+    show(*system_views(system))
     return Exit.OK
 
 

@@ -20,7 +20,7 @@ ELEMENT_BITS = 8  # assumed: 8-bit inference, so that MAESTRO's elements per cyc
 CLOCK_MHZ = Fraction(1000)
 DRAM, MEMORY, PE = "DRAM", "GLB", "PE"
 
-# Energies relative to one MAC as in the presets (ISCA'16, table IV): DRAM, buffer, between PEs, register file.
+# Energies relative to one MAC as in the presets (ISCA'16, table IV): DRAM, buffer, network, register file.
 _DRAM_ENERGY, _MEMORY_ENERGY, _NOC_ENERGY, _PE_ENERGY, _MAC_ENERGY = map(Fraction, (200, 6, 2, 1, 1))
 _PE_ELEMENTS = 512  # ISCA'16: register file of 0.5 kB per PE, here in each of two buffers
 _WHOLE = "QRS"  # a tile in the global memory has whole output rows and filters: DRAM moves long bursts
@@ -67,7 +67,7 @@ class Dataflow:
         return first, pes // first
 
     def constraints(self, operator: Operator) -> tuple[str, ...]:
-        """What the style demands of a mapping (`tilewright.formulation.constraints`), in the operator's names."""
+        """The style's demands on a mapping (`tilewright.formulation.constraints`), in an operator's names."""
         rules = []
         for dimension in operator.dimensions:
             if dimension.like in _WHOLE:

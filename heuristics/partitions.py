@@ -1,4 +1,4 @@
-"""Partitions of PEs and bandwidth between sub-accelerators, and Herald's ways to sample them (section IV-C)."""
+"""Partitions of PEs and bandwidth, and Herald's ways to sample them (section IV-C)."""
 
 from __future__ import annotations
 

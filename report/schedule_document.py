@@ -184,7 +184,7 @@ def codesign_document(
     outcome: PartitionOutcome,
     settings: ScheduleSettingsRecord,
 ) -> CodesignDocument:
-    """The document of one co-design; the best partition's schedule stands in it where one was searched for."""
+    """The document of one co-design, with the best partition's schedule where one was searched for."""
     data = outcome.to_data()
     best = outcome.best
     found = None if best is None or best.result is None else best.result

@@ -89,5 +89,5 @@ def codesign_views(document: CodesignDocument, seconds: float) -> list[Renderabl
             objective_text(objective, point.value),
             objective_text(objective, point.bound),
         )
-    message = ["", Text(document.message)] if document.message else []
+    message: list[RenderableType] = ["", Text(document.message)] if document.message else []
     return [title, "", figures, "", table, *message, "", Text(f"took {seconds_text(seconds)}")]

@@ -32,7 +32,7 @@ def problem_of(
 
 @st.composite
 def small_problems(draw: st.DrawFn, most: int = 6, fetch_memory: bool = False) -> SchedulingProblem:
-    """Up to ``most`` tasks in up to 3 runs on up to 3 engines, with fetches, memory limits and context changes."""
+    """Up to ``most`` tasks on up to 3 engines, with fetches, memory limits and context changes."""
     engines = draw(st.integers(1, 3))
     runs: list[list[tuple[Option, ...]]] = []
     left = draw(st.integers(1, most))

@@ -1,1 +1,1 @@
-"""Schedules of task graphs on systems: the problem, the schedule that every method produces, the evaluator."""
+"""Schedules of task graphs on systems: the problem, what every method produces, the evaluator."""

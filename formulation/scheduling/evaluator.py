@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from dataclasses import dataclass
 from fractions import Fraction
+from itertools import pairwise
 
 from tilewright.formulation.scheduling.problem import SchedulingProblem
 from tilewright.formulation.scheduling.schedule import Placement, Schedule
@@ -116,7 +117,7 @@ def _dependency(problem: SchedulingProblem, first: Placement, second: Placement,
 def _one_at_a_time(problem: SchedulingProblem, engine: int, schedule: Schedule) -> list[str]:
     found = []
     line = schedule.on(engine)
-    for first, second in zip(line, line[1:], strict=False):
+    for first, second in pairwise(line):
         names = problem.tasks[second.task].name, problem.tasks[first.task].name
         if second.start < first.end:
             found.append(f"{problem.engines[engine]}: {names[0]} starts before {names[1]} has ended")

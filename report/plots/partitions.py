@@ -39,7 +39,8 @@ def draw_partitions(document: CodesignDocument, milliseconds: float, path: Path)
         (exact, "scheduled with proof", "tab:blue"),
     ):
         if points:
-            axes.scatter(*zip(*points, strict=True), s=14, label=label, color=colour, alpha=0.7)
+            latencies, energies = zip(*points, strict=True)
+            axes.scatter(latencies, energies, s=14, label=label, color=colour, alpha=0.7)
     front = pareto_front([*quick, *exact])
     axes.step(*zip(*front, strict=True), where="post", color="tab:orange", label="Pareto front", linewidth=1)
     if document.points:

@@ -1,6 +1,7 @@
 """JSON Schemas of the documents that Tilewright writes.
 
-``python -m tilewright.report.schemas`` prints the schema of `tilewright.report.document` anew.
+``python -m tilewright.report.schemas`` prints the schema of `tilewright.report.document` anew, with
+``schedule`` or ``codesign`` behind it those of `tilewright.report.schedule_document`.
 """
 
 from __future__ import annotations
@@ -9,22 +10,26 @@ import json
 from importlib import resources
 from typing import Any
 
+from pydantic import BaseModel
+
 from tilewright.report.document import ResultDocument
 
 RESULT = "result-1.schema.json"
+SCHEDULE = "schedule-1.schema.json"
+CODESIGN = "codesign-1.schema.json"
 _DIALECT = "https://json-schema.org/draft/2020-12/schema"
 
 
-def result_schema() -> dict[str, Any]:
-    """The JSON Schema of ``tilewright.result/1`` as it ships."""
-    text = resources.files(__name__).joinpath(RESULT).read_text(encoding="utf-8")
+def result_schema(file: str = RESULT) -> dict[str, Any]:
+    """The JSON Schema of ``tilewright.result/1`` (or of another document, by its file) as it ships."""
+    text = resources.files(__name__).joinpath(file).read_text(encoding="utf-8")
     schema: dict[str, Any] = json.loads(text)
     return schema
 
 
-def generated_schema() -> dict[str, Any]:
-    """The JSON Schema that the records of the document amount to."""
-    schema = ResultDocument.model_json_schema(by_alias=True, mode="serialization")
+def generated_schema(document: type[BaseModel] = ResultDocument) -> dict[str, Any]:
+    """The JSON Schema that the records of a document amount to."""
+    schema = document.model_json_schema(by_alias=True, mode="serialization")
     return {"$schema": _DIALECT, **_without_titles(schema), "title": schema["title"]}
 
 

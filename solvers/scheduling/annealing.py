@@ -15,8 +15,8 @@ from tilewright.solvers.scheduling import compiled
 
 _SLICE = 0.4  # seconds between looks at limits
 _BLEND = 0.05
-_HOT, _COLD = 1e-3, 1e-5
-_ROUND = 10.0  # seconds from hot to cold, at first
+_HOT, _COLD = (1e-3, 4e-3), 1e-5  # rounds take turns
+_ROUND = 4.0  # seconds from hot to cold, at first
 _TRIAL = 50  # steps before the speed is known
 
 
@@ -27,34 +27,31 @@ class Annealing:
         self._problem = problem
         self._options = options
         self._seed = seed
+        self._seeds: list[Schedule] = []
         tasks, most = len(problem.tasks), max(len(own) for own in options)
         layouts = {name: i for i, name in enumerate(sorted({o.layout for own in options for o in own}))}
-        self._engine = np.zeros((tasks, most), np.int64)
-        self._cycles, self._fetch, self._layout = (np.zeros_like(self._engine) for _ in range(3))
+        engine, cycles, fetch, layout = (np.zeros((tasks, most), np.int64) for _ in range(4))
         self._energy = np.zeros((tasks, most))
         for task, own in enumerate(options):
             for i, option in enumerate(own):
-                self._engine[task, i], self._cycles[task, i] = option.engine, option.cycles
-                self._fetch[task, i], self._layout[task, i] = option.fetch, layouts[option.layout]
+                engine[task, i], cycles[task, i] = option.engine, option.cycles
+                fetch[task, i], layout[task, i] = option.fetch, layouts[option.layout]
                 self._energy[task, i] = float(option.energy)
         self._count = np.array([len(own) for own in options], np.int64)
-        self._weight = np.cumsum(np.sqrt(self._cycles.max(axis=1).astype(np.float64)))
-        self._seeds: list[Schedule] = []
-        self._before_at, self._before = _rows(problem.before)
-        self._after_at, self._after = _rows(problem.after)
+        self._weight = np.cumsum(np.sqrt(cycles.max(axis=1).astype(np.float64)))
+        edges = (*_rows(problem.before), *_rows(problem.after))
+        self._graph = (engine, cycles, fetch, layout, problem.context_cycles, *edges)
 
     def decode(self, choice: Sequence[int], priority: Sequence[float]) -> Schedule:
         """The schedule of options and priorities."""
-        tasks = len(self._problem.tasks)
-        starts, ends, *scratch = (np.zeros(tasks, np.int64) for _ in range(5))
+        tasks, engines = len(self._problem.tasks), len(self._problem.engines)
+        starts, ends, ready, waiting, earliest = (np.zeros(tasks, np.int64) for _ in range(5))
+        free, last = np.zeros(engines, np.int64), np.zeros(engines, np.int64)
         chosen = np.array(choice, np.int64)
+        order = np.array(priority, np.float64)
         compiled.list_schedule(
-            self._engine, self._cycles, self._fetch, self._layout, self._problem.context_cycles,
-            chosen, np.array(priority, np.float64),
-            self._before_at, self._before, self._after_at, self._after, starts, ends,
-            np.zeros(len(self._problem.engines), np.int64), np.zeros(len(self._problem.engines), np.int64),
-            *scratch,
-        )  # fmt: skip
+            *self._graph, chosen, order, starts, ends, free, last, ready, waiting, earliest
+        )
         begun = {task: int(start) for task, start in enumerate(starts)}
         options = {task: self._options[task][int(option)] for task, option in enumerate(chosen)}
         return in_start_order(self._problem, begun, options)  # which knows of the shared memory, too
@@ -69,45 +66,48 @@ class Annealing:
         length, number, speed = _ROUND, 0, 0.0
         while not search.done and search.schedule is not None and number != rounds:
             choice, priority = self._state_of(self._seeds.pop() if self._seeds else search.schedule)
-            begun = time.monotonic()
-            hot = _HOT
-            passed = 0.0
+            if speed == 0:
+                self._slice(by_energy, choice, priority, 1, _COLD, _COLD, 0)  # compiles
+            begun, passed = time.monotonic(), 0.0
             while passed < 1 and not search.done:
-                steps = _TRIAL if speed == 0 else max(_TRIAL, int(speed * _SLICE))
-                until = 1.0 if speed == 0 else min(1.0, passed + steps / (speed * length))
+                steps = max(_TRIAL, int(speed * _SLICE))
+                until = min(1.0, passed + steps / (speed * length)) if speed else passed
+                top = _HOT[number % len(_HOT)]
+                hot, cold = (top * (_COLD / top) ** at for at in (passed, until))
+                seed = (self._seed * 7919 + number * 104729 + int(passed * 1000)) % 2**31
                 moment = time.monotonic()
-                _, best_choice, best_priority = compiled.anneal(
-                    self._engine, self._cycles, self._fetch, self._layout, self._problem.context_cycles,
-                    self._energy, self._count, self._weight,
-                    self._before_at, self._before, self._after_at, self._after,
-                    len(self._problem.engines), by_energy, _BLEND, choice, priority, steps,
-                    hot * (_COLD / hot) ** passed, hot * (_COLD / hot) ** until,
-                    (self._seed * 7919 + number * 104729 + int(passed * 1000)) % 2**31,
-                )  # fmt: skip
-                if speed == 0:  # the first call also compiled
-                    moment = time.monotonic()
-                    compiled.anneal(
-                        self._engine, self._cycles, self._fetch, self._layout, self._problem.context_cycles,
-                        self._energy, self._count, self._weight,
-                        self._before_at, self._before, self._after_at, self._after,
-                        len(self._problem.engines), by_energy, _BLEND, choice, priority, steps, hot, hot, self._seed,
-                    )  # fmt: skip
-                    speed = steps / max(1e-6, time.monotonic() - moment)
-                    continue
+                best = self._slice(by_energy, choice, priority, steps, hot, cold, seed)
                 speed = steps / max(1e-6, time.monotonic() - moment)
                 passed = until
-                search.offer(self.decode(best_choice, best_priority), source, heuristic=True)
+                search.offer(self.decode(*best), source, heuristic=True)
             number += 1
-            length = max(length, 1.5 * (time.monotonic() - begun))
+            length = max(length, 1.3 * (time.monotonic() - begun))
 
-    def _state_of(self, schedule: Schedule) -> tuple[np.ndarray, np.ndarray]:
-        """Options and priorities whose list schedule is close to a given one: what starts early goes first."""
+    def _slice(
+        self,
+        by_energy: bool,
+        choice: compiled.Ints,
+        priority: compiled.Floats,
+        steps: int,
+        hot: float,
+        cold: float,
+        seed: int,
+    ) -> tuple[list[int], list[float]]:
+        """Walk on from a state, in place; returns the best options and priorities on the way."""
+        _, best_choice, best_priority = compiled.anneal(
+            *self._graph, self._energy, self._count, self._weight, len(self._problem.engines), by_energy,
+            _BLEND, choice, priority, steps, hot, cold, seed,
+        )  # fmt: skip
+        return best_choice.tolist(), best_priority.tolist()
+
+    def _state_of(self, schedule: Schedule) -> tuple[compiled.Ints, compiled.Floats]:
+        """Options and priorities whose list schedule is close to a given one."""
         tasks = len(self._problem.tasks)
         choice, priority = np.zeros(tasks, np.int64), np.zeros(tasks)
         makespan = schedule.makespan
         for placement in schedule.placements:
             choice[placement.task] = self._options[placement.task].index(placement.option)
-            priority[placement.task] = makespan - placement.start + 1.0
+            priority[placement.task] = makespan - placement.start + 1.0  # what starts early goes first
         return choice, priority
 
 
@@ -119,7 +119,7 @@ def tails(problem: SchedulingProblem, chosen: Sequence[Option]) -> list[float]:
     return found
 
 
-def _rows(lists: Sequence[Sequence[int]]) -> tuple[np.ndarray, np.ndarray]:
+def _rows(lists: Sequence[Sequence[int]]) -> tuple[compiled.Ints, compiled.Ints]:
     """Lists as compressed rows."""
     at = np.zeros(len(lists) + 1, np.int64)
     at[1:] = np.cumsum([len(one) for one in lists])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from fractions import Fraction
 from pathlib import Path
 
 from tilewright.formulation.scheduling.problem import Option, ScheduleObjective, SchedulingProblem, Task
@@ -107,7 +108,7 @@ def _option(
     table: CostTable,
 ) -> Option | None:
     """The best dataflow of a sub-accelerator for a layer by the metric; ``None`` where it fits none."""
-    best: tuple[tuple[float, ...], Option] | None = None
+    best: tuple[tuple[Fraction, Fraction], Option] | None = None
     for flow in sub.dataflows:
         cost = table.cost(operator, flow, sub, system, metric)
         if cost is None:
@@ -126,9 +127,9 @@ def _option(
             fetch_memory=cost.weights if fetch else 0,
             layout=flow.name,
         )
-        key = {"cycles": (cycles, energy), "energy": (energy, cycles), "edp": (cycles * energy, cycles)}[
-            metric
-        ]
+        time = Fraction(cycles)
+        keys = {"cycles": (time, energy), "energy": (energy, time), "edp": (time * energy, time)}
+        key = keys[metric]
         if best is None or key < best[0]:
             best = key, option
     return None if best is None else best[1]

@@ -8,32 +8,35 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from importlib import import_module
+from importlib.util import find_spec
 from typing import Any, TypeVar
 
 import numpy as np
+from numpy.typing import NDArray
 
+# ruff: noqa: NPY002 - the random functions that numba compiles are numpy's old ones
+
+Ints = NDArray[np.int64]
+Floats = NDArray[np.float64]
 Function = TypeVar("Function", bound=Callable[..., Any])
 
-try:
-    import numba
-except ImportError:  # the extra is not installed
-    numba = None
-
-IS_COMPILED = numba is not None
+IS_COMPILED = find_spec("numba") is not None
 
 
 def _compiled(function: Function) -> Function:
-    if numba is None:
+    if not IS_COMPILED:
         return function
-    made: Function = numba.njit(cache=True, nogil=True)(function)
+    made: Function = import_module("numba").njit(cache=True, nogil=True)(function)
     return made
 
 
 @_compiled
-def list_schedule(  # type: ignore[no-untyped-def]
-    engine, cycles, fetch, layout, lag, choice, priority,
-    before_at, before, after_at, after, starts, ends, free, last, ready, waiting, earliest,
-):  # fmt: skip
+def list_schedule(
+    engine: Ints, cycles: Ints, fetch: Ints, layout: Ints, lag: int,
+    before_at: Ints, before: Ints, after_at: Ints, after: Ints, choice: Ints, priority: Floats,
+    starts: Ints, ends: Ints, free: Ints, last: Ints, ready: Ints, waiting: Ints, earliest: Ints,
+) -> int:  # fmt: skip
     """Dispatch tasks: whatever can start earliest goes first, ties by priority.  Returns the makespan.
 
     Parameters
@@ -93,10 +96,12 @@ def list_schedule(  # type: ignore[no-untyped-def]
 
 
 @_compiled
-def anneal(  # type: ignore[no-untyped-def]
-    engine, cycles, fetch, layout, lag, energy, options, weight, before_at, before, after_at, after,
-    engines, by_energy, blend, choice, priority, steps, hot, cold, seed,
-):  # fmt: skip
+def anneal(
+    engine: Ints, cycles: Ints, fetch: Ints, layout: Ints, lag: int,
+    before_at: Ints, before: Ints, after_at: Ints, after: Ints,
+    energy: Floats, options: Ints, weight: Floats, engines: int, by_energy: bool, blend: float,
+    choice: Ints, priority: Floats, steps: int, hot: float, cold: float, seed: int,
+) -> tuple[float, Ints, Floats]:  # fmt: skip
     """Simulated annealing over options and priorities.  Returns the best cost, choice and priority.
 
     The cost is the logarithm of the makespan, plus that of the energy where ``by_energy``.  The walk also
@@ -120,7 +125,7 @@ def anneal(  # type: ignore[no-untyped-def]
     for task in range(tasks):
         total += energy[task, choice[task]]
     makespan = list_schedule(
-        engine, cycles, fetch, layout, lag, choice, priority, before_at, before, after_at, after,
+        engine, cycles, fetch, layout, lag, before_at, before, after_at, after, choice, priority,
         starts, ends, free, last, ready, waiting, earliest,
     )  # fmt: skip
     best = math.log(makespan) + (math.log(total) if by_energy else 0.0)
@@ -155,7 +160,7 @@ def anneal(  # type: ignore[no-untyped-def]
         if second != first:
             total += energy[second, choice[second]] - energy[second, old_second]
         makespan = list_schedule(
-            engine, cycles, fetch, layout, lag, choice, priority, before_at, before, after_at, after,
+            engine, cycles, fetch, layout, lag, before_at, before, after_at, after, choice, priority,
             starts, ends, free, last, ready, waiting, earliest,
         )  # fmt: skip
         value = math.log(makespan) + (math.log(total) if by_energy else 0.0)

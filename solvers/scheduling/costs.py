@@ -1,4 +1,4 @@
-"""Cost tables: what every distinct layer costs on every sub-accelerator, surveyed in bulk and kept on disk."""
+"""Cost tables: what every distinct layer costs on every sub-accelerator, in bulk and kept on disk."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ class CostTable:
     def cost(
         self, operator: Operator, flow: Dataflow, sub: SubAccelerator, system: System, metric: str
     ) -> Cost | None:
-        """The cost of a layer on a sub-accelerator under one of its dataflows; ``None`` where it does not fit."""
+        """The cost of a layer under one dataflow of a sub-accelerator; ``None`` where it does not fit."""
         point = Point(flow.array(sub.pes), sub.bandwidth)
         return self._costs[operator, flow.name, tile_memory(sub, system)][point, metric]
 
@@ -115,8 +115,8 @@ def _surveys(
         rest = iter(jobs)
         try:
             while True:
-                while len(running) < 2 * workers and (job := next(rest, None)) is not None:
-                    running[pool.submit(_survey, job)] = job
+                while len(running) < 2 * workers and (new := next(rest, None)) is not None:
+                    running[pool.submit(_survey, new)] = new
                 if not running:
                     return
                 finished, _ = wait(running, _STEP, FIRST_COMPLETED)
@@ -133,6 +133,6 @@ def _survey(job: _Job) -> dict[tuple[Point, str], Surveyed]:
 
 
 def fetch_cycles(weights: int, sub: SubAccelerator, system: System) -> int:
-    """Cycles to bring a layer's first weights (elements) from DRAM, over the sub-accelerator's part of the wires."""
+    """Cycles to bring a layer's first weights from DRAM over the sub-accelerator's part of the wires."""
     rate: Fraction = system.dram_bandwidth * sub.bandwidth / system.bandwidth
     return -(-weights * rate.denominator // rate.numerator)

@@ -11,8 +11,8 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from fractions import Fraction
+from importlib.metadata import version
 
-import ortools
 from ortools.sat.python import cp_model
 
 from tilewright.formulation.scheduling.problem import (
@@ -23,7 +23,7 @@ from tilewright.formulation.scheduling.problem import (
 )
 from tilewright.formulation.scheduling.schedule import Schedule, make_schedule
 from tilewright.formulation.scheduling.search import ScheduleSearch
-from tilewright.heuristics.herald import HeraldSettings, Ordering, greedy, herald
+from tilewright.heuristics.herald import HeraldSettings, Ordering, greedy, herald, metric_of
 from tilewright.solvers.scheduling.annealing import Annealing, tails
 from tilewright.solvers.scheduling.bounds import basic_bounds
 from tilewright.solvers.scheduling.front import Front
@@ -45,7 +45,7 @@ class CpSatScheduler:
 
     @property
     def version(self) -> str:
-        return f"ortools {ortools.__version__}"
+        return f"ortools {version('ortools')}"
 
     def solve(self, search: ScheduleSearch) -> str:
         """Search until done; returns why there is no schedule, or an empty text."""
@@ -53,8 +53,8 @@ class CpSatScheduler:
         if obstacle is not None:
             return obstacle
         options = feasible_options(search.problem)
-        front = basic_bounds(search, options)
         warm_start(search)
+        front = basic_bounds(search, options)
         if search.objective is ScheduleObjective.ENERGY:
             _solve_energy(search, options)
         elif not search.done:
@@ -66,14 +66,16 @@ class CpSatScheduler:
 
 
 def warm_start(search: ScheduleSearch) -> None:
-    """Schedules by Herald's heuristics."""
+    """Schedules by Herald's heuristics; the first one even where no time is left."""
     problem = search.problem
-    metric = {"makespan": "cycles"}.get(str(search.objective), str(search.objective))
+    metric = metric_of(search.objective)
     for ordering in Ordering:
         for balance in (metric, "cycles"):
-            if search.limits.expired:
+            if search.limits.expired and search.schedule is not None:
                 return
-            search.offer(herald(problem, HeraldSettings(balance, ordering)), "herald", heuristic=True)
+            search.offer(
+                herald(problem, HeraldSettings(balance, ordering, patience=0)), "herald", heuristic=True
+            )
     search.offer(greedy(problem, metric), "greedy", heuristic=True)
 
 
@@ -95,7 +97,7 @@ def run_model(
     seconds: float | None = None,
     on_bound: Callable[[int], None] | None = None,
     on_solution: Callable[[cp_model.CpSolverSolutionCallback], None] | None = None,
-) -> tuple[int, cp_model.CpSolver]:
+) -> tuple[cp_model.CpSolverStatus, cp_model.CpSolver]:
     """Solve a model until a limit strikes or the search is done; returns status and solver."""
     solver = cp_model.CpSolver()
     solver.parameters.num_workers = workers
@@ -107,7 +109,7 @@ def run_model(
         solver.parameters.max_time_in_seconds = max(0.01, min(x for x in (left, seconds) if x is not None))
     if on_bound is not None:
         solver.best_bound_callback = lambda bound: on_bound(_up(bound))
-    outcome: list[int] = []
+    outcome: list[cp_model.CpSolverStatus] = []
     told = None if on_solution is None else _Told(on_solution)
     failures: list[BaseException] = []
 
@@ -214,6 +216,11 @@ def _solve_large(search: ScheduleSearch, options: Sequence[tuple[Option, ...]], 
     annealing = Annealing(search.problem, options, search.limits.seed)
     thread = threading.Thread(target=bound_side, daemon=True)
     thread.start()
+    metric = metric_of(search.objective)
+    for ordering in Ordering:
+        if not search.done:
+            schedule = herald(search.problem, HeraldSettings(metric, ordering), lambda: search.done)
+            search.offer(schedule, "herald", heuristic=True)
     annealing.run(search)
     thread.join()
     if failures:
@@ -242,7 +249,8 @@ def _raise_makespan(
     core: Sequence[int],
 ) -> None:
     problem = search.problem
-    assert search.evaluation is not None and search.schedule is not None
+    assert search.evaluation is not None
+    assert search.schedule is not None
     statement = state(problem, options, search.evaluation.makespan, sequenced=core)
     statement.hint(search.schedule)
     statement.model.minimize(statement.makespan)

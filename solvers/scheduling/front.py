@@ -1,4 +1,4 @@
-"""What energy and makespan can be at once: half-planes that hold every schedule, and the least product in them."""
+"""What energy and makespan can be at once: half-planes that hold every schedule, and the least product."""
 
 from __future__ import annotations
 

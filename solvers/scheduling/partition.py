@@ -28,13 +28,12 @@ from tilewright.formulation.scheduling.search import ScheduleResult, ScheduleSea
 from tilewright.formulation.search import Limits
 from tilewright.hardware.classes import AcceleratorClass, make_system
 from tilewright.hardware.system import System
-from tilewright.heuristics.herald import HeraldSettings, herald
+from tilewright.heuristics.herald import HeraldSettings, Ordering, herald, metric_of
 from tilewright.heuristics.partitions import STRATEGIES, Parts, binary_sample, grid, random_sample
 from tilewright.solvers.scheduling.bounds import basic_bounds
 from tilewright.solvers.scheduling.build import METRIC_OF, problem_from_table, workload_operators
 from tilewright.solvers.scheduling.costs import cost_table
 from tilewright.solvers.scheduling.cpsat import CpSatScheduler
-from tilewright.solvers.scheduling.quick import metric_of
 from tilewright.workloads.errors import InputError, unknown_name
 from tilewright.workloads.workload import Workload
 
@@ -219,9 +218,15 @@ class PartitionSearch:
         )  # fmt: skip
 
     def _candidate(self, parts: Parts, system: System, problem: SchedulingProblem) -> Candidate:
-        """Herald's schedule and the cheap bound."""
-        schedule = herald(problem, HeraldSettings(metric_of(self._objective)))
-        found = evaluate_schedule(problem, schedule)
+        """The better of Herald's schedules, balanced by loads, and the cheap bound."""
+        metric = metric_of(self._objective)
+        found = min(
+            (
+                evaluate_schedule(problem, herald(problem, HeraldSettings(metric, ordering, patience=0)))
+                for ordering in Ordering
+            ),
+            key=lambda one: self._objective.of(one.makespan, one.energy),
+        )
         value = self._objective.of(found.makespan, found.energy)
         probe = ScheduleSearch(problem, self._objective, Limits())
         basic_bounds(probe, feasible_options(problem))
@@ -267,7 +272,8 @@ class PartitionSearch:
         CpSatScheduler().solve(search)
         one.result = search.result("cpsat", CpSatScheduler().version)
         one.visits += 1
-        assert search.value is not None and search.bound is not None
+        assert search.value is not None
+        assert search.bound is not None
         one.value, one.bound = min(one.value, search.value), max(one.bound, search.bound)
 
     def _tell(self, value: Fraction, bound: Fraction | None) -> None:

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from tilewright import __version__
-from tilewright.formulation.scheduling.problem import ScheduleObjective, feasible_options
+from tilewright.formulation.scheduling.problem import feasible_options
 from tilewright.formulation.scheduling.search import ScheduleSearch
-from tilewright.heuristics.herald import HeraldSettings, Ordering, greedy, herald
+from tilewright.heuristics.herald import HeraldSettings, Ordering, greedy, herald, metric_of
 from tilewright.solvers.scheduling.annealing import Annealing
 from tilewright.solvers.scheduling.bounds import basic_bounds
 
@@ -42,7 +42,7 @@ class HeraldScheduler(_Heuristic):
         """The better of depth-first and breadth-first."""
         metric = metric_of(search.objective)
         for ordering in Ordering:
-            schedule = herald(search.problem, HeraldSettings(metric, ordering))
+            schedule = herald(search.problem, HeraldSettings(metric, ordering), lambda: search.limits.expired)
             search.offer(schedule, f"herald, {ordering}", heuristic=True)
 
 
@@ -67,8 +67,3 @@ class AnnealingScheduler(_Heuristic):
         basic_bounds(search, feasible_options(search.problem))
         annealing = Annealing(search.problem, feasible_options(search.problem), search.limits.seed)
         annealing.run(search, rounds=1 if search.limits.seconds is None else None)
-
-
-def metric_of(objective: ScheduleObjective) -> str:
-    """The metric of layers that goes with an objective of schedules."""
-    return "cycles" if objective is ScheduleObjective.MAKESPAN else str(objective)

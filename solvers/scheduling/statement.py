@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 
 from ortools.sat.python import cp_model
 
@@ -34,7 +35,7 @@ class ScheduleStatement:
     choices: list[list[cp_model.IntVar]]
     starts: list[cp_model.IntVar]
     makespan: cp_model.IntVar
-    energy: cp_model.LinearExpr
+    energy: cp_model.LinearExprT
 
     def placed(self, solver: cp_model.CpSolver) -> tuple[dict[int, int], dict[int, Option]]:
         """Starts and options of a solution."""
@@ -48,7 +49,7 @@ class ScheduleStatement:
     def hint(self, schedule: Schedule) -> None:
         """Begin with a schedule; runs of one network are exchanged so that it meets the symmetry rules."""
         placements = in_symmetric_order(self.problem, schedule)
-        self.model.clear_hints()
+        self.model.clear_hints()  # type: ignore[no-untyped-call]
         for task, placement in placements.items():
             self.model.add_hint(self.starts[task], placement.start)
             for literal, option in zip(self.choices[task], self.options[task], strict=True):
@@ -78,7 +79,7 @@ def state(
     makespan = model.new_int_var(0, horizon, "makespan")
     choices: list[list[cp_model.IntVar]] = []
     starts: list[cp_model.IntVar] = []
-    durations: list[cp_model.LinearExpr] = []
+    durations: list[cp_model.LinearExpr | int] = []
     running: list[list[cp_model.IntervalVar]] = [[] for _ in problem.engines]
     fetching: list[list[cp_model.IntervalVar]] = [[] for _ in problem.engines]
     loads: list[list[cp_model.LinearExpr]] = [[] for _ in problem.engines]
@@ -137,7 +138,7 @@ def _dependencies(
     options: Sequence[tuple[Option, ...]],
     choices: Sequence[Sequence[cp_model.IntVar]],
     starts: Sequence[cp_model.IntVar],
-    durations: Sequence[cp_model.LinearExpr],
+    durations: Sequence[cp_model.LinearExpr | int],
 ) -> list[cp_model.IntVar]:
     """Order along edges; returns one literal per edge that may be a context change."""
     changes = []
@@ -173,11 +174,7 @@ def equal_runs(problem: SchedulingProblem) -> list[list[tuple[int, ...]]]:
 
 def symmetric_pairs(problem: SchedulingProblem) -> list[tuple[int, int]]:
     """Pairs of tasks whose starts may be taken in order, because their runs could be exchanged."""
-    return [
-        (first[0], second[0])
-        for runs in equal_runs(problem)
-        for first, second in zip(runs, runs[1:], strict=False)
-    ]
+    return [(first[0], second[0]) for runs in equal_runs(problem) for first, second in pairwise(runs)]
 
 
 def in_symmetric_order(problem: SchedulingProblem, schedule: Schedule) -> dict[int, Placement]:

@@ -1,0 +1,158 @@
+"""The verbs ``schedule`` and ``codesign``: documents, exit codes, figures and errors."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import jsonschema
+import pytest
+from calls import Call
+
+from tilewright.cli.main import run
+from tilewright.hardware import classes
+from tilewright.hardware.classes import AcceleratorClass
+from tilewright.report.schedule_document import CodesignDocument, ScheduleDocument
+from tilewright.report.schemas import CODESIGN, SCHEDULE, generated_schema, result_schema
+
+LAYERS = """
+- conv:K=8,C=4,P=8,Q=8,R=3,S=3
+- depthwise:C=8,P=8,Q=8,R=3,S=3
+- gemm:M=1,N=16,K=32
+"""
+SYSTEM = """
+memory: 16 kB
+dram_bandwidth: 16 GB/s
+sub_accelerators:
+  - {name: deep, dataflow: nvdla, pes: 16, bandwidth: 4 GB/s}
+  - {name: wide, dataflow: shidiannao, pes: 16, bandwidth: 12 GB/s}
+"""
+
+
+@pytest.fixture(autouse=True)
+def files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A small model and a small system in an empty folder, and cost tables of their own."""
+    monkeypatch.setenv("TILEWRIGHT_CACHE", str(tmp_path / "cache"))
+    (tmp_path / "model.yaml").write_text(LAYERS)
+    (tmp_path / "system.yaml").write_text(SYSTEM)
+
+
+@pytest.mark.parametrize("objective", ["makespan", "energy", "edp"])
+def test_document_holds_a_proven_schedule(call: Call, objective: str) -> None:
+    """A small problem is solved to optimality; the document meets its schema and adds up."""
+    out = call(
+        "schedule", "model.yaml", "--system", "system.yaml", "-o", objective, "-f", "json", "--threads", 1
+    )
+    assert out.code == 0
+    document = json.loads(out.out)
+    jsonschema.validate(document, result_schema(SCHEDULE))
+    assert (document["status"], document["gap"], document["tasks"]) == ("optimal", 0.0, 3)
+    metrics = document["metrics"]
+    assert metrics["makespan"] == max(one["end"] for one in document["schedule"])
+    assert metrics["energy_pj"] == sum(one["energy_pj"] for one in document["schedule"])
+    figures = {"makespan": "makespan", "energy": "energy_pj", "edp": "edp"}
+    assert document["value"] == metrics[figures[objective]]
+
+
+def test_heuristics_report_feasible_with_a_bound(call: Call) -> None:
+    """Herald and greedy never claim more than their bound allows, and cpsat is at least as good."""
+    values = {}
+    for method in ("cpsat", "herald", "greedy"):
+        out = call(
+            "schedule", "model.yaml", "--system", "system.yaml", "-m", method, "-f", "json", "--threads", 1
+        )
+        document = json.loads(out.out)
+        assert document["bound"] <= document["value"]
+        values[method] = document["value"]
+    assert values["cpsat"] == min(values.values())
+
+
+def test_figures_and_file_are_written(call: Call, tmp_path: Path) -> None:
+    """Charts and the document land where asked for; the table goes to stdout."""
+    out = call(
+        "schedule", "model.yaml", "--system", "system.yaml", "--gantt", "gantt.png", "--occupancy",
+        "memory.svg", "--out", "schedule.json", "--threads", 1,
+    )  # fmt: skip
+    assert out.code == 0
+    assert "sub-accelerator" in out.out
+    assert (tmp_path / "gantt.png").read_bytes().startswith(b"\x89PNG")
+    assert "<svg" in (tmp_path / "memory.svg").read_text()
+    ScheduleDocument.model_validate_json((tmp_path / "schedule.json").read_text())
+
+
+def test_a_layer_too_large_is_infeasible(call: Call, tmp_path: Path) -> None:
+    """Exit code 3, and the reason names the layer."""
+    (tmp_path / "tiny.yaml").write_text(SYSTEM.replace("16 kB", "64 B"))
+    out = call("schedule", "model.yaml", "--system", "tiny.yaml", "-f", "json", "--threads", 1)
+    document = json.loads(out.out)
+    assert (out.code, document["status"]) == (3, "infeasible")
+    assert "fits on no engine" in document["message"]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["ar-vr-c", "--system", "hda-edge-maelstrom"], "did you mean 'ar-vr-"),
+        (["model.yaml", "--system", "hda-edge-maelstron"], "did you mean 'hda-edge-maelstrom'"),
+        (["model.yaml", "--system", "system.yaml", "-o", "cycles"], "--objective"),
+        (["model.yaml", "--system", "system.yaml", "-m", "heral"], "did you mean 'herald'"),
+        (["model.yaml", "--system", "system.yaml", "--gantt", "a.pdf"], "ends in .png or .svg"),
+    ],
+)
+def test_faults_are_one_line(call: Call, arguments: list[str], words: str) -> None:
+    """Exit code 2 and one line that says what was expected."""
+    out = call("schedule", *arguments)
+    assert out.code == 2
+    assert words in out.err
+    assert out.err.count("\n") == 1
+
+
+def test_codesign_proves_the_best_partition(
+    call: Call, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The best of a small grid is proven, and equals the best of all partitions scheduled one by one."""
+    small = AcceleratorClass("edge", 16, 8, 1 << 14, 4, 2)
+    monkeypatch.setitem(classes.CLASSES, "edge", small)
+    out = call(
+        "codesign", "model.yaml", "--class", "edge", "-o", "edp", "-f", "json", "--scatter", "s.png",
+        "--threads", 1,
+    )  # fmt: skip
+    document = json.loads(out.out)
+    jsonschema.validate(document, result_schema(CODESIGN))
+    assert (out.code, document["status"], document["partitions"]) == (0, "optimal", 9)
+    assert (tmp_path / "s.png").stat().st_size > 1000
+    assert document["value"] == min(point["value"] for point in document["points"])
+    for point in document["points"]:
+        text = SYSTEM
+        for old, part in (
+            ("pes: 16, bandwidth: 4 ", point["partition"][0]),
+            ("pes: 16, bandwidth: 12 ", point["partition"][1]),
+        ):
+            text = text.replace(old, f"pes: {part['pes']:.0f}, bandwidth: {part['bytes_per_cycle']:.0f} ")
+        (tmp_path / "one.yaml").write_text(text.replace("dram_bandwidth: 16", "dram_bandwidth: 8"))
+        one = call(
+            "schedule", "model.yaml", "--system", "one.yaml", "-o", "edp", "-f", "json", "--threads", 1
+        )
+        value = json.loads(one.out)["value"]
+        assert point["bound"] <= value * (1 + 1e-12)
+        assert document["value"] <= value * (1 + 1e-12)
+
+
+def test_schemas_are_those_of_the_records() -> None:
+    """The schema files were generated from the records."""
+    assert result_schema(SCHEDULE) == json.loads(json.dumps(generated_schema(ScheduleDocument)))
+    assert result_schema(CODESIGN) == json.loads(json.dumps(generated_schema(CodesignDocument)))
+
+
+def test_systems_and_methods_are_listed(call: Call) -> None:
+    """``list`` names the presets and the methods."""
+    assert "hda-cloud-maelstrom-mlperf" in call("list", "systems").out
+    assert "herald" in call("list", "methods").out
+    assert run(["list", "workloads"]) == 0
+
+
+def test_systems_are_shown(call: Call) -> None:
+    """A preset and a file appear with their arrays."""
+    assert "128x7" not in call("show", "hda-edge-maelstrom").out
+    assert "28x32" in call("show", "hda-edge-maelstrom").out
+    assert "deep" in call("show", "system.yaml").out
