@@ -132,7 +132,12 @@ def basic_bounds(search: ScheduleSearch, options: Sequence[tuple[Option, ...]]) 
     """Bounds that cost next to nothing: critical path, cheapest options, the assignment LP."""
     problem = search.problem
     relaxation = AssignmentRelaxation(problem, options)
-    makespan = max(critical_path(problem, options), relaxation.least_makespan())
+    shortest = sum(min(option.cycles for option in own) for own in options)
+    makespan = max(
+        critical_path(problem, options),
+        relaxation.least_makespan(),
+        -(-shortest // len(problem.engines)),  # exact where the LP's rounding is not: on one engine
+    )
     front = Front(least_energy(options), Fraction(makespan))
     match search.objective:
         case ScheduleObjective.MAKESPAN:
