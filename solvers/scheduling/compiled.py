@@ -1,18 +1,16 @@
-"""List scheduling and annealing over flat arrays, compiled where numba is installed (the extra ``fast``).
+"""List scheduling and annealing over flat arrays, compiled once per installation.
 
-Without numba the same functions run as plain Python, some hundred times slower.  They release the
-interpreter lock, so that a thread of annealing runs beside another solver.
+The functions release the interpreter lock, so that a thread of annealing runs beside another solver.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from importlib import import_module
-from importlib.util import find_spec
 from typing import Any, TypeVar
 
 import numpy as np
+from numba import njit
 from numpy.typing import NDArray
 
 # ruff: noqa: NPY002 - the random functions that numba compiles are numpy's old ones
@@ -21,13 +19,9 @@ Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
 Function = TypeVar("Function", bound=Callable[..., Any])
 
-IS_COMPILED = find_spec("numba") is not None
-
 
 def _compiled(function: Function) -> Function:
-    if not IS_COMPILED:
-        return function
-    made: Function = import_module("numba").njit(cache=True, nogil=True)(function)
+    made: Function = njit(cache=True, nogil=True)(function)
     return made
 
 
