@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from typing import Any, TypeVar
+from typing import Any, TypeVar, cast
 
 import numpy as np
 from numba import njit
@@ -21,8 +21,8 @@ Function = TypeVar("Function", bound=Callable[..., Any])
 
 
 def _compiled(function: Function) -> Function:
-    made: Function = njit(cache=True, nogil=True)(function)
-    return made
+    made: Any = njit(cache=True, nogil=True)(function)
+    return cast(Function, made)
 
 
 @_compiled
