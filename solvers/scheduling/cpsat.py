@@ -31,6 +31,7 @@ from tilewright.solvers.scheduling.statement import ScheduleStatement, state
 
 _WHOLE = 60  # tasks up to which the whole model is the first choice
 _LARGEST = 2**62
+_EXACT, _COARSE = 2**53, 2**-50
 _CORES = (0, 24, 48, 96, 192)  # tasks sequenced in the relaxations, one after the other
 _JOIN = 0.05
 _WEIGHTS = (0.5, 1.0, 2.0)
@@ -108,7 +109,7 @@ def run_model(
     if left is not None or seconds is not None:
         solver.parameters.max_time_in_seconds = max(0.01, min(x for x in (left, seconds) if x is not None))
     if on_bound is not None:
-        solver.best_bound_callback = lambda bound: on_bound(_up(bound))
+        solver.best_bound_callback = lambda bound: on_bound(_integer(bound))
     outcome: list[cp_model.CpSolverStatus] = []
     told = None if on_solution is None else _Told(on_solution)
     failures: list[BaseException] = []
@@ -128,7 +129,7 @@ def run_model(
     if failures:
         raise failures[0]
     if on_bound is not None and outcome[0] in (cp_model.OPTIMAL, cp_model.FEASIBLE):
-        on_bound(_up(solver.best_objective_bound))
+        on_bound(_integer(solver.best_objective_bound))
     return outcome[0], solver
 
 
@@ -144,9 +145,9 @@ def _read(
     return starts, chosen
 
 
-def _up(bound: float) -> int:
-    """The integer at or above a bound that CP-SAT gives as a float."""
-    return round(bound)
+def _integer(bound: float) -> int:
+    """The bound on an integer objective that CP-SAT gives as a float; lowered where floats are coarser."""
+    return round(bound) if abs(bound) < _EXACT else int(bound * (1 - _COARSE))
 
 
 def _solve_energy(search: ScheduleSearch, options: Sequence[tuple[Option, ...]]) -> None:
@@ -200,7 +201,12 @@ def _solve_whole(search: ScheduleSearch, options: Sequence[tuple[Option, ...]]) 
     def on_bound(bound: int) -> None:
         search.raise_bound(Fraction(bound, scale), "cpsat")
 
-    run_model(statement, search, search.limits.threads, on_bound=on_bound, on_solution=on_solution)
+    status, solver = run_model(
+        statement, search, search.limits.threads, on_bound=on_bound, on_solution=on_solution
+    )
+    if status == cp_model.OPTIMAL:  # exact, where the bound above is a float
+        spent = Fraction(int(solver.value(statement.energy)), problem.energy_scale)
+        search.raise_bound(search.objective.of(int(solver.value(statement.makespan)), spent), "cpsat")
 
 
 def _solve_large(search: ScheduleSearch, options: Sequence[tuple[Option, ...]], front: Front) -> None:
@@ -280,7 +286,7 @@ def _raise_makespan(
         statement, search, 1, None if left is None else left / 2, on_bound=on_bound, on_solution=on_solution
     )
     if status in (cp_model.OPTIMAL, cp_model.FEASIBLE):
-        raise_to(_up(solver.best_objective_bound))
+        raise_to(_integer(solver.best_objective_bound))
     for schedule in latest:
         annealing.suggest(schedule)
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from fractions import Fraction
+
 import pytest
 from graphs import optimum_by_clock, optimum_by_orders, problem_of, small_problems
 from hypothesis import given, settings
@@ -113,6 +115,15 @@ def test_large_problems_end_with_a_valid_gap(objective: str) -> None:
     result = solved(_repeated(6, 20), ScheduleObjective(objective), seconds=60, gap=0.05)
     assert result.gap is not None
     assert 0 <= result.gap <= 0.05
+
+
+def test_products_beyond_exact_floats_are_proven() -> None:
+    """An energy-delay product above 2**53 is compared exactly."""
+    big = 10**8 + 7
+    options = [(Option(0, big, Fraction(big)), Option(1, big - 5, Fraction(big + 9))) for _ in range(2)]
+    result = solved(problem_of([[own] for own in options]), ScheduleObjective.EDP)
+    assert result.status is Status.OPTIMAL
+    assert result.value == big * (2 * big + 9)
 
 
 def test_memory_below_the_largest_layer_is_infeasible() -> None:
