@@ -16,7 +16,7 @@ from tilewright.formulation.problem import PERFECT, LayerProblem, state_problem
 from tilewright.formulation.search import Search
 from tilewright.solvers.branch import BAND, Branch
 
-LARGE = 100_000  # rows of all axis groups together
+LARGE = 20_000  # rows of all axis groups together
 SHARE = 0.4  # of the time that is left
 GAP = 0.05  # the subset's own optimum is not asked for
 

@@ -47,7 +47,7 @@ def solve(
             open_search(search)
         outcome = engine.solve(search)
     except TimeoutError:
-        outcome = Outcome(False, "a limit struck before the tables of tile sizes were filled")
+        outcome = Outcome(False, "a limit struck while the problem was laid out")
     except (MemoryError, OverflowError) as failure:
         outcome = Outcome(False, f"{type(failure).__name__}: {failure}", error=True)
     try:
