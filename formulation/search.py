@@ -54,6 +54,11 @@ class Limits:
         """Whether the search must end now."""
         return self.stop.is_set() or (self.seconds is not None and self.elapsed >= self.seconds)
 
+    def heed(self) -> None:
+        """Between steps that cannot be stopped: raise ``TimeoutError`` once the search must end."""
+        if self.expired:
+            raise TimeoutError
+
 
 class UnsoundBoundError(RuntimeError):
     """A bound was claimed that a confirmed mapping contradicts."""

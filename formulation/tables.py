@@ -47,8 +47,8 @@ class GroupTable:
         reader = BatchReader(columns)
         self.values: dict[Expr, Array] = {}
         for node in nodes:
-            if limits is not None and limits.expired:
-                raise TimeoutError
+            if limits is not None:
+                limits.heed()
             self.values[node] = np.broadcast_to(reader.read(node), (len(group),))
 
     def __len__(self) -> int:

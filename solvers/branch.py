@@ -200,11 +200,14 @@ class Tree:
         roots = [statement.energy, statement.cycles]
         array = ArrayFloors(space.nest, tables)
         self.empty = not array.fits
-        self.staged = [StagedTable(table, space.nest, self.stages) for table in tables.tables]
+        self.staged: list[StagedTable] = []
+        for table in tables.tables:
+            search.limits.heed()
+            self.staged.append(StagedTable(table, space.nest, self.stages))
         if not self.empty:
             read = [root for root, power in zip(roots, self.powers, strict=True) if power or goal.both]
             ceilings = [(limit.expr, limit.bound) for limit in self.problem.limits]
-            self.tape = Tape(self.staged, ceilings, read, array.floors(roots))
+            self.tape = Tape(self.staged, ceilings, read, array.floors(roots), search.limits)
         self.tick = count()
         self._beam: int | None = None
         self._stopped = False

@@ -61,8 +61,7 @@ class ArrayFloors:
                 for index in nest.spatial
             ]
             stacked = np.column_stack(used).astype(np.int64) if used else np.ones((len(table), 1), np.int64)
-            distinct, inverse = np.unique(stacked, axis=0, return_inverse=True)
-            self._usage[table.group.name] = distinct, np.asarray(inverse, dtype=np.intp).ravel()
+            self._usage[table.group.name] = _distinct(stacked)
 
     def floors(self, roots: Sequence[Expr]) -> dict[Expr, float]:
         """The floor of every product in the expressions for which it exceeds the plain bound."""
@@ -116,12 +115,21 @@ class ArrayFloors:
         for axis, size in enumerate(self._sizes):
             fits &= merged[:, axis] <= size
         merged, values = merged[fits], values[fits]
-        distinct, inverse = np.unique(merged, axis=0, return_inverse=True)
+        distinct, inverse = _distinct(merged)
         best = np.full(len(distinct), np.inf)
-        np.minimum.at(best, np.asarray(inverse).ravel(), values)
+        np.minimum.at(best, inverse, values)
         return distinct, best
 
 
 def _trips(reader: BatchReader, nest: Nest, block: int, dims: Sequence[str]) -> Array:
     values = [reader.read(expr) for expr in nest.trips([block], dims)]
     return np.asarray(np.prod(np.broadcast_arrays(*values), axis=0))
+
+
+def _distinct(usage: Usage) -> tuple[Usage, NDArray[np.intp]]:
+    """The different rows, and which of them each row is; by one number per row, which sorts much faster."""
+    codes = np.zeros(len(usage), dtype=np.int64)
+    for column in usage.T:
+        codes = codes * (int(column.max(initial=0)) + 1) + column
+    _, first, inverse = np.unique(codes, return_index=True, return_inverse=True)
+    return usage[first], np.asarray(inverse, dtype=np.intp).ravel()

@@ -10,6 +10,7 @@ from tilewright.formulation.result import SearchResult, TracePoint
 from tilewright.formulation.search import Limits, Search, UnsoundBoundError
 from tilewright.solvers.base import Outcome
 from tilewright.solvers.methods import method
+from tilewright.solvers.opening import is_large, open_search
 
 AUTO = "auto"
 
@@ -42,9 +43,11 @@ def solve(
     for mapping in warm_starts:
         search.offer(mapping, "warm start", heuristic=True)
     try:
+        if engine.exact and is_large(problem):
+            open_search(search)
         outcome = engine.solve(search)
     except TimeoutError:
-        outcome = Outcome(False, "a limit struck before the tables of tile sizes were filled")
+        outcome = Outcome(False, "a limit struck while the problem was laid out")
     except (MemoryError, OverflowError) as failure:
         outcome = Outcome(False, f"{type(failure).__name__}: {failure}", error=True)
     try:

@@ -27,6 +27,7 @@ from tilewright.formulation.expression.nodes import (
     Tightened,
     Where,
 )
+from tilewright.formulation.search import Limits
 from tilewright.solvers import kernel
 from tilewright.solvers.stages import StagedTable
 
@@ -43,6 +44,7 @@ class Tape:
     limits : expressions with what they may reach
     roots : expressions whose lower ends are asked for
     floors : lower bounds of products that are known another way
+    search_limits : ``TimeoutError`` is raised where one strikes
     """
 
     def __init__(
@@ -51,7 +53,9 @@ class Tape:
         limits: Sequence[tuple[Expr, int]],
         roots: Sequence[Expr],
         floors: Mapping[Expr, float],
+        search_limits: Limits | None = None,
     ) -> None:
+        self._limits = search_limits
         self._staged = staged
         self._position = {table.table.group.name: i for i, table in enumerate(staged)}
         self._floors = floors
@@ -128,6 +132,8 @@ class Tape:
 
     def _load(self, expr: Expr, low: bool) -> int:
         assert expr.group is not None
+        if self._limits is not None:
+            self._limits.heed()
         position = self._position[expr.group]
         ends = self._staged[position].ends(expr, low)
         self._tables.append(ends)

@@ -31,7 +31,7 @@ from tilewright.formulation.expression.nodes import (
     Where,
 )
 
-UNKNOWN = 1e100  # above every count, yet finite: times zero it is zero
+UNKNOWN = 1e20  # above every count, yet finite: times zero it is zero, and a product of many stays finite
 
 
 class IntervalReader:

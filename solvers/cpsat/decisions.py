@@ -124,8 +124,8 @@ class Decisions:
         return found
 
     def _encode(self, position: int, values: NDArray[np.int64]) -> tuple[Any, int, int]:
-        if self._limits is not None and self._limits.expired:
-            raise TimeoutError
+        if self._limits is not None:
+            self._limits.heed()
         distinct = [int(value) for value in np.unique(values)]
         low, high = distinct[0], distinct[-1]
         if low == high:

@@ -53,6 +53,7 @@ def cells_of(
         parts = [[chosen] for chosen in left.choices]
     cells = []
     for choices in parts:
+        limits.heed()
         here = probe(problem, tables, Open(list(left.rows), list(choices)), key, limits)
         if not here.empty:
             cells.append(cell_of(problem, tables, here))

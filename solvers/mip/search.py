@@ -47,7 +47,7 @@ class MipSearch:
         a, b = problem.objective.key_powers
         roots = [problem.statement.energy] * bool(a) + [problem.statement.cycles] * bool(b)
         limits = [limit.expr for limit in problem.limits]
-        self.tables = Tables(problem.space.groups, [*roots, *limits])
+        self.tables = Tables(problem.space.groups, [*roots, *limits], search.limits)
         self.best: Decision | None = None
         self.open: list[Cell] = []
         self._relaxed: dict[int, tuple[int | None, Stated, Sequence[float] | None]] = {}
@@ -87,7 +87,7 @@ class MipSearch:
         """A first incumbent, from the one that the search begins with if there is one."""
         limits, statement = self.search.limits, self.problem.statement
         exprs = [limit.expr for limit in self.problem.limits]
-        both = Tables(self.problem.space.groups, [statement.energy, statement.cycles, *exprs])
+        both = Tables(self.problem.space.groups, [statement.energy, statement.cycles, *exprs], limits)
         start = None if self.search.mapping is None else encode(self.problem, both, self.search.mapping)
         if start is not None:
             self.best = evaluated(self.problem, both, start.rows, start.selectors)

@@ -1,0 +1,73 @@
+"""What is known of large problems before their tables are filled."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from instances import Instance, instances
+
+from tilewright.formulation.objective import parse_objective
+from tilewright.formulation.problem import layer_problem
+from tilewright.formulation.result import Status
+from tilewright.formulation.search import Limits, Search
+from tilewright.hardware.load import load_engine
+from tilewright.solvers import opening
+from tilewright.solvers.opening import is_large, open_search
+from tilewright.solvers.solve import solve
+from tilewright.workloads.layer_text import parse_layer
+
+INSTANCES = st.sampled_from(["hierarchy", "dmazerunner"]).flatmap(
+    lambda model: instances(model, most=24, largest=20_000)
+)
+
+
+@settings(max_examples=40)
+@given(INSTANCES)
+def test_opening_is_on_both_sides_of_the_optimum(instance: Instance) -> None:
+    """Its bound is none above, its mapping is none below what enumeration finds."""
+    problem = instance.problem()
+    best = solve(problem, "exhaustive")
+    search = Search(problem, Limits())
+    open_search(search)
+    if best.value is None:
+        assert search.value is None
+        return
+    assert search.bound is None or search.bound <= best.value
+    assert search.value is None or search.value >= best.value
+
+
+@settings(max_examples=20)
+@given(INSTANCES)
+def test_answers_are_the_same_with_an_opening(instance: Instance) -> None:
+    """Branch and bound proves the same optimum after it."""
+    plain = solve(instance.problem(), "branch")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(opening, "LARGE", 0)
+        opened = solve(instance.problem(), "branch")
+    assert (opened.status, opened.value) == (plain.status, plain.value)
+    if plain.value is not None:
+        assert opened.bound == plain.bound
+
+
+def test_a_limit_that_strikes_before_the_tables_are_filled_leaves_mapping_and_bound() -> None:
+    """The last product of a language model has over a million chains of tile sizes."""
+    operator = parse_layer("gemm:M=1024,N=50257,K=768")[1]
+    problem = layer_problem(operator, load_engine("nvdla-256"), parse_objective("edp"))
+    assert is_large(problem)
+    limits = Limits()
+    heard = 0
+
+    def stop_at_the_mapping(point: object) -> None:
+        nonlocal heard
+        heard += 1
+        if heard == 2:
+            limits.stop.set()
+
+    found = solve(problem, "branch", limits, stop_at_the_mapping)
+    assert found.status is Status.INTERRUPTED
+    assert found.mapping is not None
+    assert found.value is not None
+    assert found.bound is not None
+    assert 0 < found.bound < found.value
+    assert [point.source for point in found.trace] == ["intervals", "perfect factors"]
