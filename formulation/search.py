@@ -136,12 +136,13 @@ class Search:
                 raise UnsoundBoundError(
                     f"{solver} claims the bound {self.bound}, but a mapping of value {self.value} exists"
                 )
+            status = self._status(exhausted, error)
             return SearchResult(
-                status=self._status(exhausted, error),
+                status=status,
                 mapping=self.mapping,
                 evaluation=self.evaluation,
                 value=self.value,
-                bound=self.bound,
+                bound=None if status is Status.INFEASIBLE else self.bound,
                 trace=tuple(self.trace),
                 solver=solver,
                 solver_version=version,

@@ -260,7 +260,7 @@ def test_time_limit_covers_the_front(call: Call, tmp_path: Path) -> None:
     """A front that takes longer ends within the limit, and is not complete."""
     began = time.monotonic()
     args = ("-t", "2", "--pareto", "-f", "json", "--out", "r.json")
-    outcome = call("map", "conv:K=16,C=8,P=8,Q=8,R=3,S=3,pad=1", *EYERISS, *args)
+    outcome = call("map", LONG, *EYERISS, *args)
     assert time.monotonic() - began < 15
     assert outcome.code == 0
     (layer,) = valid(outcome.document)["layers"]

@@ -10,6 +10,7 @@ from calls import SMALL, Call
 from tilewright.cli.stored_mappings import read_mappings
 from tilewright.formulation.directives import parse_directives
 from tilewright.heuristics.registry import heuristic_names
+from tilewright.solvers.scheduling.registry import method_names
 
 
 def test_map_with_a_heuristic(call: Call) -> None:
@@ -34,8 +35,11 @@ def test_bad_methods_on_the_command_line(call: Call, text: str) -> None:
 def test_list_methods(call: Call) -> None:
     """All heuristics with source and options, in every format."""
     rows = call("list", "methods", "-f", "json").document
-    assert [row["method"] for row in rows] == heuristic_names()
-    assert "walkers=" in next(row["description"] for row in rows if row["method"] == "annealing")
+    mapping = [row for row in rows if row["finds"] == "mapping"]
+    assert [row["method"] for row in mapping] == heuristic_names()
+    assert "walkers=" in next(row["description"] for row in mapping if row["method"] == "annealing")
+    assert [row["method"] for row in rows if row["finds"] == "schedule"] == method_names()
+    assert {row["method"] for row in rows if row["exact"] == "yes"} == {"cpsat"}
     table = call("list", "methods")
     assert table.code == 0
     assert max(map(len, table.out.splitlines())) <= 80

@@ -13,6 +13,7 @@ import pytest
 import yaml
 from calls import SMALL, Call, finish, start
 
+from tilewright.cli.listing import KINDS, Listing
 from tilewright.hardware.load import list_presets
 from tilewright.solvers.registry import solver_names
 from tilewright.workloads.catalog import list_models
@@ -165,8 +166,9 @@ def test_list_names_everything(call: Call, what: str, names: list[str]) -> None:
     assert len(call("list", what, "-f", "jsonl").out.splitlines()) == len(names)
 
 
-def test_list_of_nothing(call: Call) -> None:
-    """A kind of which there is nothing yet says so."""
+def test_list_of_nothing(call: Call, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A kind of which there is nothing says so."""
+    monkeypatch.setitem(KINDS, "systems", lambda: Listing(("system",), ()))
     outcome = call("list", "systems")
     assert (outcome.code, outcome.out) == (0, "no systems found\n")
     assert call("list", "systems", "-f", "json").document == []

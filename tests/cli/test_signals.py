@@ -95,8 +95,9 @@ def test_signal_skips_the_remaining_layers(tmp_path: Path) -> None:
 def test_signal_before_any_mapping_exits_130(tmp_path: Path) -> None:
     """Without a solution the exit code is 130, within two seconds although the solver does not listen."""
     process = start(
-        tmp_path, "map", LARGER, "-a", "eyeriss-168", "--solver", "branch", "-f", "json", "--log", "log"
-    )
+        tmp_path, "map", HARD, "-a", "eyeriss-168", "--solver", "branch", "--factors", "perfect",
+        "-f", "json", "--log", "log", before=DEAF,
+    )  # fmt: skip
     wait_for(lambda: (tmp_path / "log").exists() and "conv2d" in (tmp_path / "log").read_text(), process)
     time.sleep(0.3)
     sent = time.monotonic()
