@@ -72,11 +72,7 @@ class Condition:
 
 def conditions(nest: Nest, prunings: Prunings) -> list[Condition]:
     """Capacity and array limits, and OPT1's shares of them."""
-    found = [
-        Condition(limit.expr, 0, limit.bound)
-        for limit in capacity_limits(nest)
-        if not isinstance(limit.expr, Constant)
-    ]
+    found = [Condition(limit.expr, 0, limit.bound) for limit in capacity_limits(nest)]
     for index in nest.spatial:
         axis = nest.blocks[index].axis
         assert axis is not None
@@ -104,7 +100,7 @@ def _utilisation(nest: Nest, prunings: Prunings) -> list[Condition]:
     if nest.spatial:
         every = product(nest.trips(nest.spatial))
         found.append(Condition(every, prunings.pe * nest.engine.instances, np.inf))
-    return [condition for condition in found if not isinstance(condition.expr, Constant)]
+    return found
 
 
 def kept_rows(table: GroupTable, nest: Nest, prunings: Prunings) -> NDArray[np.bool_]:

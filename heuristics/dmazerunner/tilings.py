@@ -85,10 +85,11 @@ class Tilings:
 
     def lots(self) -> Iterator[NDArray[np.intp]]:
         """Rows of every group, of shape (groups, tilings)."""
-        if not self._staged or not self._stages:
-            yield np.zeros((len(self._staged), 1), dtype=np.intp)
-            return
         start = np.zeros((len(self._staged), 1), dtype=np.intp)
+        if not self._staged or not self._stages:  # one tiling, which may be no good
+            if self._may_hold(start, [-1] * len(self._staged)).all():
+                yield start
+            return
         for cells in self._deepen(start, 0):
             yield np.stack([s.order[s.starts[-1][own]] for s, own in zip(self._staged, cells, strict=True)])
 

@@ -29,6 +29,7 @@ from tilewright.heuristics.dmazerunner.tilings import Tilings
 from tilewright.solvers.solve import solve
 from tilewright.workloads.einsum import nest
 from tilewright.workloads.errors import InputError
+from tilewright.workloads.layer_text import parse_layer
 from tilewright.workloads.operator import Operator
 
 LAYERS = load("dmazerunner_optima.json", "layers")
@@ -140,6 +141,15 @@ def test_listing_counts_on_random_problems(operator: Operator, engine: object, o
         return
     prunings = Prunings(read_opts(opts), 0.5, 0.5, 0.2)
     assert listed(problem, prunings) == count_tilings(problem, prunings)
+
+
+def test_a_layer_of_one_iteration_is_pruned_too() -> None:
+    """One PE of 256 at work is below OPT1's threshold, also where there is nothing to choose."""
+    _, operator = parse_layer("gemm:M=1,N=1,K=1")
+    problem = layer_problem(operator, load_engine("dmazerunner-256"), parse_objective("edp"))
+    assert listed(problem, Prunings(read_opts("none"))) == 1
+    assert listed(problem, Prunings(read_opts("1"))) == count_tilings(problem, Prunings(read_opts("1"))) == 0
+    assert "thresholds scaled by 0" in solve(problem, "dmazerunner[opt=1]", Limits(threads=1)).message
 
 
 def best_values(layer: str, opts: str, objective: str) -> tuple[int, int]:
