@@ -28,6 +28,7 @@ CASES = (
     ("dmazerunner-256", "dmazerunner", "conv1"),
     ("dmazerunner-256", "dmazerunner", "conv2_2"),
     ("eyeriss-168", "resnet50", "conv1"),
+    ("nvdla-256", "vgg19", "fc6"),
 )
 
 
