@@ -1,7 +1,9 @@
 """Herald's scenarios, scheduled with a proven gap: one JSON line per workload, class and objective.
 
     python -m tilewright.benchmarks.herald schedules --seconds 60 --out schedules.jsonl
-    python -m tilewright.benchmarks.herald styles --seconds 15 --out styles.jsonl
+    python -m tilewright.benchmarks.herald styles --seconds 10 --out styles.jsonl
+    python -m tilewright.benchmarks.herald styles --seconds 10 --workloads mlperf-8 \\
+        --systems 'fda-*' 'rda-*' '*maelstrom*' --out batches.jsonl
     python -m tilewright.benchmarks.herald codesign --seconds 240 --out codesign.jsonl
 
 Cost tables are computed beforehand and kept on disk; their time is told apart.
@@ -13,6 +15,7 @@ import argparse
 import json
 import time
 from collections.abc import Iterator
+from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +23,8 @@ from tilewright.formulation.scheduling.problem import ScheduleObjective, Schedul
 from tilewright.formulation.scheduling.search import ScheduleResult, ScheduleSearch
 from tilewright.formulation.search import Limits
 from tilewright.hardware.classes import CLASSES, accelerator_class, list_system_presets, system_preset
-from tilewright.solvers.scheduling.build import METRIC_OF, schedule_problem
+from tilewright.solvers.scheduling.build import METRIC_OF, schedule_problem, workload_operators
+from tilewright.solvers.scheduling.costs import cost_table
 from tilewright.solvers.scheduling.partition import PartitionSearch
 from tilewright.solvers.scheduling.registry import method
 from tilewright.workloads.workload_file import load_workload
@@ -58,7 +62,14 @@ def styles(arguments: argparse.Namespace) -> Iterator[dict[str, Any]]:
     for workload in arguments.workloads:
         for size in arguments.classes:
             names = [n for n in list_system_presets() if f"-{size}" in n and "maelstrom" not in n]
-            for name in [*names, maelstrom(workload, size)]:
+            names = [
+                name
+                for name in [*names, maelstrom(workload, size)]
+                if any(fnmatchcase(name, pattern) for pattern in arguments.systems)
+            ]
+            operators = workload_operators(load_workload(workload))
+            cost_table(operators, [system_preset(name) for name in names], Limits(threads=2))  # all at once
+            for name in names:
                 yield _row(workload, name, size, ScheduleObjective.EDP, arguments)
 
 
@@ -84,6 +95,7 @@ def _row(
         assert result.value is not None
         row[f"{name}_value"] = float(result.value)
         row[f"{name}_gap"] = float(1 - best.bound / result.value)
+        row[f"{name}_wall_s"] = result.wall_seconds
         row[f"{name}_s"] = next(p.seconds for p in reversed(result.trace) if p.improved)
     for limit in (10, 30, 60):
         values = [p for p in best.trace if p.seconds <= limit and p.value is not None and p.bound is not None]
@@ -112,6 +124,7 @@ def main() -> None:
     parser.add_argument("--workloads", nargs="+", default=WORKLOADS)
     parser.add_argument("--classes", nargs="+", default=list(CLASSES))
     parser.add_argument("--objectives", nargs="+", default=("makespan", "edp"))
+    parser.add_argument("--systems", nargs="+", default=("*",), help="patterns of names, for styles")
     parser.add_argument("--dataflows", default="nvdla,shidiannao")
     parser.add_argument("--seconds", type=float, default=60)
     parser.add_argument("--gap", type=float, default=0.0)

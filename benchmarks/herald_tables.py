@@ -1,6 +1,8 @@
 """Markdown tables of what `tilewright.benchmarks.herald` has measured.
 
-python -m tilewright.benchmarks.herald_tables schedules.jsonl
+    python -m tilewright.benchmarks.herald_tables schedules.jsonl
+
+Rows of styles give three tables: figures by system, gains as in table VI, scheduling times as in table VII.
 """
 
 from __future__ import annotations
@@ -11,6 +13,8 @@ from collections import defaultdict
 from math import exp, log
 from pathlib import Path
 from typing import Any
+
+from tilewright.hardware.classes import TABLE_V
 
 Row = dict[str, Any]
 
@@ -40,10 +44,7 @@ def style_table(rows: list[Row]) -> str:
         "| workload, class | system | latency, Mcycles | energy, mJ | EDP to the best FDA | gap |",
         "|---|---|---:|---:|---:|---:|",
     ]
-    groups: dict[tuple[str, str], list[Row]] = defaultdict(list)
-    for row in rows:
-        groups[row["workload"], row["class"]].append(row)
-    for (workload, size), own in groups.items():
+    for (workload, size), own in _scenarios(rows).items():
         best = min(row["cpsat_value"] for row in own if row["system"].startswith("fda"))
         for row in own:
             lines.append(
@@ -55,21 +56,66 @@ def style_table(rows: list[Row]) -> str:
 
 
 def codesign_table(rows: list[Row]) -> str:
-    """The best partition of every grid."""
+    """The best partition of every grid, with the one of table V beside it."""
     lines = [
-        "| workload, class | best PEs | GB/s | gap | partitions "
+        "| workload, class | best PEs | GB/s | EDP, pJ·cycle | gap | table V over it | partitions "
         "| discarded | scheduled | tables, s | all, s |",
-        "|---|---|---|---:|---:|---:|---:|---:|---:|",
+        "|---|---|---|---:|---:|---:|---:|---:|---:|---:|---:|",
     ]
     for row in rows:
         pes = " / ".join(f"{part['pes']:g}" for part in row["partition"])
         rates = " / ".join(f"{part['bytes_per_cycle']:g}" for part in row["partition"])
         lines.append(
-            f"| {row['workload']}, {row['class']} | {pes} | {rates} | {_percent(row['gap'])} | "
-            f"{row['partitions']} | {row['discarded']} | {row['scheduled']} | "
-            f"{row['tables_s']:.0f} | {row['wall_s']:.0f} |"
+            f"| {row['workload']}, {row['class']} | {pes} | {rates} | {row['value']:.4g} "
+            f"| {_percent(row['gap'])} | {_published(row) / row['value']:.2f} times | {row['partitions']} "
+            f"| {row['discarded']} | {row['scheduled']} | {row['tables_s']:.0f} | {row['wall_s']:.0f} |"
         )
     return "\n".join(lines)
+
+
+def _published(row: Row) -> float:
+    """The least value known of table V's partition."""
+    rates, pes = TABLE_V[row["class"], row["workload"].partition("-1")[0].partition("-8")[0]]
+    parts = [{"pes": p, "bytes_per_cycle": float(rate)} for p, rate in zip(pes, rates, strict=True)]
+    return float(next(point["value"] for point in row["points"] if point["partition"] == parts))
+
+
+def gain_table(rows: list[Row]) -> str:
+    """Table VI: latency and energy that Maelstrom saves against the FDA of least EDP and the RDA."""
+    lines = [
+        "| class | workload | latency gain, vs FDA / vs RDA | energy gain, vs FDA / vs RDA |",
+        "|---|---|---:|---:|",
+    ]
+    for (workload, size), own in sorted(_scenarios(rows).items(), key=lambda item: item[0][::-1]):
+        fda = min((r for r in own if r["system"].startswith("fda")), key=lambda r: float(r["cpsat_value"]))
+        rda = next(r for r in own if r["system"].startswith("rda"))
+        hda = next(r for r in own if "maelstrom" in r["system"])
+        latency, energy = (
+            " / ".join(f"{100 * (1 - hda[figure] / other[figure]):+.1f} %" for other in (fda, rda))
+            for figure in ("cycles", "energy")
+        )
+        lines.append(f"| {size} | {workload} | {latency} | {energy} |")
+    return "\n".join(lines)
+
+
+def time_table(rows: list[Row]) -> str:
+    """Table VII: seconds of Herald's scheduler, both orders, on systems of two and of three."""
+    lines = ["| workload | layers | sub-accelerators | time, s |", "|---|---:|---:|---:|"]
+    groups: dict[tuple[str, int, int], list[float]] = defaultdict(list)
+    for row in rows:
+        if row["system"].startswith("hda"):
+            count = 3 if row["system"].count("-") > 3 else 2
+            groups[row["workload"], row["tasks"], count].append(row["herald_wall_s"])
+    for (workload, tasks, count), seconds in sorted(groups.items()):
+        lines.append(f"| {workload} | {tasks} | {count} | {sum(seconds) / len(seconds):.2f} |")
+    return "\n".join(lines)
+
+
+def _scenarios(rows: list[Row]) -> dict[tuple[str, str], list[Row]]:
+    groups: dict[tuple[str, str], list[Row]] = defaultdict(list)
+    for row in rows:
+        groups[row["workload"], row["class"]].append(row)
+    return groups
 
 
 def greedy_mean(rows: list[Row]) -> str:
@@ -94,11 +140,11 @@ def _percent(share: float | None) -> str:
 
 def main() -> None:
     """Print the table that fits the rows."""
-    rows = [json.loads(line) for line in Path(sys.argv[1]).read_text().splitlines()]
+    rows = [json.loads(line) for name in sys.argv[1:] for line in Path(name).read_text().splitlines()]
     if "partition" in rows[0]:
         print(codesign_table(rows))
     elif any(not row["system"].startswith("hda") for row in rows):
-        print(style_table(rows))
+        print("\n\n".join((style_table(rows), gain_table(rows), time_table(rows))))
     else:
         print(schedule_table(rows))
         print()
