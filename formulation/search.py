@@ -1,6 +1,6 @@
 """The state of one running search: incumbent, bound, trace, limits.
 
-Every solver and heuristic offers mappings and bounds here.  Offers are re-evaluated by the evaluator
+Every solver and heuristic offers what it found and its bounds here.  Offers are re-evaluated by the evaluator
 before they count, so no method can report a value that the evaluator does not confirm.
 """
 
@@ -61,52 +61,39 @@ class Limits:
 
 
 class UnsoundBoundError(RuntimeError):
-    """A bound was claimed that a confirmed mapping contradicts."""
+    """A bound was claimed that a confirmed value contradicts."""
 
 
-class Search:
-    """Best mapping and best bound so far; safe to share between threads.
+class Incumbent:
+    """Best value and best bound so far; safe to share between threads.
 
-    ``exact`` tells whether the method that searches proves what it finds: the answer of one that does not
-    is never ``optimal`` or ``infeasible``.
+    What has the value is kept by the subclasses, which evaluate whatever is offered before it counts.
+
+    Parameters
+    ----------
+    limits : when to stop
+    listener : told of every change
+    exact : whether the method that searches proves what it finds: the answer of one that does not is never
+        ``optimal`` or ``infeasible``
     """
 
     def __init__(
-        self,
-        problem: LayerProblem,
-        limits: Limits,
-        listener: Callable[[TracePoint], None] | None = None,
-        exact: bool = True,
+        self, limits: Limits, listener: Callable[[TracePoint], None] | None = None, exact: bool = True
     ) -> None:
-        self.problem = problem
         self.limits = limits
         self.exact = exact
-        self.mapping: Mapping | None = None
-        self.evaluation: Evaluation | None = None
         self.value: Fraction | None = None
         self.bound: Fraction | None = None
         self.trace: list[TracePoint] = []
         self._listener = listener
         self._lock = threading.RLock()
 
-    def offer(self, mapping: Mapping, source: str, heuristic: bool = False) -> Fraction | None:
-        """Re-evaluate a mapping; keep it if legal and better.  Returns its key, ``None`` if illegal."""
-        evaluation = self.problem.evaluate(mapping)
-        if evaluation.violations:
-            return None
-        key = self.problem.key_of(evaluation)
-        with self._lock:
-            if self.value is None or key < self.value:
-                self.mapping, self.evaluation, self.value = mapping, evaluation, key
-                self._record(source, True, heuristic)
-        return key
-
-    def raise_bound(self, bound: Fraction, source: str) -> None:
-        """Tell that no mapping has a key below ``bound``."""
+    def raise_bound(self, bound: Fraction | int, source: str) -> None:
+        """Tell that nothing has a value below ``bound``."""
         with self._lock:
             if self.bound is None or bound > self.bound:
-                self.bound = bound
-                self._record(source, False, False)
+                self.bound = Fraction(bound)
+                self._record(source, improved=False, heuristic=False)
 
     @property
     def gap(self) -> float | None:
@@ -118,6 +105,62 @@ class Search:
         gap = self.gap
         return self.limits.expired or (gap is not None and gap <= self.limits.gap)
 
+    def _improves(self, value: Fraction) -> bool:
+        return self.value is None or value < self.value
+
+    def _record(self, source: str, *, improved: bool, heuristic: bool) -> None:
+        point = TracePoint(self.limits.elapsed, self.value, self.bound, source, improved, heuristic)
+        self.trace.append(point)
+        if self._listener is not None:
+            self._listener(point)
+
+    def _check_bound(self, source: str) -> None:
+        """Raise ``UnsoundBoundError`` where the bound exceeds the value that the evaluator confirmed.
+
+        Some solver claimed a proof that is wrong, and that must never pass in silence.
+        """
+        if self.value is not None and self.bound is not None and self.bound > self.value:
+            raise UnsoundBoundError(f"{source} claims the bound {self.bound}, but {self.value} was reached")
+
+    def _status(self, *, infeasible: bool, error: bool) -> Status:
+        if self.exact and self.value is not None and self.bound == self.value:
+            return Status.OPTIMAL
+        if error:
+            return Status.ERROR
+        if self.exact and self.value is None and infeasible:
+            return Status.INFEASIBLE
+        if self.limits.stop.is_set():
+            return Status.INTERRUPTED
+        return Status.UNKNOWN if self.value is None else Status.FEASIBLE
+
+
+class Search(Incumbent):
+    """Best mapping of a layer and best bound so far."""
+
+    def __init__(
+        self,
+        problem: LayerProblem,
+        limits: Limits,
+        listener: Callable[[TracePoint], None] | None = None,
+        exact: bool = True,
+    ) -> None:
+        super().__init__(limits, listener, exact)
+        self.problem = problem
+        self.mapping: Mapping | None = None
+        self.evaluation: Evaluation | None = None
+
+    def offer(self, mapping: Mapping, source: str, heuristic: bool = False) -> Fraction | None:
+        """Re-evaluate a mapping; keep it if legal and better.  Returns its key, ``None`` if illegal."""
+        evaluation = self.problem.evaluate(mapping)
+        if evaluation.violations:
+            return None
+        key = self.problem.key_of(evaluation)
+        with self._lock:
+            if self._improves(key):
+                self.mapping, self.evaluation, self.value = mapping, evaluation, key
+                self._record(source, improved=True, heuristic=heuristic)
+        return key
+
     def result(
         self,
         solver: str,
@@ -128,15 +171,11 @@ class Search:
     ) -> SearchResult:
         """The outcome; ``exhausted`` tells that the whole space is accounted for.
 
-        Raises ``UnsoundBoundError`` where a bound exceeds the value that the evaluator confirmed: some
-        solver claimed a proof that is wrong, and that must never pass in silence.
+        Raises ``UnsoundBoundError`` where a bound exceeds the value that the evaluator confirmed.
         """
         with self._lock:
-            if self.value is not None and self.bound is not None and self.bound > self.value:
-                raise UnsoundBoundError(
-                    f"{solver} claims the bound {self.bound}, but a mapping of value {self.value} exists"
-                )
-            status = self._status(exhausted, error)
+            self._check_bound(solver)
+            status = self._status(infeasible=exhausted, error=error)
             return SearchResult(
                 status=status,
                 mapping=self.mapping,
@@ -151,20 +190,3 @@ class Search:
                 input_hash=self.problem.input_hash,
                 message=message,
             )
-
-    def _status(self, exhausted: bool, error: bool) -> Status:
-        if self.exact and self.value is not None and self.bound == self.value:
-            return Status.OPTIMAL
-        if error:
-            return Status.ERROR
-        if self.exact and self.value is None and exhausted:
-            return Status.INFEASIBLE
-        if self.limits.stop.is_set():
-            return Status.INTERRUPTED
-        return Status.UNKNOWN if self.value is None else Status.FEASIBLE
-
-    def _record(self, source: str, improved: bool, heuristic: bool) -> None:
-        point = TracePoint(self.limits.elapsed, self.value, self.bound, source, improved, heuristic)
-        self.trace.append(point)
-        if self._listener is not None:
-            self._listener(point)

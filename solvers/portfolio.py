@@ -40,7 +40,7 @@ class Partner(Search):
     def offer(self, mapping: Mapping, source: str, heuristic: bool = False) -> Fraction | None:
         return self._main.offer(mapping, source, heuristic)
 
-    def raise_bound(self, bound: Fraction, source: str) -> None:
+    def raise_bound(self, bound: Fraction | int, source: str) -> None:
         self._main.raise_bound(bound, source)
 
     @property

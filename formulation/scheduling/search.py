@@ -5,7 +5,6 @@ Offers are re-evaluated before they count, as for mappings (`tilewright.formulat
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
@@ -14,7 +13,7 @@ from tilewright.formulation.result import Status, TracePoint, relative_gap
 from tilewright.formulation.scheduling.evaluator import ScheduleEvaluation, evaluate_schedule
 from tilewright.formulation.scheduling.problem import ScheduleObjective, SchedulingProblem
 from tilewright.formulation.scheduling.schedule import Schedule
-from tilewright.formulation.search import Limits, UnsoundBoundError
+from tilewright.formulation.search import Incumbent, Limits
 
 
 class IllegalScheduleError(RuntimeError):
@@ -51,8 +50,8 @@ class ScheduleResult:
         return relative_gap(self.value, self.bound)
 
 
-class ScheduleSearch:
-    """Best schedule and best bound so far; safe to share between threads."""
+class ScheduleSearch(Incumbent):
+    """Best schedule and best bound so far."""
 
     def __init__(
         self,
@@ -61,17 +60,12 @@ class ScheduleSearch:
         limits: Limits,
         listener: Callable[[TracePoint], None] | None = None,
     ) -> None:
+        super().__init__(limits, listener)
         self.problem = problem
         self.objective = objective
-        self.limits = limits
         self.schedule: Schedule | None = None
         self.evaluation: ScheduleEvaluation | None = None
-        self.value: Fraction | None = None
-        self.bound: Fraction | None = None
         self.abandon_at: Fraction | None = None  # a bound from which on the problem is of no interest
-        self.trace: list[TracePoint] = []
-        self._listener = listener
-        self._lock = threading.RLock()
 
     def offer(self, schedule: Schedule, source: str, heuristic: bool = False) -> Fraction:
         """Re-evaluate a schedule; keep it if better.  Returns its value.
@@ -83,29 +77,18 @@ class ScheduleSearch:
             raise IllegalScheduleError(f"{source}: {evaluation.violations[0]}")
         value = self.objective.of(evaluation.makespan, evaluation.energy)
         with self._lock:
-            if self.value is None or value < self.value:
+            if self._improves(value):
                 self.schedule, self.evaluation, self.value = schedule, evaluation, value
-                self._record(source, True, heuristic)
+                self._record(source, improved=True, heuristic=heuristic)
         return value
-
-    def raise_bound(self, bound: Fraction | int, source: str) -> None:
-        """Tell that no schedule has a value below ``bound``."""
-        with self._lock:
-            if self.bound is None or bound > self.bound:
-                self.bound = Fraction(bound)
-                self._record(source, False, False)
-
-    @property
-    def gap(self) -> float | None:
-        return relative_gap(self.value, self.bound)
 
     @property
     def done(self) -> bool:
-        """Whether the gap that was asked for is reached or a limit has struck."""
-        gap = self.gap
-        if self.abandon_at is not None and self.bound is not None and self.bound >= self.abandon_at:
-            return True
-        return self.limits.expired or (gap is not None and gap <= self.limits.gap)
+        """As for any search; also where the bound has reached ``abandon_at``."""
+        uninteresting = (
+            self.abandon_at is not None and self.bound is not None and self.bound >= self.abandon_at
+        )
+        return uninteresting or super().done
 
     def result(
         self, method: str, version: str, *, infeasible: bool = False, message: str = "", error: bool = False
@@ -115,12 +98,9 @@ class ScheduleSearch:
         Raises ``UnsoundBoundError`` where a bound exceeds the value that the evaluator confirmed.
         """
         with self._lock:
-            if self.value is not None and self.bound is not None and self.bound > self.value:
-                raise UnsoundBoundError(
-                    f"{method} claims the bound {self.bound}, but a schedule of value {self.value} exists"
-                )
+            self._check_bound(method)
             return ScheduleResult(
-                status=self._status(infeasible, error),
+                status=self._status(infeasible=infeasible, error=error),
                 schedule=self.schedule,
                 evaluation=self.evaluation,
                 objective=self.objective,
@@ -134,20 +114,3 @@ class ScheduleSearch:
                 input_hash=self.problem.content_hash,
                 message=message,
             )
-
-    def _status(self, infeasible: bool, error: bool) -> Status:
-        if self.value is not None and self.bound == self.value:
-            return Status.OPTIMAL
-        if error:
-            return Status.ERROR
-        if infeasible:
-            return Status.INFEASIBLE
-        if self.limits.stop.is_set():
-            return Status.INTERRUPTED
-        return Status.UNKNOWN if self.value is None else Status.FEASIBLE
-
-    def _record(self, source: str, improved: bool, heuristic: bool) -> None:
-        point = TracePoint(self.limits.elapsed, self.value, self.bound, source, improved, heuristic)
-        self.trace.append(point)
-        if self._listener is not None:
-            self._listener(point)
