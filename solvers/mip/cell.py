@@ -66,7 +66,7 @@ class Stated:
         energy = reader.bounded(problem.statement.energy) if a else Form()
         cycles = reader.bounded(problem.statement.cycles) if b else Form()
         limits = [(reader.bounded(limit.expr), float(limit.bound)) for limit in problem.limits]
-        self.relaxation = Relaxation(reader.monomials, columns)
+        self.relaxation = Relaxation(reader.monomials, columns, check)
         # logarithms know no zero: where energy may be 0, they say nothing about the key
         figures = (problem.statement.energy, problem.statement.cycles)
         self._zero = bool(a and b) and min(float(self._ends.low(expr)) for expr in figures) < 1

@@ -44,9 +44,16 @@ class LinearModel:
     ----------
     sizes : number of open rows or options per axis
     columns : per group axis, the tile sizes of its open rows, shape (rows, variables); ``None`` for selectors
+    check : called again and again while the model grows; raises where a limit has struck
     """
 
-    def __init__(self, sizes: Sequence[int], columns: Sequence[NDArray[np.int64] | None]) -> None:
+    def __init__(
+        self,
+        sizes: Sequence[int],
+        columns: Sequence[NDArray[np.int64] | None],
+        check: Callable[[], None] = lambda: None,
+    ) -> None:
+        self._check = check
         self.lower: list[float] = []
         self.upper: list[float] = []
         self.integer: list[int] = []
@@ -99,6 +106,7 @@ class LinearModel:
         key = (axis, values.tobytes())
         found = self._sums.get(key)
         if found is None:
+            self._check()
             low, high = float(values.min()), float(values.max())
             found = self.column(low, high, lambda point: float(values[point[axis]]))
             self._sums[key] = found

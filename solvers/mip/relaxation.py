@@ -7,7 +7,7 @@ rows.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -37,10 +37,16 @@ class Relaxation(LinearModel):
     Parameters
     ----------
     columns : per group axis, the tile sizes of its open rows, shape (rows, variables); ``None`` for selectors
+    check : called again and again while the model grows; raises where a limit has struck
     """
 
-    def __init__(self, monomials: Monomials, columns: Sequence[NDArray[np.int64] | None]) -> None:
-        super().__init__(monomials.sizes, columns)
+    def __init__(
+        self,
+        monomials: Monomials,
+        columns: Sequence[NDArray[np.int64] | None],
+        check: Callable[[], None] = lambda: None,
+    ) -> None:
+        super().__init__(monomials.sizes, columns, check)
         self._monomials = monomials
         self._caps: dict[Monomial, float] = {}
         self._products: dict[Monomial, _Product] = {}
