@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
@@ -18,7 +17,7 @@ from tilewright.formulation.scheduling.problem import ScheduleObjective
 from tilewright.formulation.search import Limits
 from tilewright.hardware.classes import accelerator_class
 from tilewright.hardware.dataflows import CLOCK_MHZ, dataflow
-from tilewright.report.files import check_writable, write_atomic
+from tilewright.report.files import check_writable, json_text, write_atomic
 from tilewright.report.schedule_document import ScheduleSettingsRecord, codesign_document, objective_name
 from tilewright.report.schedule_tables import codesign_views
 from tilewright.solvers.scheduling.build import METRIC_OF
@@ -81,8 +80,8 @@ def run_codesign(request: CodesignRequest) -> int:
         except OutOfTimeError:
             error_line("stopped while costs of layers were computed; those that are known are kept")
             return Exit.INTERRUPTED if stop.is_set() else Exit.LIMIT
-    document = codesign_document(workload.name, resources.name, flows, request.search, outcome, settings)
-    text = json.dumps(document.to_data(), indent=2, ensure_ascii=False) + "\n"
+    document = codesign_document(workload, resources.name, flows, request.search, outcome, settings)
+    text = json_text(document.to_data())
     if request.out is not None:
         write_atomic(request.out, text)
     if request.scatter is not None and document.points:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
@@ -19,7 +18,7 @@ from tilewright.formulation.scheduling.search import ScheduleResult, ScheduleSea
 from tilewright.formulation.search import Limits
 from tilewright.hardware.system import System
 from tilewright.hardware.system_file import load_system
-from tilewright.report.files import check_writable, write_atomic
+from tilewright.report.files import check_writable, json_text, write_atomic
 from tilewright.report.schedule_document import (
     ScheduleDocument,
     ScheduleSettingsRecord,
@@ -118,8 +117,8 @@ def run_schedule(request: ScheduleRequest) -> int:
             result = search.result(
                 request.method, scheduler.version, infeasible=bool(message), message=message
             )
-    document = schedule_document(workload.name, system, problem, result, settings)
-    text = json.dumps(document.to_data(), indent=2, ensure_ascii=False) + "\n"
+    document = schedule_document(workload, system, problem, result, settings)
+    text = json_text(document.to_data())
     if request.out is not None:
         write_atomic(request.out, text)
     _draw(request, problem, result, system)

@@ -17,13 +17,14 @@ from itertools import count
 from pathlib import Path
 from typing import Any
 
+from tilewright import __version__
 from tilewright.formulation.result import Status, TracePoint, relative_gap
-from tilewright.formulation.scheduling.evaluator import evaluate_schedule
 from tilewright.formulation.scheduling.problem import (
     ScheduleObjective,
     SchedulingProblem,
     feasible_options,
 )
+from tilewright.formulation.scheduling.schedule import Schedule
 from tilewright.formulation.scheduling.search import ScheduleResult, ScheduleSearch
 from tilewright.formulation.search import Limits
 from tilewright.hardware.classes import AcceleratorClass, make_system
@@ -48,7 +49,7 @@ class Candidate:
     Parameters
     ----------
     bound : no schedule on it has a smaller value
-    herald : cycles and energy of Herald's schedule
+    schedule, herald : Herald's schedule, its cycles and energy
     result : of the exact scheduler, where it was asked
     """
 
@@ -57,6 +58,7 @@ class Candidate:
     problem: SchedulingProblem
     bound: Fraction
     value: Fraction
+    schedule: Schedule
     herald: tuple[int, Fraction]
     result: ScheduleResult | None = None
     visits: int = 0
@@ -68,6 +70,15 @@ class Candidate:
             return self.result.evaluation.makespan, self.result.evaluation.energy
         return self.herald
 
+    def answer(self, objective: ScheduleObjective) -> ScheduleResult:
+        """The exact scheduler's result; where it was not asked, Herald's schedule with the cheap bound."""
+        if self.result is not None:
+            return self.result
+        search = ScheduleSearch(self.problem, objective, Limits())
+        search.offer(self.schedule, "herald", heuristic=True)
+        search.raise_bound(self.bound, "assignment LP")
+        return search.result("herald", __version__)
+
 
 @dataclass
 class PartitionOutcome:
@@ -77,6 +88,7 @@ class PartitionOutcome:
     ----------
     candidates : all partitions looked at, in the grid's order
     bound : no partition of those searched has a schedule of smaller value
+    unfit : partitions on which some layer fits nowhere
     discarded : partitions that were never scheduled exactly, because their bound reached the incumbent
     """
 
@@ -92,6 +104,7 @@ class PartitionOutcome:
     wall_seconds: float
     trace: list[TracePoint] = field(default_factory=list)
     message: str = ""
+    unfit: int = 0
 
     @property
     def gap(self) -> float | None:
@@ -103,10 +116,13 @@ class PartitionOutcome:
             "status": str(self.status),
             "objective": str(self.objective),
             "value": None if self.value is None else float(self.value),
+            "value_exact": None if self.value is None else str(self.value),
             "bound": None if self.bound is None else float(self.bound),
+            "bound_exact": None if self.bound is None else str(self.bound),
             "gap": self.gap,
             "partition": None if self.best is None else parts_data(self.best.parts),
             "partitions": len(self.candidates),
+            "unfit": self.unfit,
             "discarded": self.discarded,
             "scheduled": self.scheduled,
             "tables_s": self.table_seconds,
@@ -116,10 +132,13 @@ class PartitionOutcome:
                     "partition": parts_data(one.parts),
                     "cycles": one.point[0],
                     "energy_pj": float(one.point[1]),
+                    "energy_pj_exact": str(one.point[1]),
                     "herald_cycles": one.herald[0],
                     "herald_energy_pj": float(one.herald[1]),
                     "value": float(one.value),
+                    "value_exact": str(one.value),
                     "bound": float(one.bound),
+                    "bound_exact": str(one.bound),
                     "scheduled": one.result is not None,
                 }
                 for one in self.candidates
@@ -130,6 +149,16 @@ class PartitionOutcome:
 def parts_data(parts: Parts) -> list[dict[str, float]]:
     """A partition as plain data."""
     return [{"pes": pes, "bytes_per_cycle": float(rate)} for pes, rate in parts]
+
+
+def partitions_of(resources: AcceleratorClass, parts: int, strategy: str, seed: int) -> list[Parts]:
+    """The partitions of a class that a strategy looks at; raises ``InputError`` for an unknown one."""
+    if strategy not in STRATEGIES:
+        raise InputError("--search", None, unknown_name(strategy, STRATEGIES))
+    points = grid(resources.pes, resources.pe_step, resources.bandwidth, resources.bandwidth_step, parts)
+    if strategy == "binary":
+        return binary_sample(points)
+    return random_sample(points, _RANDOM, seed) if strategy == "random" else points
 
 
 class PartitionSearch:
@@ -159,15 +188,7 @@ class PartitionSearch:
         told: Callable[[TracePoint], None] | None = None,
         note: Callable[[str], None] | None = None,
     ) -> None:
-        if strategy not in STRATEGIES:
-            raise InputError("--search", None, unknown_name(strategy, STRATEGIES))
-        points = grid(
-            resources.pes, resources.pe_step, resources.bandwidth, resources.bandwidth_step, len(flows)
-        )
-        if strategy == "binary":
-            points = binary_sample(points)
-        elif strategy == "random":
-            points = random_sample(points, _RANDOM, limits.seed)
+        points = partitions_of(resources, len(flows), strategy, limits.seed)
         if not points:
             raise InputError("--dataflows", None, "more dataflows than the grid has steps")
         self._workload, self._objective, self._limits = workload, objective, limits
@@ -188,18 +209,21 @@ class PartitionSearch:
         table_seconds = limits.elapsed
         self._say(f"costs known after {table_seconds:.1f} s")
         candidates: list[Candidate] = []
+        unfit = 0
         for parts, system in self._systems:
             if limits.expired:
                 break
             problem = problem_from_table(self._workload, system, self._metric, table)
             if problem.obstacle is None:
                 candidates.append(self._candidate(parts, system, problem))
+            else:
+                unfit += 1
         complete = not limits.expired
         if not candidates:
             status = Status.INFEASIBLE if complete else Status.UNKNOWN
             return PartitionOutcome(
                 status, self._objective, None, None, None, [], 0, 0, table_seconds, limits.elapsed,
-                self._trace, "no partition runs every layer" if complete else "",
+                self._trace, "no partition runs every layer" if complete else "", unfit,
             )  # fmt: skip
         self._say(f"{len(candidates)} partitions bounded after {limits.elapsed:.1f} s")
         best = min(candidates, key=lambda one: one.value)
@@ -214,24 +238,23 @@ class PartitionSearch:
             status = Status.INTERRUPTED
         return PartitionOutcome(
             status, self._objective, best, best.value, bound, candidates, discarded, scheduled,
-            table_seconds, limits.elapsed, self._trace,
+            table_seconds, limits.elapsed, self._trace, unfit=unfit,
         )  # fmt: skip
 
     def _candidate(self, parts: Parts, system: System, problem: SchedulingProblem) -> Candidate:
         """The better of Herald's schedules, balanced by loads, and the cheap bound."""
         metric = metric_of(self._objective)
-        found = min(
-            (
-                evaluate_schedule(problem, herald(problem, HeraldSettings(metric, ordering, patience=0)))
-                for ordering in Ordering
-            ),
-            key=lambda one: self._objective.of(one.makespan, one.energy),
-        )
-        value = self._objective.of(found.makespan, found.energy)
         probe = ScheduleSearch(problem, self._objective, Limits())
+        for ordering in Ordering:
+            schedule = herald(problem, HeraldSettings(metric, ordering, patience=0))
+            probe.offer(schedule, "herald", heuristic=True)
         basic_bounds(probe, feasible_options(problem))
         assert probe.bound is not None
-        return Candidate(parts, system, problem, probe.bound, value, (found.makespan, found.energy))
+        assert probe.schedule is not None
+        assert probe.evaluation is not None
+        assert probe.value is not None
+        found = probe.evaluation.makespan, probe.evaluation.energy
+        return Candidate(parts, system, problem, probe.bound, probe.value, probe.schedule, found)
 
     def _goal(self, value: Fraction) -> Fraction:
         """A partition whose bound reaches this cannot improve on ``value`` by more than the gap allows."""
@@ -265,8 +288,9 @@ class PartitionSearch:
             self._limits, seconds=seconds if left is None else min(seconds, left), started=time.monotonic()
         )
         search = ScheduleSearch(one.problem, self._objective, slice_limits)
-        if one.result is not None and one.result.schedule is not None:
-            search.offer(one.result.schedule, "earlier visit")
+        known = one.answer(self._objective)
+        assert known.schedule is not None
+        search.offer(known.schedule, "earlier visit" if one.visits else "herald", heuristic=not one.visits)
         search.raise_bound(one.bound, "earlier visit")
         search.abandon_at = self._goal(value)
         CpSatScheduler().solve(search)
