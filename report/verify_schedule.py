@@ -58,7 +58,7 @@ def check_schedule(document: ScheduleDocument, where: str) -> ScheduleCheck:
     evaluation = None
     if document.schedule is not None:
         try:
-            schedule = _schedule(problem, document.schedule)
+            schedule = schedule_of(problem, document.schedule)
         except InputError as error:
             return ScheduleCheck(document, problem, None, (*faults, str(error)))
         faults += _placement_faults(problem, schedule, document.schedule)
@@ -100,7 +100,7 @@ def _problem_faults(document: ScheduleDocument, problem: SchedulingProblem, syst
         yield f"schedule: expected none, {problem.obstacle}"
 
 
-def _schedule(problem: SchedulingProblem, rows: list[PlacementRecord]) -> Schedule:
+def schedule_of(problem: SchedulingProblem, rows: list[PlacementRecord]) -> Schedule:
     """The schedule that the rows write down; raises ``InputError`` for what the problem does not have."""
     names = {task.name: index for index, task in enumerate(problem.tasks)}
     found: list[Placement] = []

@@ -9,6 +9,7 @@ the whole grid.
 from __future__ import annotations
 
 import heapq
+import threading
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
@@ -49,6 +50,7 @@ class Candidate:
     Parameters
     ----------
     bound : no schedule on it has a smaller value
+    value : of the best schedule known
     schedule, herald : Herald's schedule, its cycles and energy
     result : of the exact scheduler, where it was asked
     """
@@ -199,47 +201,76 @@ class PartitionSearch:
         self._metric = metric or METRIC_OF[objective]
         self._folder, self._told, self._note = folder, told, note
         self._trace: list[TracePoint] = []
+        self._candidates: list[Candidate] = []
+        self._lock = threading.Lock()
+        self._unfit = 0
+        self._complete = False  # whether every partition has a bound
+        self._table_seconds = 0.0
 
     def run(self) -> PartitionOutcome:
-        """Search until proven or until the limits strike."""
+        """Search until proven or until the limits strike; raises ``OutOfTimeError`` without costs of layers."""
         limits = self._limits
         table = cost_table(
             workload_operators(self._workload), [system for _, system in self._systems], limits, self._folder
         )
-        table_seconds = limits.elapsed
-        self._say(f"costs known after {table_seconds:.1f} s")
-        candidates: list[Candidate] = []
-        unfit = 0
+        self._table_seconds = limits.elapsed
+        self._say(f"costs known after {self._table_seconds:.1f} s")
         for parts, system in self._systems:
             if limits.expired:
                 break
             problem = problem_from_table(self._workload, system, self._metric, table)
             if problem.obstacle is None:
-                candidates.append(self._candidate(parts, system, problem))
+                self._candidates.append(self._candidate(parts, system, problem))
+                self._tell()
             else:
-                unfit += 1
-        complete = not limits.expired
-        if not candidates:
-            status = Status.INFEASIBLE if complete else Status.UNKNOWN
-            return PartitionOutcome(
-                status, self._objective, None, None, None, [], 0, 0, table_seconds, limits.elapsed,
-                self._trace, "no partition runs every layer" if complete else "", unfit,
-            )  # fmt: skip
-        self._say(f"{len(candidates)} partitions bounded after {limits.elapsed:.1f} s")
-        best = min(candidates, key=lambda one: one.value)
-        bound = self._branch(candidates, complete)
-        best = min(candidates, key=lambda one: one.value)
+                self._unfit += 1
+        self._complete = len(self._candidates) + self._unfit == len(self._systems)
+        if self._candidates:
+            self._say(f"{len(self._candidates)} partitions bounded after {limits.elapsed:.1f} s")
+            self._branch()
+        return self.outcome()
+
+    def outcome(self, message: str = "") -> PartitionOutcome:
+        """What is known so far; may be asked for from any thread while the search runs."""
+        with self._lock:
+            candidates, (value, bound) = [replace(one) for one in self._candidates], self._state
+        best = min(candidates, key=lambda one: one.value, default=None)
+        if best is None and self._complete:
+            message = "no partition runs every layer"
         scheduled = sum(one.result is not None for one in candidates)
-        discarded = sum(one.result is None and one.bound >= self._goal(best.value) for one in candidates)
-        status = Status.FEASIBLE
-        if bound is not None and bound >= best.value:
-            status = Status.OPTIMAL
-        elif limits.stop.is_set():
-            status = Status.INTERRUPTED
+        goal = Fraction(0) if value is None else self._goal(value)
         return PartitionOutcome(
-            status, self._objective, best, best.value, bound, candidates, discarded, scheduled,
-            table_seconds, limits.elapsed, self._trace, unfit=unfit,
-        )  # fmt: skip
+            status=self._status(best is not None, proven=bound is not None and bound == value),
+            objective=self._objective,
+            best=best,
+            value=value,
+            bound=bound,
+            candidates=candidates,
+            discarded=sum(one.result is None and one.bound >= goal for one in candidates),
+            scheduled=scheduled,
+            table_seconds=self._table_seconds,
+            wall_seconds=self._limits.elapsed,
+            trace=[*self._trace],
+            message=message,
+            unfit=self._unfit,
+        )
+
+    def _status(self, solved: bool, *, proven: bool) -> Status:
+        if proven:
+            return Status.OPTIMAL
+        if self._complete and not solved:
+            return Status.INFEASIBLE
+        if self._limits.stop.is_set():
+            return Status.INTERRUPTED
+        return Status.FEASIBLE if solved else Status.UNKNOWN
+
+    @property
+    def _state(self) -> tuple[Fraction | None, Fraction | None]:
+        """Best value, and the bound of all partitions once each has one."""
+        value = min((one.value for one in self._candidates), default=None)
+        if value is None or not self._complete:
+            return value, None
+        return value, min(value, *(one.bound for one in self._candidates))
 
     def _candidate(self, parts: Parts, system: System, problem: SchedulingProblem) -> Candidate:
         """The better of Herald's schedules, balanced by loads, and the cheap bound."""
@@ -260,51 +291,55 @@ class PartitionSearch:
         """A partition whose bound reaches this cannot improve on ``value`` by more than the gap allows."""
         return value * (1 - Fraction(self._limits.gap))
 
-    def _branch(self, candidates: list[Candidate], complete: bool) -> Fraction | None:
-        """Schedule the partition of least bound, again and again; returns the bound of the whole grid."""
+    def _branch(self) -> None:
+        """Schedule the partition of least bound, again and again."""
         number = count()
-        open_ = [(one.bound, next(number), one) for one in candidates]
+        open_ = [(one.bound, next(number), one) for one in self._candidates]
         heapq.heapify(open_)
-        value = min(one.value for one in candidates)
-        closed: list[Fraction] = []  # bounds of partitions that were discarded within the gap
         while True:
-            least = min([value, *closed, *(one[0] for one in open_[:1])])
-            self._tell(value, least if complete else None)
+            self._tell()
+            value = min(one.value for one in self._candidates)
             if not open_ or open_[0][0] >= self._goal(value) or self._limits.expired:
-                return least if complete else None
+                return
             _, _, one = heapq.heappop(open_)
             self._schedule(one, value)
-            value = min(value, one.value)
-            if one.bound < self._goal(value):
+            if one.bound < self._goal(min(value, one.value)):
                 heapq.heappush(open_, (one.bound, next(number), one))
-            else:
-                closed.append(one.bound)
 
     def _schedule(self, one: Candidate, value: Fraction) -> None:
-        """A slice of exact scheduling for one partition."""
+        """A slice of exact scheduling for one partition; what it finds counts at once."""
         left = self._limits.remaining
         seconds = _SLICE * 2**one.visits
         slice_limits = replace(
             self._limits, seconds=seconds if left is None else min(seconds, left), started=time.monotonic()
         )
-        search = ScheduleSearch(one.problem, self._objective, slice_limits)
         known = one.answer(self._objective)
         assert known.schedule is not None
+        search = ScheduleSearch(
+            one.problem, self._objective, slice_limits, lambda point: self._learn(one, search)
+        )
         search.offer(known.schedule, "earlier visit" if one.visits else "herald", heuristic=not one.visits)
         search.raise_bound(one.bound, "earlier visit")
         search.abandon_at = self._goal(value)
         CpSatScheduler().solve(search)
-        one.result = search.result("cpsat", CpSatScheduler().version)
+        self._learn(one, search)
         one.visits += 1
-        assert search.value is not None
-        assert search.bound is not None
-        one.value, one.bound = min(one.value, search.value), max(one.bound, search.bound)
 
-    def _tell(self, value: Fraction, bound: Fraction | None) -> None:
+    def _learn(self, one: Candidate, search: ScheduleSearch) -> None:
+        """Take over what a search for one partition knows."""
+        if search.value is None or search.bound is None:
+            return
+        with self._lock:
+            one.result = search.result("cpsat", CpSatScheduler().version)
+            one.value, one.bound = min(one.value, search.value), max(one.bound, search.bound)
+        self._tell()
+
+    def _tell(self) -> None:
+        value, bound = self._state
         last = self._trace[-1] if self._trace else None
         if last is not None and (last.value, last.bound) == (value, bound):
             return
-        improved = last is None or last.value is None or value < last.value
+        improved = last is None or last.value is None or (value is not None and value < last.value)
         point = TracePoint(self._limits.elapsed, value, bound, "partitions", improved)
         self._trace.append(point)
         if self._told is not None:
