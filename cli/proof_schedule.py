@@ -56,18 +56,20 @@ def prove_codesign(check: CodesignCheck, limits: Limits) -> Proof:
     resources = accelerator_class(document.accelerator_class)
     systems = [make_system("", resources, document.dataflows, point.parts) for point in document.points]
     operators = document.best.problem.operators("best: problem")
-    objective, by = ScheduleObjective(document.objective), SUMS
+    objective, asked = ScheduleObjective(document.objective), dict.fromkeys([SUMS])
     try:
         problems = problem_on(best.problem, operators, systems, document.settings.metric, limits)
     except OutOfTimeError:
         return answer(Verdict.UNDECIDED, "-", "no time left to compute the costs of layers")
     for index, problem in enumerate(problems):
         if limits.expired:
-            return answer(Verdict.UNDECIDED, by, f"no time left after {index} of {len(systems)} partitions")
+            return answer(Verdict.UNDECIDED, ", ".join(asked), f"no time left after {index} of {len(systems)} partitions")
         verdict, by, text = _ask(problem, objective, document.bound_key, limits)
+        asked[by] = None
         if verdict is not Verdict.CONFIRMED:
             return answer(verdict, by, f"points[{index}]: {text}")
-    return answer(Verdict.CONFIRMED, by, f"each of {len(systems)} partitions has a bound at least as high")
+    text = f"each of {len(systems)} partitions has a bound at least as high"
+    return answer(Verdict.CONFIRMED, ", ".join(asked), text)
 
 
 def _ask(

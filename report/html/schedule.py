@@ -70,7 +70,7 @@ def write_codesign_report(path: Path, document: CodesignDocument) -> None:
         note = "Latency and energy of the best schedule known on every partition; hovering tells which it is."
         figure = partitions_figure(document, float(1 / (clock * 1000)))
         sections += [Plot("Partitions", [("", figure)], note), _points(document)]
-        sections += _course("co-design", document.objective, document.trace, document.wall_s)
+        sections += _course("Convergence over all partitions", "codesign", document.objective, document.trace, document.wall_s)
         sections += _schedule_sections(document.best)
     write_page(path, f"{document.workload}, class {document.accelerator_class}", facts, sections)
 
@@ -88,7 +88,7 @@ def _schedule_sections(document: ScheduleDocument) -> list[Section]:
         _engines(document),
         Plot("Schedule", [("", gantt)], "One row per sub-accelerator, one colour per network."),
         Plot("Shared memory", [("", memory)], "Bytes that running layers and fetches take."),
-        *_course(document.settings.method, document.objective, document.trace, document.wall_s),
+        *_course("Convergence", document.settings.method, document.objective, document.trace, document.wall_s),
         _layers(document.schedule),
     ]
 
@@ -110,12 +110,14 @@ def _versions(versions: dict[str, str]) -> str:
     return "written with " + ", ".join(f"{name} {version}" for name, version in versions.items())
 
 
-def _course(name: str, objective: str, trace: Sequence[TraceRecord], seconds: float) -> list[Section]:
+def _course(
+    title: str, name: str, objective: str, trace: Sequence[TraceRecord], seconds: float
+) -> list[Section]:
     if not any(point.value is not None for point in trace):
         return []
     scale, label = UNITS[objective_name(ScheduleObjective(objective))]
     figure = convergence_figure([course(name, trace, seconds)], label, scale)
-    return [Plot("Convergence", [("", figure)], "Value (full) and bound (dashed).")]
+    return [Plot(title, [("", figure)], "Value (full) and bound (dashed).")]
 
 
 def _engines(document: ScheduleDocument) -> Table:

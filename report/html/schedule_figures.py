@@ -44,6 +44,7 @@ def gantt_figure(
         )  # fmt: skip
     layout = base_layout("time [ms]", "")
     layout.update(barmode="overlay", height=170 + 70 * len(engines), bargap=0.25)
+    layout["xaxis"]["range"] = [0, max((row.end for row in rows), default=0) * milliseconds]
     layout["yaxis"].update(categoryorder="array", categoryarray=[*engines], autorange="reversed")
     return {"data": data, "layout": layout}
 
