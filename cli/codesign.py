@@ -36,7 +36,11 @@ def codesign_command(
     format: options.ShortFormat = "table",
     out: Annotated[
         Path | None,
-        typer.Option("--out", help="Also write the document to a .json file, whenever it changes.", rich_help_panel="Output"),
+        typer.Option(
+            "--out",
+            help="Also write the document to a .json file, whenever it changes.",
+            rich_help_panel="Output",
+        ),
     ] = None,
     scatter: Plot = None,
     report: Report = None,

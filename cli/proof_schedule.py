@@ -43,7 +43,7 @@ def prove_schedule(check: ScheduleCheck, limits: Limits) -> Proof:
 
 
 def prove_codesign(check: CodesignCheck, limits: Limits) -> Proof:
-    """Ask whether the claimed bound holds on every partition; costs of layers are computed as far as needed."""
+    """Ask whether the claimed bound holds on every partition; computes the costs of layers that it needs."""
     document, best, before = check.document, check.best, limits.elapsed
 
     def answer(verdict: Verdict, by: str, text: str) -> Proof:
@@ -63,7 +63,11 @@ def prove_codesign(check: CodesignCheck, limits: Limits) -> Proof:
         return answer(Verdict.UNDECIDED, "-", "no time left to compute the costs of layers")
     for index, problem in enumerate(problems):
         if limits.expired:
-            return answer(Verdict.UNDECIDED, ", ".join(asked), f"no time left after {index} of {len(systems)} partitions")
+            return answer(
+                Verdict.UNDECIDED,
+                ", ".join(asked),
+                f"no time left after {index} of {len(systems)} partitions",
+            )
         verdict, by, text = _ask(problem, objective, document.bound_key, limits)
         asked[by] = None
         if verdict is not Verdict.CONFIRMED:

@@ -65,7 +65,11 @@ def schedule_command(
     format: options.ShortFormat = "table",
     out: Annotated[
         Path | None,
-        typer.Option("--out", help="Also write the document to a .json file, whenever it changes.", rich_help_panel="Output"),
+        typer.Option(
+            "--out",
+            help="Also write the document to a .json file, whenever it changes.",
+            rich_help_panel="Output",
+        ),
     ] = None,
     gantt: Plot = None,
     occupancy: Plot = None,
@@ -90,6 +94,7 @@ def schedule_command(
             workload=workload, system=system, objective=objective, metric=metric, method=method,
             time_limit=options.parse_duration(time_limit), gap=options.parse_gap(gap),
             threads=options.parse_threads(threads), seed=seed, require_optimal=require_optimal,
-            form=format, out=out, gantt=gantt, occupancy=occupancy, report=report, log=log, quiet=quiet, verbose=verbose,
+            form=format, out=out, gantt=gantt, occupancy=occupancy, report=report, log=log, quiet=quiet,
+            verbose=verbose,
         )
     )  # fmt: skip

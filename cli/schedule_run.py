@@ -115,9 +115,7 @@ def run_schedule(request: ScheduleRequest) -> int:
         def document_of(result: ScheduleResult, *, complete: bool) -> ScheduleDocument:
             return schedule_document(workload, system, run.problem, result, settings, complete=complete)
 
-        saved = SavedFile(
-            request.out, lambda: json_text(document_of(run.so_far(), complete=False).to_data())
-        )
+        saved = SavedFile(request.out, lambda: json_text(document_of(run.so_far(), complete=False).to_data()))
         result = run.run()
         document = document_of(result, complete=True)
         saved.end(json_text(document.to_data()))
@@ -155,7 +153,7 @@ def check_files(out: Path | None, report: Path | None) -> None:
 
 
 def check_plots(*paths: Path | None) -> None:
-    """Raise ``InputError`` for a picture of an unknown kind, one that could not be written, or no matplotlib."""
+    """Raise ``InputError`` for a picture of an unknown kind or one that could not be drawn or written."""
     for path in paths:
         if path is None:
             continue

@@ -109,7 +109,10 @@ def _json_lines(data: Any, margin: str) -> str:
         if height == 0 or len(text) <= (_LONG if height <= 2 else _SHORT):
             return text
     if isinstance(data, dict):
-        rows = [f"{json.dumps(key, ensure_ascii=False)}: {_json_lines(value, inner)}" for key, value in data.items()]
+        rows = [
+            f"{json.dumps(key, ensure_ascii=False)}: {_json_lines(value, inner)}"
+            for key, value in data.items()
+        ]
         marks = "{}"
     else:
         rows = [_json_lines(value, inner) for value in data]

@@ -11,8 +11,8 @@ from typing import Any, Final, Literal
 from pydantic import ConfigDict, Field
 
 from tilewright.formulation.objective import parse_objective
-from tilewright.formulation.scheduling.problem import ScheduleObjective, SchedulingProblem
 from tilewright.formulation.scheduling.evaluator import ScheduleEvaluation
+from tilewright.formulation.scheduling.problem import ScheduleObjective, SchedulingProblem
 from tilewright.formulation.scheduling.schedule import Schedule
 from tilewright.formulation.scheduling.search import ScheduleResult
 from tilewright.hardware.system import System
@@ -190,7 +190,9 @@ def schedule_document(
 ) -> ScheduleDocument:
     """The document of one result."""
     operators = {
-        (part.name, layer.name): layer.operator for part in workload.parts for layer in part.network.mac_layers
+        (part.name, layer.name): layer.operator
+        for part in workload.parts
+        for layer in part.network.mac_layers
     }
     objective = parse_objective(objective_name(result.objective))
     return ScheduleDocument(

@@ -9,8 +9,8 @@ from tilewright.formulation.scheduling.problem import Option, SchedulingProblem
 from tilewright.formulation.scheduling.schedule import Schedule, make_schedule
 from tilewright.formulation.scheduling.timeline import Timeline
 from tilewright.report.files import parse_record
-from tilewright.report.scheduling_data import ProblemRecord
 from tilewright.report.schedule_document import CODESIGN, SCHEDULE, CodesignDocument, ScheduleDocument
+from tilewright.report.scheduling_data import ProblemRecord
 from tilewright.workloads.errors import InputError, did_you_mean, unknown_name
 
 
@@ -43,7 +43,7 @@ def edited_schedule(
 
     Raises
     ------
-    InputError : for a file without problem or schedule, an unknown task or engine, or starts in some rows only
+    InputError : for a missing problem or schedule, an unknown task or engine, or starts in some rows only
     """
     if data["schema"] == CODESIGN:
         data, where = data.get("best") or {}, f"{where}: best"
@@ -61,7 +61,9 @@ def edited_schedule(
         task = str(row.get("task"))
         if task not in names:
             raise InputError(place, "task", f"no task {task!r}{did_you_mean(task, names)}")
-        chosen.append((names[task], option_of(problem, names[task], row.get("engine"), row.get("layout"), place)))
+        chosen.append(
+            (names[task], option_of(problem, names[task], row.get("engine"), row.get("layout"), place))
+        )
     starts = [row.get("start") for row in rows]
     if in_order or all(start is None for start in starts):
         return data, problem, _in_order(problem, chosen, f"{where}: schedule")
@@ -69,7 +71,7 @@ def edited_schedule(
         raise InputError(where, "schedule", "expected a start, in whole cycles, in every row or in none")
     if len({task for task, _ in chosen}) < len(chosen):
         raise InputError(where, "schedule", "expected every task once")
-    begun = {task: int(start) for (task, _), start in zip(chosen, starts, strict=True)}  # type: ignore[arg-type]
+    begun = {task: int(start) for (task, _), start in zip(chosen, starts, strict=True)}
     return data, problem, make_schedule(problem, begun, dict(chosen))
 
 

@@ -1,4 +1,4 @@
-"""Whether a document of ``codesign`` tells the truth: its points, its best schedule, and what they add up to."""
+"""Whether a document of ``codesign`` tells the truth: points, best schedule, and what they add up to."""
 
 from __future__ import annotations
 
@@ -56,7 +56,9 @@ def _shown_faults(field: str, shown: float, key: Fraction) -> Iterator[str]:
 
 def _point_faults(point: PartitionPointRecord, objective: ScheduleObjective) -> Iterator[str]:
     """Figures of one partition must fit together."""
-    value, bound, energy = (Fraction(x) for x in (point.value_exact, point.bound_exact, point.energy_pj_exact))
+    value, bound, energy = (
+        Fraction(x) for x in (point.value_exact, point.bound_exact, point.energy_pj_exact)
+    )
     yield from _shown_faults("value", point.value, value)
     yield from _shown_faults("bound", point.bound, bound)
     yield from _shown_faults("energy_pj", point.energy_pj, energy)

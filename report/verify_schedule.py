@@ -1,4 +1,4 @@
-"""Whether a document of ``schedule`` or ``codesign`` tells the truth, computed anew from the document alone."""
+"""Whether a document of ``schedule`` tells the truth: every claim is computed anew from the document alone."""
 
 from __future__ import annotations
 

@@ -43,7 +43,13 @@ def _sections(document: ResultDocument) -> list[Section]:
     traced = [layer for layer in document.layers if any(point.value is not None for point in layer.trace)]
     if traced:
         scale, label = UNITS.get(document.objective, (1.0, document.objective))
-        shown = [(layer.name, figures.convergence_figure([course(layer.solver, layer.trace, layer.wall_s)], label, scale)) for layer in traced]
+        shown = [
+            (
+                layer.name,
+                figures.convergence_figure([course(layer.solver, layer.trace, layer.wall_s)], label, scale),
+            )
+            for layer in traced
+        ]
         sections.append(Plot("Convergence", shown, "Value (full) and bound (dashed)."))
     return sections
 

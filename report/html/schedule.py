@@ -56,7 +56,8 @@ def write_schedule_report(path: Path, document: ScheduleDocument) -> None:
 def write_codesign_report(path: Path, document: CodesignDocument) -> None:
     """Write the report of one co-design; raises ``InputError`` where the file cannot be written."""
     facts = [
-        f"dataflows {' + '.join(document.dataflows)}, objective {document.objective}, {document.search} search",
+        f"dataflows {' + '.join(document.dataflows)}, objective {document.objective}, "
+        f"{document.search} search",
         _claims(document),
         f"{document.partitions} partitions, {document.discarded} ruled out by their bounds alone, "
         f"{document.scheduled} scheduled",
@@ -70,7 +71,9 @@ def write_codesign_report(path: Path, document: CodesignDocument) -> None:
         note = "Latency and energy of the best schedule known on every partition; hovering tells which it is."
         figure = partitions_figure(document, float(1 / (clock * 1000)))
         sections += [Plot("Partitions", [("", figure)], note), _points(document)]
-        sections += _course("Convergence over all partitions", "codesign", document.objective, document.trace, document.wall_s)
+        sections += _course(
+            "Convergence over all partitions", "codesign", document.objective, document.trace, document.wall_s
+        )
         sections += _schedule_sections(document.best)
     write_page(path, f"{document.workload}, class {document.accelerator_class}", facts, sections)
 
@@ -88,7 +91,9 @@ def _schedule_sections(document: ScheduleDocument) -> list[Section]:
         _engines(document),
         Plot("Schedule", [("", gantt)], "One row per sub-accelerator, one colour per network."),
         Plot("Shared memory", [("", memory)], "Bytes that running layers and fetches take."),
-        *_course("Convergence", document.settings.method, document.objective, document.trace, document.wall_s),
+        *_course(
+            "Convergence", document.settings.method, document.objective, document.trace, document.wall_s
+        ),
         _layers(document.schedule),
     ]
 
@@ -147,8 +152,8 @@ def _engines(document: ScheduleDocument) -> Table:
 def _layers(rows: Sequence[PlacementRecord]) -> Table:
     columns = [
         Column("run"), Column("layer"), Column("sub-accelerator"), Column("dataflow"),
-        Column("fetch", True, "cycle at which fetching its first weights begins"), Column("start", True, "cycle"),
-        Column("end", True, "cycle"), Column("cycles", True), Column("energy", True),
+        Column("fetch", True, "cycle at which fetching its first weights begins"),
+        Column("start", True, "cycle"), Column("end", True, "cycle"), Column("cycles", True), Column("energy", True),
         Column("memory", True, "bytes"),
     ]  # fmt: skip
 
@@ -178,7 +183,10 @@ def _points(document: CodesignDocument) -> Table:
         ratio = point.bound / best if best else None
         return [
             *(number_cell(f"{part['pes']:g}", part["pes"]) for part in point.partition),
-            *(number_cell(f"{part['bytes_per_cycle']:g}", part["bytes_per_cycle"]) for part in point.partition),
+            *(
+                number_cell(f"{part['bytes_per_cycle']:g}", part["bytes_per_cycle"])
+                for part in point.partition
+            ),
             _count(point.cycles),
             _energy(point.energy_pj),
             number_cell(objective_text(objective, point.value), point.value),

@@ -83,9 +83,7 @@ def problem_from_table(
 
 def options_of(operator: Operator, system: System, metric: str, table: CostTable) -> tuple[Option, ...]:
     """The best option of a layer on every sub-accelerator that it fits on."""
-    choices = (
-        _option(operator, index, sub, system, metric, table) for index, sub in enumerate(system.subs)
-    )
+    choices = (_option(operator, index, sub, system, metric, table) for index, sub in enumerate(system.subs))
     return tuple(option for option in choices if option is not None)
 
 

@@ -137,7 +137,7 @@ def _surveys(
 
 
 def _leave_with_parent() -> None:
-    """In a process of surveys: signals are the parent's business, and where it is killed nothing stays behind."""
+    """In a process of surveys: Ctrl-C is the parent's business, and where that dies nothing stays behind."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     parent = multiprocessing.parent_process()
     assert parent is not None

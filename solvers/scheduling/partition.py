@@ -208,7 +208,12 @@ class PartitionSearch:
         self._table_seconds = 0.0
 
     def run(self) -> PartitionOutcome:
-        """Search until proven or until the limits strike; raises ``OutOfTimeError`` without costs of layers."""
+        """Search until proven or until the limits strike.
+
+        Raises
+        ------
+        OutOfTimeError : where they struck before the costs of layers were known
+        """
         limits = self._limits
         table = cost_table(
             workload_operators(self._workload), [system for _, system in self._systems], limits, self._folder

@@ -1,11 +1,11 @@
 """Is there a schedule below a given value?  A statement of its own, to question the bounds of `cpsat`.
 
-`statement` has optional intervals, loads, chains and ordered runs, and minimises.  Here nothing but the rules is
-stated, as orders of pairs: of two tasks on one engine one comes first, and then the other starts
-no earlier than the first ends, and is fetched no earlier than the first begins.  The question is
-a decision: is there a schedule within a makespan and an energy?  For the energy-delay product ``E · T < K`` it
-is asked in steps: from a makespan ``low`` on the energy must be below ``K / low``; the least makespan with that
-energy either shows a schedule below ``K``, or is the next ``low``.
+`statement` has optional intervals, loads, chains and ordered runs, and minimises.  Here nothing but the rules
+is stated, as orders of pairs: of two tasks on one engine one comes first, and then the other starts no earlier
+than the first ends, and is fetched no earlier than the first begins.  The question is a decision: is there a
+schedule within a makespan and an energy?  For the energy-delay product ``E · T < K`` it is asked in steps: from
+a makespan ``low`` on the energy must be below ``K / low``; the least makespan with that energy either shows a
+schedule below ``K``, or is the next ``low``.
 """
 
 from __future__ import annotations
@@ -60,7 +60,8 @@ def schedule_below(
     options = feasible_options(problem)
     horizon = sum(max(o.cycles + o.fetch for o in own) for own in options)
     horizon += problem.context_cycles * len(problem.edges)
-    dearest = sum((max(o.energy for o in own) for own in options), len(problem.edges) * problem.context_energy)
+    dearest = len(problem.edges) * problem.context_energy
+    dearest += sum((max(o.energy for o in own) for own in options), Fraction(0))
     if max(dearest * scale, horizon) >= _LARGEST:
         return Below(Answer.OPEN)
 

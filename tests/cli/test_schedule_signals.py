@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-
 import signal
 import subprocess
 import time
@@ -43,7 +42,10 @@ ENDLESS = (
 import time
 from tilewright.formulation.search import Limits
 from tilewright.solvers.scheduling.annealing import Annealing
-Annealing.run = lambda self, search, **_: [time.sleep(0.01) for _ in iter(lambda: search.limits.expired, True)]
+def run(self, search, **_):
+    while not search.limits.expired:
+        time.sleep(0.01)
+Annealing.run = run
 """
 )
 """Code after which no large problem is ever solved, though it heeds limits."""
@@ -69,7 +71,9 @@ def files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, tmp_path_factory: pyt
 
 def begun(folder: Path, *args: str, before: str) -> subprocess.Popen[str]:
     """A search that has found its first schedule."""
-    process = start(folder, *args, "-o", "edp", "--threads", "1", "--log", "log", "--out", "r.json", before=before)
+    process = start(
+        folder, *args, "-o", "edp", "--threads", "1", "--log", "log", "--out", "r.json", before=before
+    )
     log = folder / "log"
     wait_for(lambda: log.exists() and "\n* " in log.read_text().replace("\nh ", "\n* "), process)
     return process
