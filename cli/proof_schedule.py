@@ -21,7 +21,9 @@ from tilewright.solvers.scheduling.recost import problem_on
 from tilewright.solvers.scheduling.refuter import Answer, schedule_below
 
 _PAIRS = 60
-"""Tasks up to which orders of pairs are stated."""
+"""Tasks up to which the orders of all pairs are stated."""
+_CORES = (24, 96)
+"""How many of the longest tasks are put in order before that."""
 
 SUMS, PAIRS, HERALD = "multipliers", "orders of pairs", "herald"
 
@@ -89,14 +91,17 @@ def _ask(
         if not found.violations and value < claimed:
             return Verdict.REFUTED, HERALD, f"found a schedule of value {_shown(value)}"
     away = f"an exact sum gives a bound {gap_text(float((claimed - bound) / claimed))} lower"
-    if len(problem.tasks) > _PAIRS:
-        return Verdict.UNDECIDED, SUMS, f"{away}, and there are too many tasks to state their orders"
-    below = schedule_below(problem, objective, claimed, limits)
-    if below.answer is Answer.NONE:
-        return Verdict.CONFIRMED, PAIRS, "no order of tasks is below the bound"
+    sizes = [size for size in _CORES if size < len(problem.tasks)]
+    for core in [*sizes, None] if len(problem.tasks) <= _PAIRS else sizes:
+        below = schedule_below(problem, objective, claimed, limits, core)
+        if below.answer is Answer.NONE:
+            ordered = f"the {core} longest tasks" if core else "tasks"
+            return Verdict.CONFIRMED, PAIRS, f"no order of {ordered} is below the bound"
+        if limits.expired:
+            break
     if below.value is not None:
         return Verdict.REFUTED, PAIRS, f"found a schedule of value {_shown(below.value)}"
-    reason = "interrupted" if limits.stop.is_set() else "time limit or numbers too large"
+    reason = "interrupted" if limits.stop.is_set() else "time limit, or too many or large numbers"
     return Verdict.UNDECIDED, PAIRS, f"{away}, and orders of tasks were not decided ({reason})"
 
 

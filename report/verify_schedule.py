@@ -1,4 +1,4 @@
-"""Whether a document of ``schedule`` tells the truth: every claim is computed anew from the document alone."""
+"""Whether a document of ``schedule`` tells the truth: all claims are computed anew from it alone."""
 
 from __future__ import annotations
 

@@ -153,7 +153,9 @@ def _layers(rows: Sequence[PlacementRecord]) -> Table:
     columns = [
         Column("run"), Column("layer"), Column("sub-accelerator"), Column("dataflow"),
         Column("fetch", True, "cycle at which fetching its first weights begins"),
-        Column("start", True, "cycle"), Column("end", True, "cycle"), Column("cycles", True), Column("energy", True),
+        Column("fetch", True, "cycle at which fetching its first weights begins"),
+        Column("start", True, "cycle"), Column("end", True, "cycle"), Column("cycles", True),
+        Column("energy", True),
         Column("memory", True, "bytes"),
     ]  # fmt: skip
 

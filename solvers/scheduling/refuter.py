@@ -1,11 +1,14 @@
 """Is there a schedule below a given value?  A statement of its own, to question the bounds of `cpsat`.
 
-`statement` has optional intervals, loads, chains and ordered runs, and minimises.  Here nothing but the rules
-is stated, as orders of pairs: of two tasks on one engine one comes first, and then the other starts no earlier
-than the first ends, and is fetched no earlier than the first begins.  The question is a decision: is there a
-schedule within a makespan and an energy?  For the energy-delay product ``E · T < K`` it is asked in steps: from
-a makespan ``low`` on the energy must be below ``K / low``; the least makespan with that energy either shows a
+`statement` has optional intervals, loads, chains and ordered runs, and minimises.  Here the rules are stated
+as orders of pairs: of two tasks on one engine one comes first, and then the other starts no earlier than the
+first ends, and is fetched no earlier than the first begins.  The question is a decision: is there a schedule
+within a makespan and an energy?  For the energy-delay product ``E · T < K`` it is asked in steps: from a
+makespan ``low`` on the energy must be below ``K / low``; the least makespan with that energy either shows a
 schedule below ``K``, or is the next ``low``.
+
+Of many tasks only some, the *core*, are put in order; the others keep their place in their chains and their
+load on the engines.  Where even that has no solution there is no schedule.
 """
 
 from __future__ import annotations
@@ -53,21 +56,34 @@ class Below:
 
 
 def schedule_below(
-    problem: SchedulingProblem, objective: ScheduleObjective, value: Fraction, limits: Limits
+    problem: SchedulingProblem,
+    objective: ScheduleObjective,
+    value: Fraction,
+    limits: Limits,
+    core: int | None = None,
 ) -> Below:
-    """Look for a schedule whose value is smaller than ``value``; the evaluator confirms what is found."""
+    """Look for a schedule whose value is smaller than ``value``; the evaluator confirms what is found.
+
+    Parameters
+    ----------
+    core : how many tasks are put in order, the longest ones; ``None`` for all.  Where it leaves tasks out,
+        the answer is that there is no schedule, or open
+    """
     scale = problem.energy_scale
     options = feasible_options(problem)
     horizon = sum(max(o.cycles + o.fetch for o in own) for own in options)
     horizon += problem.context_cycles * len(problem.edges)
     dearest = len(problem.edges) * problem.context_energy
     dearest += sum((max(o.energy for o in own) for own in options), Fraction(0))
-    if max(dearest * scale, horizon) >= _LARGEST:
+    if dearest * scale >= _LARGEST or horizon >= _LARGEST:
         return Below(Answer.OPEN)
 
     def units_below(energy: Fraction) -> int:
         return -(-energy * scale // 1) - 1
 
+    longest = sorted(range(len(options)), key=lambda task: -min(o.cycles for o in options[task]))
+    ordered = sorted(longest[:core])
+    whole = len(ordered) == len(options)
     low, high, most = 1, horizon, int(dearest * scale)
     while True:
         match objective:
@@ -79,17 +95,31 @@ def schedule_below(
                 most = units_below(value / low)
         if high < 1 or most < 0:
             return Below(Answer.NONE)
-        limited = _limited(problem, options, high, min(most, int(dearest * scale)))
+        limited = _limited(problem, options, high, min(most, int(dearest * scale)), ordered)
         found = limited.solve(limits, shortest=objective is ScheduleObjective.EDP)
-        if not isinstance(found, Schedule):
+        if isinstance(found, Answer):
             return Below(found)
-        evaluation = evaluate_schedule(problem, found)
-        reached = objective.of(evaluation.makespan, evaluation.energy)
-        if evaluation.violations:
-            raise RuntimeError(f"orders of pairs allow an illegal schedule: {evaluation.violations[0]}")
-        if reached < value:
-            return Below(Answer.FOUND, found, reached)
-        low = evaluation.makespan  # beyond the last one: with its energy, value / low would have been met
+        low, spent = found.makespan, Fraction(found.energy, scale)
+        if whole:
+            schedule = make_schedule(problem, found.starts, found.chosen)
+            evaluation = evaluate_schedule(problem, schedule)
+            if evaluation.violations:
+                raise RuntimeError(f"orders of pairs allow an illegal schedule: {evaluation.violations[0]}")
+            low, spent = evaluation.makespan, evaluation.energy
+            if objective.of(low, spent) < value:
+                return Below(Answer.FOUND, schedule, objective.of(low, spent))
+        elif objective.of(low, spent) < value:
+            return Below(Answer.OPEN)
+
+
+@dataclass(frozen=True, slots=True)
+class _Found:
+    """A solution of the model; energy in units of ``1 / energy_scale`` pJ."""
+
+    starts: dict[int, int]
+    chosen: dict[int, Option]
+    makespan: int
+    energy: int
 
 
 @dataclass(frozen=True)
@@ -97,14 +127,14 @@ class _Limited:
     """The model of all schedules within a makespan and an energy."""
 
     model: cp_model.CpModel
-    problem: SchedulingProblem
     options: Sequence[tuple[Option, ...]]
     starts: Sequence[cp_model.IntVar]
     choices: Sequence[Sequence[cp_model.IntVar]]
     makespan: cp_model.IntVar
+    energy: cp_model.LinearExprT
 
-    def solve(self, limits: Limits, *, shortest: bool) -> Schedule | Answer:
-        """A schedule, the shortest one where asked; otherwise why there is none."""
+    def solve(self, limits: Limits, *, shortest: bool) -> _Found | Answer:
+        """A solution, the shortest one where asked; otherwise why there is none."""
         if shortest:
             self.model.minimize(self.makespan)
         solver = cp_model.CpSolver()
@@ -130,23 +160,29 @@ class _Limited:
             task: self.options[task][[solver.boolean_value(x) for x in own].index(True)]
             for task, own in enumerate(self.choices)
         }
-        return make_schedule(self.problem, starts, chosen)
+        return _Found(starts, chosen, solver.value(self.makespan), int(solver.value(self.energy)))
 
 
 def _limited(
-    problem: SchedulingProblem, options: Sequence[tuple[Option, ...]], makespan: int, energy: int
+    problem: SchedulingProblem,
+    options: Sequence[tuple[Option, ...]],
+    makespan: int,
+    energy: int,
+    ordered: Sequence[int],
 ) -> _Limited:
     """State the rules.
 
     Parameters
     ----------
     makespan, energy : what a schedule may take at most, in cycles and units of ``1 / energy_scale`` pJ
+    ordered : the tasks that are put in order
     """
     model = cp_model.CpModel()
     starts = [model.new_int_var(0, makespan, "") for _ in options]
     choices = [[model.new_bool_var("") for _ in own] for own in options]
     last = model.new_int_var(0, makespan, "")
-    spent = []
+    spent: list[cp_model.LinearExprT] = []
+    watch = len(ordered) == len(options) and memory_may_bind(problem)
     needs: list[tuple[cp_model.IntervalVar, int]] = []
     for start, own, literals in zip(starts, options, choices, strict=True):
         model.add(sum(literals) == 1)
@@ -154,7 +190,7 @@ def _limited(
             spent.append(int(option.energy * problem.energy_scale) * literal)
             model.add(start >= option.fetch).only_enforce_if(literal)
             model.add(start + option.cycles <= last).only_enforce_if(literal)
-            if memory_may_bind(problem):
+            if watch:
                 run = model.new_optional_fixed_size_interval_var(start, option.cycles, literal, "")
                 fetch = model.new_optional_fixed_size_interval_var(
                     start - option.fetch, option.fetch, literal, ""
@@ -174,10 +210,19 @@ def _limited(
                     spent.append(int(problem.context_energy * problem.energy_scale) * both)
                 after = starts[second] >= starts[first] + option.cycles + lag
                 model.add(after).only_enforce_if(x, y)
+    for engine in range(len(problem.engines)):
+        load = [
+            option.cycles * literal
+            for own, literals in zip(options, choices, strict=True)
+            for option, literal in zip(own, literals, strict=True)
+            if option.engine == engine
+        ]
+        if len(ordered) < len(options) and load:
+            model.add(sum(load) <= last)
     graph: nx.DiGraph[int] = nx.DiGraph(problem.edges)
     graph.add_nodes_from(range(len(options)))
-    behind = {task: nx.descendants(graph, task) for task in graph}
-    for first, second in combinations(range(len(options)), 2):
+    behind = {task: nx.descendants(graph, task) for task in ordered}
+    for first, second in combinations(ordered, 2):
         free = second not in behind[first] and first not in behind[second]
         order = model.new_bool_var("") if free else int(second in behind[first])
         for i, option in enumerate(options[first]):
@@ -192,4 +237,4 @@ def _limited(
                     else:
                         model.add(forward if order else backward).only_enforce_if(*both_here)
     model.add(sum(spent) <= energy)
-    return _Limited(model, problem, options, starts, choices, last)
+    return _Limited(model, options, starts, choices, last, sum(spent))

@@ -275,7 +275,9 @@ def test_orders_of_pairs_find_nothing_below_the_optimum(
     limits = Limits(threads=1)
     assert multiplier_bound(problem, objective) <= optimum
     assert schedule_below(problem, objective, optimum, limits).answer is Answer.NONE
-    assert schedule_below(problem, objective, optimum + Fraction(1, 1000), limits).value == optimum
+    above = optimum + Fraction(1, 1000)
+    assert schedule_below(problem, objective, above, limits).value == optimum
+    assert schedule_below(problem, objective, above, limits, core=2).answer is not Answer.NONE
 
 
 @settings(max_examples=15, deadline=None)
