@@ -1,4 +1,7 @@
-"""``tilewright check``: whether a result holds, and with ``--prove`` whether another solver agrees."""
+"""``tilewright check``: whether a result holds, and with ``--prove`` whether another solver agrees.
+
+Documents of ``schedule`` and ``codesign`` go to `tilewright.cli.check_schedule`.
+"""
 
 from __future__ import annotations
 
@@ -18,7 +21,6 @@ if TYPE_CHECKING:
     from tilewright.report.verify import LayerCheck
 
 SCHEMA = "tilewright.check/1"
-_STYLES = {"holds": "green", "fails": "bold red", "confirmed": "green", "refuted": "bold red"}
 
 
 def check_command(
@@ -32,14 +34,20 @@ def check_command(
     format: options.ShortFormat = "table",
     quiet: options.Quiet = False,
 ) -> int:
-    """Evaluate every mapping of a result anew and compare all that it claims (exit code 5 where it fails)."""
+    """Evaluate every mapping or schedule of a result anew and compare its claims (exit code 5: one fails)."""
     options.parse_choice(format, "--format", ("table", "json"))
     seconds, workers = options.parse_duration(time_limit), options.parse_threads(threads)
 
-    from tilewright.report.files import load_document
+    from tilewright.report.files import parse_document, read_data
+    from tilewright.report.schedule_files import is_schedule
     from tilewright.report.verify import check_document, totals_faults
 
-    document = load_document(result)
+    data = read_data(result)
+    if is_schedule(data):
+        from tilewright.cli.check_schedule import check_schedules
+
+        return check_schedules(data, str(result), prove, seconds, workers, seed, format)
+    document = parse_document(data, str(result))
     checks = list(check_document(document, str(result)))
     totals = totals_faults(document, str(result))
     proofs: list[Proof] = []
@@ -94,6 +102,7 @@ def _print_json(
     import json
 
     from tilewright.cli.console import write
+    from tilewright.cli.proof import proof_data
 
     layers: list[dict[str, Any]] = []
     for index, check in enumerate(checks):
@@ -101,9 +110,7 @@ def _print_json(
         entry: dict[str, Any] = {"name": layer.name, "status": layer.status, "holds": not check.faults,
                                  "faults": list(check.faults)}  # fmt: skip
         if proofs:
-            proof = proofs[index]
-            entry["proof"] = {"verdict": proof.verdict.value, "solver": proof.solver, "message": proof.text,
-                              "wall_s": round(proof.seconds, 4)}  # fmt: skip
+            entry["proof"] = proof_data(proofs[index])
         layers.append(entry)
     data = {"schema": SCHEMA, "command": "check", "arch": document.arch.name, "holds": holds,
             "complete": document.complete, "layers": layers, "totals_faults": list(totals)}  # fmt: skip
@@ -116,6 +123,7 @@ def _print_table(
     from rich.text import Text
 
     from tilewright.cli.console import show
+    from tilewright.cli.proof import STYLES
     from tilewright.report.quantities import seconds_text
     from tilewright.report.tables import plain_table, status_text
 
@@ -126,13 +134,13 @@ def _print_table(
     for index, check in enumerate(checks):
         layer = check.layer
         word = "fails" if check.faults else "holds"
-        result, claims = status_text(layer.status, layer.gap), Text(word, _STYLES[word])
+        result, claims = status_text(layer.status, layer.gap), Text(word, STYLES[word])
         cells: list[str | Text] = [layer.name, str(layer.count), result, claims]
         if proofs:
             proof = proofs[index]
             verdict = proof.verdict.value
             cells += [
-                Text(verdict, _STYLES.get(verdict, "yellow")),
+                Text(verdict, STYLES.get(verdict, "yellow")),
                 proof.solver,
                 seconds_text(proof.seconds),
             ]
@@ -149,7 +157,7 @@ def _print_table(
     for verdict in ("confirmed", "refuted", "undecided"):
         number = sum(proof.verdict == verdict for proof in proofs)
         if number:
-            summary.append(f", {number} {verdict}", _STYLES.get(verdict, "yellow"))
+            summary.append(f", {number} {verdict}", STYLES.get(verdict, "yellow"))
     if document.missing:
         summary.append(f"; the run ended before {len(document.missing)} more", "yellow")
     show(table, *([""] if faults else []), *faults, "", summary)

@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from tilewright.cli import options
-from tilewright.cli.schedule import FORMATS, OBJECTIVES, Goal, Metric, Plot
+from tilewright.cli.schedule import FORMATS, OBJECTIVES, Goal, Metric, Plot, Report
 
 
 def codesign_command(
@@ -36,9 +36,14 @@ def codesign_command(
     format: options.ShortFormat = "table",
     out: Annotated[
         Path | None,
-        typer.Option("--out", help="Also write the document to a .json file.", rich_help_panel="Output"),
+        typer.Option(
+            "--out",
+            help="Also write the document to a .json file, whenever it changes.",
+            rich_help_panel="Output",
+        ),
     ] = None,
     scatter: Plot = None,
+    report: Report = None,
     log: options.Log = None,
     quiet: options.Quiet = False,
     verbose: options.Verbose = False,
@@ -57,7 +62,7 @@ def codesign_command(
             workload=workload, accelerator_class=accelerator_class, dataflows=tuple(dataflows.split(",")),
             objective=objective, metric=metric, search=search, time_limit=options.parse_duration(time_limit),
             gap=options.parse_gap(gap), threads=options.parse_threads(threads), seed=seed,
-            require_optimal=require_optimal, form=format, out=out, scatter=scatter, log=log, quiet=quiet,
-            verbose=verbose,
+            require_optimal=require_optimal, form=format, out=out, scatter=scatter, report=report, log=log,
+            quiet=quiet, verbose=verbose,
         )
     )  # fmt: skip

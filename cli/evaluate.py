@@ -1,7 +1,8 @@
-"""``tilewright evaluate``: what a given mapping costs."""
+"""``tilewright evaluate``: what a given mapping costs; schedules go to `tilewright.cli.evaluate_schedule`."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -22,7 +23,10 @@ SCHEMA = "tilewright.evaluation/1"
 
 def evaluate_command(
     mapping: Annotated[
-        Path, typer.Argument(metavar="MAPPING", help="Mapping file (YAML) or result document.")
+        Path,
+        typer.Argument(
+            metavar="MAPPING|SCHEDULE", help="Mapping file (YAML), result document, or document of schedule."
+        ),
     ],
     arch: Annotated[
         str | None, typer.Option("--arch", "-a", help="Machine to evaluate on, instead of the file's.")
@@ -37,14 +41,28 @@ def evaluate_command(
     cost_model: options.CostModel = None,
     factors: options.Factors = None,
     constraint: options.Constraints = None,
+    in_order: Annotated[
+        bool,
+        typer.Option("--in-order", help="Start tasks of a schedule as early as their places in it allow."),
+    ] = False,
     format: options.ShortFormat = "table",
 ) -> int:
-    """Evaluate a mapping: energy, cycles, accesses, and every constraint that it breaks (exit code 5)."""
+    """Evaluate a mapping or a schedule: energy, cycles, and every constraint that it breaks (exit code 5)."""
     options.parse_choice(format, "--format", ("table", "json"))
     options.parse_factors(factors)
 
     from tilewright.cli.stored_mappings import read_mappings
+    from tilewright.report.files import read_data
+    from tilewright.report.schedule_files import is_schedule
 
+    data = read_data(mapping)
+    if is_schedule(data):
+        from tilewright.cli.evaluate_schedule import evaluate_edited
+
+        _refuse({"--arch": arch, "--layer": layer, "--layers": layers, "--cost-model": cost_model,
+                 "--factors": factors, "--constraint": constraint}, "a mapping", str(mapping))  # fmt: skip
+        return evaluate_edited(data, str(mapping), objective, format, in_order=in_order)
+    _refuse({"--in-order": in_order or None}, "a schedule", str(mapping))
     chosen = _chosen(read_mappings(mapping), layers or [], str(mapping))
     found = []
     for stored in chosen:
@@ -55,6 +73,13 @@ def evaluate_command(
     else:
         _print_tables(found)
     return Exit.CHECK_FAILED if any(evaluation.violations for _, _, evaluation in found) else Exit.OK
+
+
+def _refuse(flags: Mapping[str, object], noun: str, where: str) -> None:
+    """Raise ``InputError`` for a flag that is given and means nothing here."""
+    for flag, value in flags.items():
+        if value is not None:
+            raise InputError(flag, None, f"is for {noun}, which {where} is not")
 
 
 def _chosen(stored: list[StoredMapping], patterns: list[str], where: str) -> list[StoredMapping]:

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from fractions import Fraction
 from threading import Event
+from typing import Any
 
 from tilewright.cli.layer_run import SearchRun
 from tilewright.formulation.mapping import Mapping
@@ -44,6 +45,18 @@ class Proof:
     solver: str
     text: str
     seconds: float = 0.0
+
+
+STYLES = {"holds": "green", "fails": "bold red", "confirmed": "green", "refuted": "bold red"}
+"""Of words and verdicts in tables; yellow for any other."""
+
+
+def proof_data(proof: Proof) -> dict[str, Any]:
+    """A proof as plain data."""
+    return {
+        "verdict": proof.verdict.value, "solver": proof.solver, "message": proof.text,
+        "wall_s": round(proof.seconds, 4),
+    }  # fmt: skip
 
 
 def proof_solvers(problem: LayerProblem, recorded: str) -> list[str]:

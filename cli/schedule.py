@@ -29,6 +29,12 @@ Plot = Annotated[
     typer.Option(help="Draw to a .png or .svg file (extra [b]plots[/b]).", rich_help_panel="Output"),
 ]
 
+Report = Annotated[
+    Path | None,
+    typer.Option("--report", metavar="FILE", help="Write a self-contained HTML report.",
+                 rich_help_panel="Output"),
+]  # fmt: skip
+
 
 def schedule_command(
     workload: Annotated[
@@ -59,10 +65,15 @@ def schedule_command(
     format: options.ShortFormat = "table",
     out: Annotated[
         Path | None,
-        typer.Option("--out", help="Also write the document to a .json file.", rich_help_panel="Output"),
+        typer.Option(
+            "--out",
+            help="Also write the document to a .json file, whenever it changes.",
+            rich_help_panel="Output",
+        ),
     ] = None,
     gantt: Plot = None,
     occupancy: Plot = None,
+    report: Report = None,
     log: options.Log = None,
     quiet: options.Quiet = False,
     verbose: options.Verbose = False,
@@ -83,6 +94,7 @@ def schedule_command(
             workload=workload, system=system, objective=objective, metric=metric, method=method,
             time_limit=options.parse_duration(time_limit), gap=options.parse_gap(gap),
             threads=options.parse_threads(threads), seed=seed, require_optimal=require_optimal,
-            form=format, out=out, gantt=gantt, occupancy=occupancy, log=log, quiet=quiet, verbose=verbose,
+            form=format, out=out, gantt=gantt, occupancy=occupancy, report=report, log=log, quiet=quiet,
+            verbose=verbose,
         )
     )  # fmt: skip

@@ -2,24 +2,25 @@
 
 from __future__ import annotations
 
-import json
 from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
 
 from tilewright.cli.clock import call
-from tilewright.cli.console import show, write
+from tilewright.cli.console import error_line, show, write
 from tilewright.cli.exits import Exit
 from tilewright.cli.progress import Task, make_progress
+from tilewright.cli.saving import SavedFile
+from tilewright.cli.schedule_search import ScheduleRun
 from tilewright.cli.signals import graceful_stop
 from tilewright.formulation.objective import parse_objective
-from tilewright.formulation.result import Status
+from tilewright.formulation.result import TracePoint
 from tilewright.formulation.scheduling.problem import ScheduleObjective, SchedulingProblem
-from tilewright.formulation.scheduling.search import ScheduleResult, ScheduleSearch
+from tilewright.formulation.scheduling.search import ScheduleResult
 from tilewright.formulation.search import Limits
 from tilewright.hardware.system import System
 from tilewright.hardware.system_file import load_system
-from tilewright.report.files import check_writable, write_atomic
+from tilewright.report.files import check_writable, json_text
 from tilewright.report.schedule_document import (
     ScheduleDocument,
     ScheduleSettingsRecord,
@@ -27,8 +28,7 @@ from tilewright.report.schedule_document import (
     schedule_document,
 )
 from tilewright.report.schedule_tables import schedule_views
-from tilewright.solvers.scheduling.build import METRIC_OF, schedule_problem
-from tilewright.solvers.scheduling.costs import OutOfTimeError
+from tilewright.solvers.scheduling.build import METRIC_OF
 from tilewright.solvers.scheduling.registry import method
 from tilewright.workloads.catalog import resolve_model
 from tilewright.workloads.errors import InputError, did_you_mean
@@ -55,6 +55,7 @@ class ScheduleRequest:
     out: Path | None
     gantt: Path | None
     occupancy: Path | None
+    report: Path | None
     log: Path | None
     quiet: bool
     verbose: bool
@@ -84,9 +85,7 @@ def run_schedule(request: ScheduleRequest) -> int:
     """Carry out a request; returns the exit code."""
     objective = ScheduleObjective(request.objective)
     metric = request.metric or METRIC_OF[objective]
-    for path in (request.out, request.gantt, request.occupancy):
-        if path is not None:
-            check_writable(path)
+    check_files(request.out, request.report)
     check_plots(request.gantt, request.occupancy)
     system = load_system(request.system)
     workload = resolve_workload(request.workload)
@@ -105,60 +104,66 @@ def run_schedule(request: ScheduleRequest) -> int:
             f"{workload.name} on {system.name}, objective {objective}, {workload.layer_count()} layers"
         )
         progress.task(Task(1, 1, workload.name, "costs of layers"))
-        problem: SchedulingProblem | None = None
+
+        def told(point: TracePoint) -> None:
+            progress.point(point)
+            saved.changed()
+
         scheduler = method(request.method)
-        try:
-            problem = schedule_problem(workload, system, metric, limits)
-        except OutOfTimeError:
-            result = _without_costs(objective, limits, request.method)
+        run = ScheduleRun(workload, system, objective, metric, scheduler, limits, told, progress.phase)
+
+        def document_of(result: ScheduleResult, *, complete: bool) -> ScheduleDocument:
+            return schedule_document(workload, system, run.problem, result, settings, complete=complete)
+
+        saved = SavedFile(request.out, lambda: json_text(document_of(run.so_far(), complete=False).to_data()))
+        result = run.run()
+        document = document_of(result, complete=True)
+        saved.end(json_text(document.to_data()))
+        if request.form == "json":
+            write(json_text(document.to_data()))
         else:
-            progress.phase(f"{request.method} on {len(problem.tasks)} layers")
-            search = ScheduleSearch(problem, objective, limits, progress.point)
-            message = scheduler.solve(search)
-            result = search.result(
-                request.method, scheduler.version, infeasible=bool(message), message=message
-            )
-    document = schedule_document(workload.name, system, problem, result, settings)
-    text = json.dumps(document.to_data(), indent=2, ensure_ascii=False) + "\n"
-    if request.out is not None:
-        write_atomic(request.out, text)
-    _draw(request, problem, result, system)
-    if request.form == "json":
-        write(text)
-    else:
-        show(*schedule_views(document, call.elapsed))
-    return exit_code(document, request.require_optimal)
+            show(*schedule_views(document, call.elapsed))
+    _draw(request, run.problem, result, system)
+    if request.report is not None:
+        from tilewright.report.html.schedule import write_schedule_report
+
+        write_schedule_report(request.report, document)
+    if saved.failure is not None:
+        error_line(saved.failure)
+        return Exit.ERROR
+    return exit_code(document.status, document.schedule is not None, request.require_optimal)
 
 
-def exit_code(document: ScheduleDocument, require_optimal: bool) -> Exit:
-    """The exit code of one search."""
-    if document.schedule is None:
+def exit_code(status: str, solved: bool, require_optimal: bool) -> Exit:
+    """The exit code of a search with that status, which has a schedule or none."""
+    if not solved:
         codes = {"infeasible": Exit.INFEASIBLE, "interrupted": Exit.INTERRUPTED, "error": Exit.ERROR}
-        return codes.get(document.status, Exit.LIMIT)
-    return Exit.NOT_OPTIMAL if require_optimal and document.status != "optimal" else Exit.OK
+        return codes.get(status, Exit.LIMIT)
+    return Exit.NOT_OPTIMAL if require_optimal and status != "optimal" else Exit.OK
+
+
+def check_files(out: Path | None, report: Path | None) -> None:
+    """Raise ``InputError`` for a document or a report that could not be written."""
+    if out is not None:
+        check_writable(out)
+    if report is not None:
+        from tilewright.report.html.page import check_report
+
+        check_report(report)
 
 
 def check_plots(*paths: Path | None) -> None:
-    """Raise ``InputError`` for a picture of an unknown kind, or without matplotlib."""
+    """Raise ``InputError`` for a picture of an unknown kind or one that could not be drawn or written."""
     for path in paths:
         if path is None:
             continue
+        check_writable(path)
         if path.suffix.lower() not in (".png", ".svg"):
             raise InputError(str(path), None, "expected a file that ends in .png or .svg")
         try:
             import matplotlib  # noqa: F401
         except ImportError:
             raise InputError(str(path), None, "drawing needs matplotlib, install tilewright[plots]") from None
-
-
-def _without_costs(objective: ScheduleObjective, limits: Limits, name: str) -> ScheduleResult:
-    stopped = limits.stop.is_set()
-    return ScheduleResult(
-        status=Status.INTERRUPTED if stopped else Status.UNKNOWN, schedule=None, evaluation=None,
-        objective=objective, value=None, bound=None, trace=(), method=name, version="", seed=limits.seed,
-        wall_seconds=limits.elapsed, input_hash="",
-        message="stopped while costs of layers were computed; those that are known are kept",
-    )  # fmt: skip
 
 
 def _draw(

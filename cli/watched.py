@@ -22,6 +22,7 @@ class Watched(Generic[Answer]):
     ----------
     work : what is done; it should heed the limits
     limits : work that does not end shortly after they strike is left behind
+    grace : seconds that it has to come back once it is asked to stop
 
     Attributes
     ----------
@@ -30,13 +31,16 @@ class Watched(Generic[Answer]):
     abandoned : whether it was left behind
     """
 
-    def __init__(self, work: Callable[[], Answer], limits: Limits, name: str = "search") -> None:
+    def __init__(
+        self, work: Callable[[], Answer], limits: Limits, name: str = "search", grace: float = _GRACE
+    ) -> None:
         self.answer: Answer | None = None
         self.failure: BaseException | None = None
         self.abandoned = False
         self._work = work
         self._limits = limits
         self._name = name
+        self._longest = grace
 
     def run(self) -> None:
         """Work, and return at the latest shortly after a limit or a signal.
@@ -56,7 +60,7 @@ class Watched(Generic[Answer]):
     @property
     def _grace(self) -> float:
         if self._limits.stop.is_set() or self._limits.seconds is None:
-            return _GRACE
+            return self._longest
         return 0.8 * max(1.0, 0.05 * self._limits.seconds)
 
     def _caught(self) -> None:

@@ -8,18 +8,23 @@ import json
 import os
 import tempfile
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import yaml
 from pydantic import ValidationError
 
 from tilewright.report.document import SCHEMA, LayerRecord, ResultDocument, layer_data
+from tilewright.report.operator_data import Record
 from tilewright.workloads.errors import InputError, one_line, unknown_name
 from tilewright.workloads.yaml_file import read_yaml
 
 FORMATS = ("json", "jsonl", "csv", "yaml")
 _SUFFIXES = {".json": "json", ".jsonl": "jsonl", ".csv": "csv", ".yaml": "yaml", ".yml": "yaml"}
 _LARGEST = 2**31
+_LONG, _SHORT = 600, 200  # characters of a line in a document: of flat rows, and of what is nested deeper
+_DEEP = 5
+
+Document = TypeVar("Document", bound=Record)
 
 CSV_FIELDS = (
     "name", "count", "operator", "shape", "status", "value", "bound", "gap", "energy_pj", "cycles", "edp",
@@ -89,6 +94,43 @@ def _csv_line(values: Any) -> str:
     stream = io.StringIO()
     csv.writer(stream, lineterminator="\n").writerow("" if value is None else value for value in values)
     return stream.getvalue()
+
+
+def json_text(data: object) -> str:
+    """Plain data as JSON that ends in a newline; what is flat enough stands on a line of its own."""
+    return _json_lines(data, "") + "\n"
+
+
+def _json_lines(data: Any, margin: str) -> str:
+    inner = margin + "  "
+    height = _height(data)
+    if height < _DEEP:
+        text = json.dumps(data, ensure_ascii=False)
+        if height == 0 or len(text) <= (_LONG if height <= 2 else _SHORT):
+            return text
+    if isinstance(data, dict):
+        rows = [
+            f"{json.dumps(key, ensure_ascii=False)}: {_json_lines(value, inner)}"
+            for key, value in data.items()
+        ]
+        marks = "{}"
+    else:
+        rows = [_json_lines(value, inner) for value in data]
+        marks = "[]"
+    return f"{marks[0]}\n{inner}" + f",\n{inner}".join(rows) + f"\n{margin}{marks[1]}"
+
+
+def _height(data: Any) -> int:
+    """Levels of containers inside each other, counted up to five; an empty one is none."""
+    if not isinstance(data, dict | list) or not data:
+        return 0
+    inside = data.values() if isinstance(data, dict) else data
+    most = 0
+    for value in inside:
+        most = max(most, _height(value))
+        if most >= _DEEP - 1:
+            break
+    return most + 1
 
 
 def check_writable(path: Path) -> None:
@@ -195,11 +237,16 @@ def parse_document(data: object, where: str) -> ResultDocument:
         raise InputError(where, "schema", f"missing, expected a result document ({SCHEMA})")
     if data["schema"] != SCHEMA:
         raise InputError(where, "schema", f"expected {SCHEMA}, got {data['schema']!r}")
+    return parse_record(data, ResultDocument, where)
+
+
+def parse_record(data: object, kind: type[Document], where: str) -> Document:
+    """Plain data as a record; raises ``InputError`` that names the first field at fault."""
     try:
-        return ResultDocument.model_validate(data)
+        return kind.model_validate(data)
     except ValidationError as error:
         finding = error.errors(include_url=False)[0]
-        raise InputError(where, _place(finding["loc"]), _message(finding)) from None
+        raise InputError(where, _place(finding["loc"]), _message(finding, kind)) from None
 
 
 def _place(location: tuple[int | str, ...]) -> str | None:
@@ -210,9 +257,9 @@ def _place(location: tuple[int | str, ...]) -> str | None:
     return text.removeprefix(".") or None
 
 
-def _message(finding: Any) -> str:
+def _message(finding: Any, kind: type[Record]) -> str:
     if finding["type"] == "extra_forbidden":
-        return unknown_name(str(finding["loc"][-1]), ResultDocument.model_fields)
+        return unknown_name(str(finding["loc"][-1]), kind.model_fields)
     if finding["type"] == "missing":
         return "missing"
     value = repr(finding["input"])

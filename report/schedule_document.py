@@ -5,19 +5,25 @@ Numbers are integers where they are integral and floats elsewhere; the exact fra
 
 from __future__ import annotations
 
+from fractions import Fraction
 from typing import Any, Final, Literal
 
 from pydantic import ConfigDict, Field
 
 from tilewright.formulation.objective import parse_objective
+from tilewright.formulation.scheduling.evaluator import ScheduleEvaluation
 from tilewright.formulation.scheduling.problem import ScheduleObjective, SchedulingProblem
 from tilewright.formulation.scheduling.schedule import Schedule
 from tilewright.formulation.scheduling.search import ScheduleResult
-from tilewright.hardware.system import System, system_to_dict
+from tilewright.hardware.system import System
+from tilewright.heuristics.partitions import Parts
 from tilewright.report.build import number, trace_record, versions
 from tilewright.report.document import ExactText, Number, StatusName, TraceRecord
 from tilewright.report.operator_data import Record
+from tilewright.report.scheduling_data import ProblemRecord, problem_record
+from tilewright.report.system_data import SystemRecord
 from tilewright.solvers.scheduling.partition import PartitionOutcome
+from tilewright.workloads.workload import Workload
 
 SCHEDULE: Final = "tilewright.schedule/1"
 CODESIGN: Final = "tilewright.codesign/1"
@@ -72,9 +78,11 @@ class ScheduleDocument(Record):
 
     schema_name: Literal["tilewright.schedule/1"] = Field(alias="schema")
     command: Literal["schedule"]
+    complete: bool = Field(description="whether the search has ended; false in a file of a running one")
     workload: str
     tasks: int
-    system: dict[str, Any]
+    system: SystemRecord
+    problem: ProblemRecord | None = Field(description="null where the costs of layers are not known")
     objective: Literal["makespan", "energy", "edp"]
     settings: ScheduleSettingsRecord
     status: StatusName
@@ -91,6 +99,14 @@ class ScheduleDocument(Record):
     trace: list[TraceRecord]
     versions: dict[str, str]
 
+    @property
+    def value_key(self) -> Fraction | None:
+        return None if self.value_exact is None else Fraction(self.value_exact)
+
+    @property
+    def bound_key(self) -> Fraction | None:
+        return None if self.bound_exact is None else Fraction(self.bound_exact)
+
     def to_data(self) -> dict[str, Any]:
         """Plain data in the sequence of the contract."""
         return self.model_dump()
@@ -102,11 +118,19 @@ class PartitionPointRecord(Record):
     partition: list[dict[str, float]] = Field(description="PEs and bytes per cycle of every sub-accelerator")
     cycles: int
     energy_pj: float
+    energy_pj_exact: ExactText
     herald_cycles: int
     herald_energy_pj: float
     value: float
+    value_exact: ExactText
     bound: float = Field(description="no schedule on this partition has a smaller value")
+    bound_exact: ExactText
     scheduled: bool = Field(description="whether the exact scheduler was asked")
+
+    @property
+    def parts(self) -> Parts:
+        """PEs and bytes per cycle of every sub-accelerator."""
+        return parts_of(self.partition)
 
 
 class CodesignDocument(Record):
@@ -116,6 +140,7 @@ class CodesignDocument(Record):
 
     schema_name: Literal["tilewright.codesign/1"] = Field(alias="schema")
     command: Literal["codesign"]
+    complete: bool = Field(description="whether the search has ended; false in a file of a running one")
     workload: str
     accelerator_class: str
     dataflows: list[str]
@@ -124,10 +149,13 @@ class CodesignDocument(Record):
     settings: ScheduleSettingsRecord
     status: StatusName
     value: Number | None
+    value_exact: ExactText | None
     bound: Number | None = Field(description="no partition of the grid has a schedule of smaller value")
+    bound_exact: ExactText | None
     gap: float | None
     partition: list[dict[str, float]] | None
     partitions: int = Field(description="how many were looked at")
+    unfit: int = Field(description="how many others have a layer that fits nowhere")
     discarded: int = Field(description="how many their bound ruled out before any exact scheduling")
     scheduled: int
     points: list[PartitionPointRecord]
@@ -138,26 +166,43 @@ class CodesignDocument(Record):
     trace: list[TraceRecord]
     versions: dict[str, str]
 
+    @property
+    def value_key(self) -> Fraction | None:
+        return None if self.value_exact is None else Fraction(self.value_exact)
+
+    @property
+    def bound_key(self) -> Fraction | None:
+        return None if self.bound_exact is None else Fraction(self.bound_exact)
+
     def to_data(self) -> dict[str, Any]:
         """Plain data in the sequence of the contract."""
         return self.model_dump()
 
 
 def schedule_document(
-    workload: str,
+    workload: Workload,
     system: System,
     problem: SchedulingProblem | None,
     result: ScheduleResult,
     settings: ScheduleSettingsRecord,
+    *,
+    complete: bool = True,
 ) -> ScheduleDocument:
     """The document of one result."""
+    operators = {
+        (part.name, layer.name): layer.operator
+        for part in workload.parts
+        for layer in part.network.mac_layers
+    }
     objective = parse_objective(objective_name(result.objective))
     return ScheduleDocument(
         schema=SCHEDULE,
         command="schedule",
-        workload=workload,
+        complete=complete,
+        workload=workload.name,
         tasks=0 if problem is None else len(problem.tasks),
-        system=system_to_dict(system),
+        system=SystemRecord.of(system),
+        problem=None if problem is None else problem_record(problem, operators),
         objective=result.objective.value,
         settings=settings,
         status=result.status.value,
@@ -166,7 +211,9 @@ def schedule_document(
         bound=None if result.bound is None else number(result.bound),
         bound_exact=None if result.bound is None else str(result.bound),
         gap=result.gap,
-        metrics=None if problem is None else _metrics(problem, system, result),
+        metrics=None
+        if problem is None or result.evaluation is None
+        else schedule_metrics(problem, system, result.evaluation),
         schedule=None if problem is None or result.schedule is None else placements(problem, result.schedule),
         message=result.message,
         wall_s=result.wall_seconds,
@@ -177,35 +224,42 @@ def schedule_document(
 
 
 def codesign_document(
-    workload: str,
+    workload: Workload,
     accelerator_class: str,
     dataflows: list[str],
     search: str,
     outcome: PartitionOutcome,
     settings: ScheduleSettingsRecord,
+    *,
+    complete: bool = True,
 ) -> CodesignDocument:
-    """The document of one co-design, with the best partition's schedule where one was searched for."""
+    """The document of one co-design, with the best schedule on the best partition."""
     data = outcome.to_data()
     best = outcome.best
-    found = None if best is None or best.result is None else best.result
     objective = parse_objective(objective_name(outcome.objective))
     return CodesignDocument(
         schema=CODESIGN,
         command="codesign",
-        workload=workload,
+        complete=complete,
+        workload=workload.name,
         accelerator_class=accelerator_class,
         dataflows=dataflows,
         search=search,
         settings=settings,
         points=[PartitionPointRecord(**point) for point in data.pop("points")],
         best=None
-        if best is None or found is None
-        else schedule_document(workload, best.system, best.problem, found, settings),
+        if best is None
+        else schedule_document(workload, best.system, best.problem, best.answer(outcome.objective), settings),
         message=outcome.message,
         trace=[trace_record(objective, point) for point in outcome.trace],
         versions=versions(),
         **data,
     )
+
+
+def parts_of(partition: list[dict[str, float]]) -> Parts:
+    """A partition from its data."""
+    return tuple((int(part["pes"]), Fraction(part["bytes_per_cycle"])) for part in partition)
 
 
 def objective_name(objective: ScheduleObjective) -> str:
@@ -234,12 +288,10 @@ def placements(problem: SchedulingProblem, schedule: Schedule) -> list[Placement
     ]
 
 
-def _metrics(
-    problem: SchedulingProblem, system: System, result: ScheduleResult
-) -> ScheduleMetricsRecord | None:
-    found = result.evaluation
-    if found is None:
-        return None
+def schedule_metrics(
+    problem: SchedulingProblem, system: System, found: ScheduleEvaluation
+) -> ScheduleMetricsRecord:
+    """What the evaluator said, as data."""
     names = problem.engines
     return ScheduleMetricsRecord(
         makespan=found.makespan,

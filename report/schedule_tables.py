@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from rich.console import RenderableType
+from rich.table import Table
 from rich.text import Text
 
 from tilewright.formulation.objective import parse_objective
@@ -16,7 +19,12 @@ from tilewright.report.quantities import (
     seconds_text,
     si_text,
 )
-from tilewright.report.schedule_document import CodesignDocument, ScheduleDocument, objective_name
+from tilewright.report.schedule_document import (
+    CodesignDocument,
+    ScheduleDocument,
+    ScheduleMetricsRecord,
+    objective_name,
+)
 from tilewright.report.tables import head_text, plain_table, status_text
 
 _MOST = 8
@@ -26,7 +34,7 @@ def schedule_views(document: ScheduleDocument, seconds: float) -> list[Renderabl
     """Status, figures, and what each engine does."""
     objective = parse_objective(objective_name(ScheduleObjective(document.objective)))
     title = head_text(
-        f"{document.workload} on {document.system['name']}", f"objective {document.objective}",
+        f"{document.workload} on {document.system.name}", f"objective {document.objective}",
         f"{document.tasks} layers", document.settings.method,
     )  # fmt: skip
     figures = plain_table([("", "left"), ("", "right")])
@@ -39,23 +47,31 @@ def schedule_views(document: ScheduleDocument, seconds: float) -> list[Renderabl
         figures.add_row("gap", gap_text(document.gap))
     views: list[RenderableType] = [title, "", figures]
     if document.metrics is not None:
-        metrics = document.metrics
-        figures.add_row("makespan", f"{count_text(metrics.makespan)} cycles")
-        figures.add_row("time", si_text(metrics.time_s, "s"))
-        figures.add_row("energy", energy_text(metrics.energy_pj))
-        figures.add_row("EDP", si_text(float(metrics.edp) * 1e-12, "J·cycle"))
-        figures.add_row("peak memory", f"{count_text(metrics.peak_memory_bytes)} B")
-        engines = plain_table(
-            [("sub-accelerator", "left"), ("layers", "right"), ("busy", "right"), ("energy", "right")]
-        )
-        for name, share in metrics.utilization.items():
-            layers = sum(one.engine == name for one in document.schedule or ())
-            energy = energy_text(metrics.energy_by_engine_pj[name])
-            engines.add_row(name, str(layers), percent_text(share), energy)
-        views += ["", engines]
+        add_schedule_figures(figures, document.metrics)
+        views += ["", engines_table(document.metrics, [one.engine for one in document.schedule or ()])]
     if document.message:
         views += ["", Text(document.message)]
     return [*views, "", Text(f"took {seconds_text(seconds)}")]
+
+
+def add_schedule_figures(figures: Table, metrics: ScheduleMetricsRecord) -> None:
+    """Rows for makespan, energy and memory."""
+    figures.add_row("makespan", f"{count_text(metrics.makespan)} cycles")
+    figures.add_row("time", si_text(metrics.time_s, "s"))
+    figures.add_row("energy", energy_text(metrics.energy_pj))
+    figures.add_row("EDP", si_text(float(metrics.edp) * 1e-12, "J·cycle"))
+    figures.add_row("peak memory", f"{count_text(metrics.peak_memory_bytes)} B")
+
+
+def engines_table(metrics: ScheduleMetricsRecord, engines: Sequence[str]) -> Table:
+    """What every sub-accelerator does; ``engines`` has the one of every layer."""
+    table = plain_table(
+        [("sub-accelerator", "left"), ("layers", "right"), ("busy", "right"), ("energy", "right")]
+    )
+    for name, share in metrics.utilization.items():
+        energy = energy_text(metrics.energy_by_engine_pj[name])
+        table.add_row(name, str(engines.count(name)), percent_text(share), energy)
+    return table
 
 
 def codesign_views(document: CodesignDocument, seconds: float) -> list[RenderableType]:

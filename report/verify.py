@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from fractions import Fraction
+from typing import Protocol
 
 from tilewright.formulation.evaluator import Evaluation
 from tilewright.formulation.mapping import Mapping
@@ -12,12 +13,30 @@ from tilewright.formulation.objective import Objective, parse_objective
 from tilewright.formulation.problem import LayerProblem, layer_problem
 from tilewright.hardware.engine import Engine
 from tilewright.report.build import metrics_record, shown_gap, shown_value, totals_record
-from tilewright.report.document import LayerRecord, ResultDocument
+from tilewright.report.document import LayerRecord, Number, ResultDocument
+from tilewright.report.operator_data import Record
 from tilewright.report.verify_further import further_faults
 from tilewright.workloads.errors import InputError
 
-_WITH_MAPPING = ("optimal", "feasible")
-_WITHOUT_MAPPING = ("infeasible", "unknown")
+_SOLVED = ("optimal", "feasible")
+_UNSOLVED = ("infeasible", "unknown")
+
+
+class Claims(Protocol):
+    """What a record of any search claims; shown values beside their exact keys."""
+
+    @property
+    def status(self) -> str: ...
+    @property
+    def value(self) -> Number | None: ...
+    @property
+    def bound(self) -> Number | None: ...
+    @property
+    def gap(self) -> float | None: ...
+    @property
+    def value_key(self) -> Fraction | None: ...
+    @property
+    def bound_key(self) -> Fraction | None: ...
 
 
 @dataclass(frozen=True)
@@ -59,7 +78,7 @@ def check_layer(
         )
     except InputError as error:
         return LayerCheck(layer, None, (str(error),))
-    faults = list(_status_faults(layer, objective))
+    faults = list(claim_faults(layer, objective, solved=layer.mapping is not None, noun="mapping"))
     if layer.bounds != operator.bounds:
         faults.append(f"bounds: {layer.bounds}, the operator has {operator.bounds}")
     if layer.count != len(layer.names):
@@ -93,32 +112,43 @@ def _metric_faults(layer: LayerRecord, found: Evaluation, engine: Engine) -> Ite
     if layer.metrics is None:
         yield "metrics: missing"
         return
-    stored, fresh = layer.metrics.model_dump(), metrics_record(found, engine).model_dump()
-    for field, value in fresh.items():
-        if stored[field] != value:
-            told = f"{stored[field]}, the evaluator finds {value}"
-            yield f"metrics.{field}: {told if len(told) < 120 else 'not what the evaluator finds'}"
+    yield from metric_faults(layer.metrics, metrics_record(found, engine))
 
 
-def _status_faults(layer: LayerRecord, objective: Objective) -> Iterator[str]:
-    """Status, value, bound and gap must fit together."""
-    value, bound = layer.value_key, layer.bound_key
-    if (layer.mapping is None) != (value is None):
-        yield "value: expected one with a mapping, and none without"
+def claim_faults(claims: Claims, objective: Objective, *, solved: bool, noun: str) -> Iterator[str]:
+    """Status, value, bound and gap must fit together.
+
+    Parameters
+    ----------
+    solved : whether there is a solution
+    noun : what a solution is called
+    """
+    value, bound = claims.value_key, claims.bound_key
+    if solved == (value is None):
+        yield f"value: expected one with a {noun}, and none without"
     if value is not None and bound is not None and bound > value:
-        yield f"bound: {layer.bound} above the value {layer.value}"
+        yield f"bound: {claims.bound} above the value {claims.value}"
     proven = value is not None and bound == value
-    if (layer.status == "optimal") != proven:
-        yield f"status: {layer.status}, but value and bound are {'equal' if proven else 'not equal'}"
-    if layer.status in _WITH_MAPPING and layer.mapping is None:
-        yield f"status: {layer.status} without a mapping"
-    if layer.status in _WITHOUT_MAPPING and layer.mapping is not None:
-        yield f"status: {layer.status} with a mapping"
-    if layer.bound != shown_value(objective, bound):
-        yield f"bound: {layer.bound}, but bound_exact is {layer.bound_exact}"
+    if (claims.status == "optimal") != proven:
+        yield f"status: {claims.status}, but value and bound are {'equal' if proven else 'not equal'}"
+    if claims.status in _SOLVED and not solved:
+        yield f"status: {claims.status} without a {noun}"
+    if claims.status in _UNSOLVED and solved:
+        yield f"status: {claims.status} with a {noun}"
+    if claims.bound != shown_value(objective, bound):
+        yield f"bound: {claims.bound}, but bound_exact is {bound}"
     gap = shown_gap(objective, value, bound)
-    if layer.gap != gap:
-        yield f"gap: {layer.gap}, value and bound give {gap}"
+    if claims.gap != gap:
+        yield f"gap: {claims.gap}, value and bound give {gap}"
+
+
+def metric_faults(stored: Record, fresh: Record) -> Iterator[str]:
+    """Figures that are not those of the evaluator."""
+    told = stored.model_dump()
+    for field, value in fresh.model_dump().items():
+        if told[field] != value:
+            text = f"{told[field]}, the evaluator finds {value}"
+            yield f"metrics.{field}: {text if len(text) < 120 else 'not what the evaluator finds'}"
 
 
 def totals_faults(document: ResultDocument, where: str) -> list[str]:

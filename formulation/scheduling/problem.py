@@ -199,7 +199,7 @@ class SchedulingProblem:
                 ]
                 for task in self.tasks
             ],
-            self.edges,
+            sorted(self.edges),
             self.memory,
             self.context_cycles,
             str(self.context_energy),

@@ -27,7 +27,7 @@ def curves_figure(
     data = [_steps(curve, first, end, colour[curve.name], _DASHES[dash[curve.name]]) for curve in curves]
     if dotted is not None:
         data.append(_steps(dotted, first, end, "#000000", "dot"))
-    layout = _layout(x_title, y_title)
+    layout = base_layout(x_title, y_title)
     layout["xaxis"].update(_LOGARITHMIC)
     layout["yaxis"].update(tickformat=".0%", range=[0, 1.03])
     return {"data": data, "layout": layout}
@@ -56,7 +56,7 @@ def gaps_figure(by_method: Mapping[str, Sequence[float]]) -> Figure:
         }
         for name, some in by_method.items()
     ]  # fmt: skip
-    layout = _layout("gap to the optimum [%]; a gap of 0 stands at the left end", "")
+    layout = base_layout("gap to the optimum [%]; a gap of 0 stands at the left end", "")
     layout["xaxis"].update({**_LOGARITHMIC, "dtick": 1})
     layout["yaxis"].update(autorange="reversed")
     layout["height"] = 140 + 36 * len(by_method)
@@ -87,7 +87,7 @@ def convergence_figure(
                     "hovertemplate": f"{what} %{{y:.4g}} at %{{x:.3g}} s",
                 }
             )  # fmt: skip
-    layout = _layout("time [s]", label)
+    layout = base_layout("time [s]", label)
     layout["xaxis"].update(_LOGARITHMIC)
     layout["yaxis"].update({**_LOGARITHMIC, "tickformat": "~s"})
     if optimum is not None:
@@ -122,7 +122,7 @@ def energy_figure(bars: Sequence[tuple[str, Sequence[EnergyPart]]]) -> Figure:
                 "hovertemplate": f"{name}: %{{x:.3s}}J",
             }
         )  # fmt: skip
-    layout = _layout("energy [J]", "")
+    layout = base_layout("energy [J]", "")
     layout["barmode"] = "stack"
     layout["xaxis"]["tickformat"] = "~s"
     layout["yaxis"]["autorange"] = "reversed"
@@ -131,7 +131,8 @@ def energy_figure(bars: Sequence[tuple[str, Sequence[EnergyPart]]]) -> Figure:
     return {"data": data, "layout": layout}
 
 
-def _layout(x_title: str, y_title: str) -> dict[str, Any]:
+def base_layout(x_title: str, y_title: str) -> dict[str, Any]:
+    """What all plots have in common, with titles of both axes."""
     axis = {"gridcolor": "#e5e9ed", "linecolor": "#8a949e", "zeroline": False, "automargin": True}
     return {
         "xaxis": {**axis, "title": {"text": x_title}}, "yaxis": {**axis, "title": {"text": y_title}},

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from fractions import Fraction
 from pathlib import Path
 
 from tilewright.benchmarks.curves import Convergence, Curve
 from tilewright.report.breakdown import energy_parts
-from tilewright.report.document import LayerRecord, ResultDocument
+from tilewright.report.document import LayerRecord, ResultDocument, TraceRecord
 from tilewright.report.html import figures
 from tilewright.report.html.page import Cell, Column, Plot, Section, Table, number_cell, text_cell, write_page
 from tilewright.report.plots.convergence import UNITS
@@ -42,7 +43,13 @@ def _sections(document: ResultDocument) -> list[Section]:
     traced = [layer for layer in document.layers if any(point.value is not None for point in layer.trace)]
     if traced:
         scale, label = UNITS.get(document.objective, (1.0, document.objective))
-        shown = [(layer.name, figures.convergence_figure([_course(layer)], label, scale)) for layer in traced]
+        shown = [
+            (
+                layer.name,
+                figures.convergence_figure([course(layer.solver, layer.trace, layer.wall_s)], label, scale),
+            )
+            for layer in traced
+        ]
         sections.append(Plot("Convergence", shown, "Value (full) and bound (dashed)."))
     return sections
 
@@ -82,12 +89,13 @@ def _layers(document: ResultDocument) -> Table:
     return Table("Layers", columns, [row(layer) for layer in document.layers], note, searchable=True)
 
 
-def _course(layer: LayerRecord) -> Convergence:
+def course(name: str, trace: Sequence[TraceRecord], seconds: float) -> Convergence:
+    """Value and bound over time, from the trace of a document."""
     parts: list[tuple[list[float], list[float]]] = [([], []), ([], [])]
-    for point in layer.trace:
+    for point in trace:
         for (xs, ys), shown in zip(parts, (point.value, point.bound), strict=True):
             if shown is not None and (not ys or ys[-1] != float(shown)):
                 xs.append(point.seconds)
                 ys.append(float(shown))
-    value, bound = (Curve(layer.solver, tuple(xs), tuple(ys)) for xs, ys in parts)
-    return Convergence(layer.solver, value, bound, layer.wall_s)
+    value, bound = (Curve(name, tuple(xs), tuple(ys)) for xs, ys in parts)
+    return Convergence(name, value, bound, seconds)

@@ -2,21 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from pathlib import Path
 
 from matplotlib.figure import Figure
 
+from tilewright.report.pareto import pareto_front
 from tilewright.report.schedule_document import CodesignDocument, PartitionPointRecord
-
-
-def pareto_front(points: Sequence[tuple[float, float]]) -> list[tuple[float, float]]:
-    """The points that no other one equals or beats in both figures, by the first."""
-    front: list[tuple[float, float]] = []
-    for point in sorted(set(points)):
-        if not front or point[1] < front[-1][1]:
-            front.append(point)
-    return front
 
 
 def draw_partitions(document: CodesignDocument, milliseconds: float, path: Path) -> None:

@@ -59,10 +59,7 @@ def problem_from_table(
     """
     options: dict[Operator, tuple[Option, ...]] = {}
     for operator in workload_operators(workload):
-        choices = (
-            _option(operator, index, sub, system, metric, table) for index, sub in enumerate(system.subs)
-        )
-        options[operator] = tuple(option for option in choices if option is not None)
+        options[operator] = options_of(operator, system, metric, table)
     tasks: list[Task] = []
     edges: list[tuple[int, int]] = []
     parts = {part.name: part.network for part in workload.parts}
@@ -82,6 +79,12 @@ def problem_from_table(
         context_cycles=system.context_cycles,
         context_energy=system.context_energy,
     )
+
+
+def options_of(operator: Operator, system: System, metric: str, table: CostTable) -> tuple[Option, ...]:
+    """The best option of a layer on every sub-accelerator that it fits on."""
+    choices = (_option(operator, index, sub, system, metric, table) for index, sub in enumerate(system.subs))
+    return tuple(option for option in choices if option is not None)
 
 
 def mac_dependencies(network: Network) -> list[tuple[str, str]]:

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import multiprocessing
+import os
+import signal
+import threading
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
 from dataclasses import dataclass
@@ -110,7 +113,8 @@ def _surveys(
                 raise OutOfTimeError
             yield job, _survey(job)
         return
-    with ProcessPoolExecutor(workers, multiprocessing.get_context("spawn")) as pool:
+    context = multiprocessing.get_context("spawn")
+    with ProcessPoolExecutor(workers, context, initializer=_leave_with_parent) as pool:
         running: dict[Future[dict[tuple[Point, str], Surveyed]], _Job] = {}
         rest = iter(jobs)
         try:
@@ -124,8 +128,25 @@ def _surveys(
                     yield running.pop(future), future.result()
                 if limits.expired:
                     raise OutOfTimeError
+        except OutOfTimeError:
+            for process in [*pool._processes.values()]:  # a survey may take seconds
+                process.terminate()
+            raise
         finally:
             pool.shutdown(wait=False, cancel_futures=True)
+
+
+def _leave_with_parent() -> None:
+    """In a process of surveys: Ctrl-C is the parent's business, and where that dies nothing stays behind."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    parent = multiprocessing.parent_process()
+    assert parent is not None
+
+    def wait_for_parent() -> None:
+        parent.join()
+        os._exit(1)
+
+    threading.Thread(target=wait_for_parent, daemon=True).start()
 
 
 def _survey(job: _Job) -> dict[tuple[Point, str], Surveyed]:
