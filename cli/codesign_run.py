@@ -9,7 +9,8 @@ from pathlib import Path
 from tilewright.cli.clock import call
 from tilewright.cli.console import error_line, show, write
 from tilewright.cli.exits import Exit
-from tilewright.cli.progress import Task, make_progress
+from tilewright.cli.progress import make_progress
+from tilewright.cli.progress_lines import Task
 from tilewright.cli.saving import SavedFile
 from tilewright.cli.schedule_run import check_files, check_plots, exit_code, resolve_workload
 from tilewright.cli.schedule_search import GRACE, LEFT_BEHIND, WITHOUT_COSTS

@@ -16,7 +16,8 @@ from tilewright.cli.exits import Exit, exit_of_layers
 from tilewright.cli.further import Wanted, search_further, share
 from tilewright.cli.layer_run import SearchRun, no_result
 from tilewright.cli.options import read_objective
-from tilewright.cli.progress import Progress, Task, make_progress
+from tilewright.cli.progress import Progress, make_progress
+from tilewright.cli.progress_lines import Task
 from tilewright.cli.results import Results, prepare_folder, streams_to_terminal
 from tilewright.cli.selection import Job, select_jobs
 from tilewright.cli.signals import graceful_stop

@@ -6,34 +6,16 @@ import sys
 import time
 from collections.abc import Iterable
 from contextlib import ExitStack
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol, TextIO
 
-from tilewright.cli.progress_lines import HEADINGS, done_line, further_lines, point_line
+from tilewright.cli.progress_lines import HEADINGS, Task, done_line, further_lines, point_line
 from tilewright.formulation.objective import Objective
 from tilewright.formulation.result import TracePoint
 from tilewright.report.document import LayerRecord
 from tilewright.workloads.errors import InputError
 
 _QUIET_SECONDS = 1.0  # between two lines that only raise the bound
-
-
-@dataclass(frozen=True, slots=True)
-class Task:
-    """What is being searched.
-
-    Parameters
-    ----------
-    index, total : its place among all, counted from 1
-    title : the layer's name
-    detail : its operator in a few words
-    """
-
-    index: int
-    total: int
-    title: str
-    detail: str
 
 
 class Progress(Protocol):

@@ -1,6 +1,8 @@
-"""Progress as lines: mark, time, value, bound, gap, source."""
+"""What is searched, and its progress as lines: mark, time, value, bound, gap, source."""
 
 from __future__ import annotations
+
+from dataclasses import dataclass
 
 from tilewright.formulation.objective import Objective
 from tilewright.formulation.result import TracePoint
@@ -8,6 +10,23 @@ from tilewright.report import further
 from tilewright.report.build import shown_gap
 from tilewright.report.document import LayerRecord
 from tilewright.report.quantities import gap_text, objective_text
+
+
+@dataclass(frozen=True, slots=True)
+class Task:
+    """What is being searched.
+
+    Parameters
+    ----------
+    index, total : its place among all, counted from 1
+    title : the layer's name
+    detail : its operator in a few words
+    """
+
+    index: int
+    total: int
+    title: str
+    detail: str
 
 
 def columns(mark: str, seconds: float, value: str, bound: str, gap: str, source: str) -> str:

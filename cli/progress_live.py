@@ -11,8 +11,7 @@ from rich.live import Live
 from rich.spinner import Spinner
 from rich.text import Text
 
-from tilewright.cli.progress import Task
-from tilewright.cli.progress_lines import HEADINGS, point_line
+from tilewright.cli.progress_lines import HEADINGS, Task, point_line
 from tilewright.formulation.objective import Objective
 from tilewright.formulation.result import TracePoint
 from tilewright.report.document import LayerRecord

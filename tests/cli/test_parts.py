@@ -13,7 +13,8 @@ import pytest
 from tilewright.cli import progress as progress_module
 from tilewright.cli.exits import Exit, exit_of_layers
 from tilewright.cli.options import parse_duration, parse_gap, parse_threads
-from tilewright.cli.progress import PlainProgress, Task, make_progress
+from tilewright.cli.progress import PlainProgress, make_progress
+from tilewright.cli.progress_lines import Task
 from tilewright.cli.selection import select_jobs
 from tilewright.formulation.objective import parse_objective
 from tilewright.formulation.result import TracePoint
