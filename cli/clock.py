@@ -18,5 +18,13 @@ class Clock:
     def elapsed(self) -> float:
         return time.monotonic() - self.moment
 
+    def limit_from(self, seconds: float | None) -> float:
+        """The moment from which a limit counts for what is searched from now on.
+
+        That is when the call began; but start-up takes no more than half of the limit, so that even a second
+        on a busy machine leaves time for a search.
+        """
+        return self.moment if seconds is None else max(self.moment, time.monotonic() - seconds / 2)
+
 
 call = Clock()

@@ -73,7 +73,7 @@ def run_codesign(request: CodesignRequest) -> int:
     )  # fmt: skip
     with graceful_stop() as stop, ExitStack() as stack:
         limits = Limits(request.time_limit, request.gap, request.threads, request.seed, stop=stop,
-                        started=call.moment)  # fmt: skip
+                        started=call.limit_from(request.time_limit))  # fmt: skip
         progress = make_progress(
             parse_objective(objective_name(objective)), stack, quiet=request.quiet, verbose=request.verbose,
             log=request.log,

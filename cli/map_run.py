@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable
 from contextlib import ExitStack
 from dataclasses import dataclass
@@ -158,6 +159,7 @@ def _search_all(
     Where more than one mapping is wanted, half of a layer's share is kept for the rest.
     """
     settings = request.settings
+    began = call.limit_from(settings.time_limit_s)
     wanted = Wanted(settings.pareto, settings.best, settings.all_optimal, settings.then, settings.solver)
     if stored and not any(fitting(stored, job.operator) for job in jobs):
         progress.note("--warm-start: no mapping of the file is for one of these layers")
@@ -167,7 +169,7 @@ def _search_all(
         detail = f"{job.operator.kind} {shape_text(job.operator)}"
         progress.task(Task(index + 1, len(jobs), job.names[0], detail))
         starts = fitting(stored, job.operator)
-        limits = _limits(request, results.objective, len(jobs) - index, stop)
+        limits = _limits(request, results.objective, began, len(jobs) - index, stop)
         result, problem = _search(request, build, share(limits, 2 if wanted else 1), starts, progress)
         result, further = search_further(wanted, problem, result, limits, progress)
         result = explained(result, problem, limits, progress)
@@ -180,11 +182,12 @@ def _search_all(
         results.add(record, job.operator)
 
 
-def _limits(request: MapRequest, objective: Objective, left: int, stop: Event) -> Limits:
+def _limits(request: MapRequest, objective: Objective, began: float, left: int, stop: Event) -> Limits:
+    """Limits of one search; the time limit counts from ``began`` on and is shared with what is left."""
     settings = request.settings
     share = None
     if settings.time_limit_s is not None:
-        share = max(0.0, settings.time_limit_s - call.elapsed) / left
+        share = max(0.0, settings.time_limit_s - (time.monotonic() - began)) / left
     return Limits(
         seconds=share, gap=key_gap(objective, settings.gap), threads=settings.threads, seed=settings.seed,
         deterministic=settings.deterministic, stop=stop,
