@@ -23,11 +23,12 @@ _TRIAL = 50  # steps before the speed is known
 class Annealing:
     """One state of annealing over a problem."""
 
-    def __init__(self, problem: SchedulingProblem, options: Sequence[tuple[Option, ...]], seed: int) -> None:
+    def __init__(self, problem: SchedulingProblem, options: Sequence[tuple[Option, ...]], seed: int, price: Sequence[float] | None = None) -> None:
         self._problem = problem
         self._options = options
         self._seed = seed
         self._seeds: list[Schedule] = []
+        self._price = np.ones(len(problem.engines)) if price is None else np.array(price, np.float64)
         tasks, most = len(problem.tasks), max(len(own) for own in options)
         layouts = {name: i for i, name in enumerate(sorted({o.layout for own in options for o in own}))}
         engine, cycles, fetch, layout = (np.zeros((tasks, most), np.int64) for _ in range(4))
@@ -45,13 +46,13 @@ class Annealing:
     def decode(self, choice: Sequence[int], priority: Sequence[float]) -> Schedule:
         """The schedule of options and priorities."""
         tasks, engines = len(self._problem.tasks), len(self._problem.engines)
-        starts, ends, ready, waiting, earliest = (np.zeros(tasks, np.int64) for _ in range(5))
+        order, since, starts, ends, ready, waiting, earliest = (np.zeros(tasks, np.int64) for _ in range(7))
         free, last = np.zeros(engines, np.int64), np.zeros(engines, np.int64)
         chosen = np.array(choice, np.int64)
-        order = np.array(priority, np.float64)
         compiled.list_schedule(
-            *self._graph, chosen, order, starts, ends, free, last, ready, waiting, earliest
-        )
+            *self._graph, chosen, np.array(priority, np.float64), self._price, _BLEND, np.inf, 0,
+            order, since, starts, ends, free, last, ready, waiting, earliest,
+        )  # fmt: skip
         begun = {task: int(start) for task, start in enumerate(starts)}
         options = {task: self._options[task][int(option)] for task, option in enumerate(chosen)}
         return in_start_order(self._problem, begun, options)  # which knows of the shared memory, too
@@ -95,7 +96,7 @@ class Annealing:
     ) -> tuple[list[int], list[float]]:
         """Walk on from a state, in place; returns the best options and priorities on the way."""
         _, best_choice, best_priority = compiled.anneal(
-            *self._graph, self._energy, self._count, self._weight, len(self._problem.engines), by_energy,
+            *self._graph, self._energy, self._count, self._weight, self._price, by_energy,
             _BLEND, choice, priority, steps, hot, cold, seed,
         )  # fmt: skip
         return best_choice.tolist(), best_priority.tolist()

@@ -70,6 +70,20 @@ class AssignmentRelaxation:
         value = Fraction(solver.Objective().Value()) * Fraction(self._unit_cycles) * (1 - _SAFETY)
         return -(-value.numerator // value.denominator)
 
+    def prices(self, makespan: Fraction | None = None) -> list[float]:
+        """What a cycle of each engine is worth, in parts of all: the loads' dual values.
+
+        Parameters
+        ----------
+        makespan : at which energy is least; ``None`` for the least makespan itself
+        """
+        solver, length, energy = self._state(None if makespan is None else float(makespan) / self._unit_cycles)
+        solver.Minimize(length if makespan is None else energy)
+        if solver.Solve() != pywraplp.Solver.OPTIMAL:
+            return [1 / len(self._problem.engines)] * len(self._problem.engines)
+        duals = [0.0 if load is None else abs(load.dual_value()) for load in self._loads]
+        return [dual / sum(duals) for dual in duals] if sum(duals) else [1 / len(duals)] * len(duals)
+
     def tighten(self, front: Front) -> None:
         """Add half-planes until the least product is the LP's own."""
         at = front.makespan
@@ -122,9 +136,7 @@ class AssignmentRelaxation:
             for option, time, share in zip(self._options[task], times, shares, strict=True):
                 loads[option.engine].append(count * time * share)
                 energies.append(count * float(option.energy) / self._unit_energy * share)
-        for load in loads:
-            if load:
-                solver.Add(sum(load) <= length)
+        self._loads = [solver.Add(sum(load) <= length) if load else None for load in loads]
         return solver, length, sum(energies)
 
 
