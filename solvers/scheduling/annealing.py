@@ -12,23 +12,46 @@ from tilewright.formulation.scheduling.schedule import Schedule
 from tilewright.formulation.scheduling.search import ScheduleSearch
 from tilewright.formulation.scheduling.timeline import in_start_order
 from tilewright.solvers.scheduling import compiled
+from tilewright.solvers.scheduling.prices import Prices, even_prices
 
-_SLICE = 0.4  # seconds between looks at limits
-_BLEND = 0.05
-_HOT, _COLD = (1e-3, 4e-3), 1e-5  # rounds take turns
-_ROUND = 4.0  # seconds from hot to cold, at first
+_SLICE = 0.3  # seconds between looks at limits
+_BLEND = 1.0
+_HOT, _COLD = (1e-3, 3e-4), 1e-4  # as parts of the cost; rounds take turns
+_STARTS = 5  # rounds from the LP's assignment before the best schedule is annealed on
+_AGAIN = 4  # later every so manyeth round begins anew
+_STEPS = 220  # per task, in the first rounds
+_GROWTH = 1.15
+_PART = 1 / 8  # of the time that is left, for one round
 _TRIAL = 50  # steps before the speed is known
+
+State = tuple[compiled.Ints, compiled.Floats]
 
 
 class Annealing:
-    """One state of annealing over a problem."""
+    """Walks over a problem, one round from hot to cold after the other.
 
-    def __init__(self, problem: SchedulingProblem, options: Sequence[tuple[Option, ...]], seed: int, price: Sequence[float] | None = None) -> None:
+    Parameters
+    ----------
+    options : per task, the options to choose from
+    prices : what engines and energy are worth; by default all engines the same
+    """
+
+    def __init__(
+        self,
+        problem: SchedulingProblem,
+        options: Sequence[tuple[Option, ...]],
+        seed: int,
+        prices: Prices | None = None,
+    ) -> None:
         self._problem = problem
         self._options = options
         self._seed = seed
+        self._prices = prices or even_prices(problem)
+        self._price = np.array(self._prices.engines, np.float64)
         self._seeds: list[Schedule] = []
-        self._price = np.ones(len(problem.engines)) if price is None else np.array(price, np.float64)
+        self._number = 0
+        self._steps = float(_STEPS * len(problem.tasks))
+        self._speed = 0.0  # steps per second
         tasks, most = len(problem.tasks), max(len(own) for own in options)
         layouts = {name: i for i, name in enumerate(sorted({o.layout for own in options for o in own}))}
         engine, cycles, fetch, layout = (np.zeros((tasks, most), np.int64) for _ in range(4))
@@ -62,27 +85,42 @@ class Annealing:
         self._seeds.append(schedule)
 
     def run(self, search: ScheduleSearch, source: str = "annealing", rounds: int | None = None) -> None:
-        """Anneal in rounds from the best schedule known, until the search is done (or so many rounds)."""
+        """Anneal round by round until the search is done (or so many rounds)."""
+        last = None if rounds is None else self._number + rounds
+        while not search.done and self._number != last:
+            self.round(search, source)
+
+    def round(self, search: ScheduleSearch, source: str = "annealing") -> None:
+        """One walk from hot to cold: from a suggestion, the LP's assignment, or the best schedule known."""
         by_energy = search.objective is ScheduleObjective.EDP
-        length, number, speed = _ROUND, 0, 0.0
-        while not search.done and search.schedule is not None and number != rounds:
-            choice, priority = self._state_of(self._seeds.pop() if self._seeds else search.schedule)
-            if speed == 0:
-                self._slice(by_energy, choice, priority, 1, _COLD, _COLD, 0)  # compiles
-            begun, passed = time.monotonic(), 0.0
-            while passed < 1 and not search.done:
-                steps = max(_TRIAL, int(speed * _SLICE))
-                until = min(1.0, passed + steps / (speed * length)) if speed else passed
-                top = _HOT[number % len(_HOT)]
-                hot, cold = (top * (_COLD / top) ** at for at in (passed, until))
-                seed = (self._seed * 7919 + number * 104729 + int(passed * 1000)) % 2**31
-                moment = time.monotonic()
-                best = self._slice(by_energy, choice, priority, steps, hot, cold, seed)
-                speed = steps / max(1e-6, time.monotonic() - moment)
-                passed = until
-                search.offer(self.decode(*best), source, heuristic=True)
-            number += 1
-            length = max(length, 1.3 * (time.monotonic() - begun))
+        choice, priority = self._beginning(search)
+        if self._speed == 0:
+            self._slice(by_energy, choice, priority, 1, _COLD, _COLD, 0)  # compiles
+        top, passed = _HOT[self._number % len(_HOT)], 0.0
+        while passed < 1 and not search.done:
+            whole = self._steps
+            left = search.limits.remaining
+            if left is not None and self._speed:
+                whole = min(whole, max(_TRIAL, _PART * left * self._speed))
+            steps = max(_TRIAL, min(int(self._speed * _SLICE), int(whole * (1 - passed)) + 1))
+            until = min(1.0, passed + steps / whole)
+            hot, cold = (top * (_COLD / top) ** at for at in (passed, until))
+            seed = (self._seed * 7919 + self._number * 104729 + int(passed * 1000)) % 2**31
+            moment = time.monotonic()
+            best = self._slice(by_energy, choice, priority, steps, hot, cold, seed)
+            self._speed = steps / max(1e-6, time.monotonic() - moment)
+            passed = until
+            search.offer(self.decode(*best), source, heuristic=True)
+        self._number += 1
+        if self._number > _STARTS:
+            self._steps *= _GROWTH
+
+    def _beginning(self, search: ScheduleSearch) -> State:
+        if self._seeds:
+            return self._state_of(self._seeds.pop())
+        if search.schedule is None or self._number < _STARTS or self._number % _AGAIN == 0:
+            return self._cheapest()
+        return self._state_of(search.schedule)
 
     def _slice(
         self,
@@ -101,7 +139,13 @@ class Annealing:
         )  # fmt: skip
         return best_choice.tolist(), best_priority.tolist()
 
-    def _state_of(self, schedule: Schedule) -> tuple[compiled.Ints, compiled.Floats]:
+    def _cheapest(self) -> State:
+        """Every task where it costs least by the prices, the longest chains first."""
+        choice = [min(range(len(own)), key=lambda i: self._prices.of(own[i])) for own in self._options]
+        chosen = [own[i] for own, i in zip(self._options, choice, strict=True)]
+        return np.array(choice, np.int64), np.array(tails(self._problem, chosen))
+
+    def _state_of(self, schedule: Schedule) -> State:
         """Options and priorities whose list schedule is close to a given one."""
         tasks = len(self._problem.tasks)
         choice, priority = np.zeros(tasks, np.int64), np.zeros(tasks)

@@ -16,6 +16,7 @@ from ortools.linear_solver import pywraplp
 from tilewright.formulation.scheduling.problem import Option, ScheduleObjective, SchedulingProblem
 from tilewright.formulation.scheduling.search import ScheduleSearch
 from tilewright.solvers.scheduling.front import Front
+from tilewright.solvers.scheduling.prices import Prices, even_prices
 from tilewright.solvers.scheduling.statement import equal_runs
 
 _SAFETY = Fraction(1, 10**7)  # relative; far above the LP solver's tolerance of 1e-9 on scaled figures
@@ -54,6 +55,7 @@ class AssignmentRelaxation:
         self._options = options
         self._unit_energy = float(sum(max(o.energy for o in own) for own in options)) or 1.0
         self._unit_cycles = float(critical_path(problem, options))
+        self._loads: dict[int, pywraplp.Constraint] = {}  # of the latest LP, by engine
         self._count = dict.fromkeys(range(len(problem.tasks)), 1)
         for runs in equal_runs(problem):
             for position, task in enumerate(runs[0]):
@@ -70,19 +72,22 @@ class AssignmentRelaxation:
         value = Fraction(solver.Objective().Value()) * Fraction(self._unit_cycles) * (1 - _SAFETY)
         return -(-value.numerator // value.denominator)
 
-    def prices(self, makespan: Fraction | None = None) -> list[float]:
-        """What a cycle of each engine is worth, in parts of all: the loads' dual values.
-
-        Parameters
-        ----------
-        makespan : at which energy is least; ``None`` for the least makespan itself
-        """
-        solver, length, energy = self._state(None if makespan is None else float(makespan) / self._unit_cycles)
-        solver.Minimize(length if makespan is None else energy)
+    def prices(self, objective: ScheduleObjective, front: Front) -> Prices:
+        """Dual values of the loads, as parts of all; for the product, at the makespan of its bound."""
+        by_energy = objective is not ScheduleObjective.MAKESPAN
+        product, at = front.least_product()
+        at *= 1 + _INSIDE
+        solver, length, energy = self._state(float(at) / self._unit_cycles if by_energy else None)
+        solver.Minimize(energy if by_energy else length)
         if solver.Solve() != pywraplp.Solver.OPTIMAL:
-            return [1 / len(self._problem.engines)] * len(self._problem.engines)
-        duals = [0.0 if load is None else abs(load.dual_value()) for load in self._loads]
-        return [dual / sum(duals) for dual in duals] if sum(duals) else [1 / len(duals)] * len(duals)
+            return even_prices(self._problem)
+        duals = [
+            abs(self._loads[engine].dual_value()) if engine in self._loads else 0.0
+            for engine in range(len(self._problem.engines))
+        ]
+        total = sum(duals)
+        engines = tuple(dual / total for dual in duals) if total else even_prices(self._problem).engines
+        return Prices(engines, float(at * at / product) if by_energy and product else 0.0)
 
     def tighten(self, front: Front) -> None:
         """Add half-planes until the least product is the LP's own."""
@@ -136,8 +141,20 @@ class AssignmentRelaxation:
             for option, time, share in zip(self._options[task], times, shares, strict=True):
                 loads[option.engine].append(count * time * share)
                 energies.append(count * float(option.energy) / self._unit_energy * share)
-        self._loads = [solver.Add(sum(load) <= length) if load else None for load in loads]
+        for engine, load in enumerate(loads):
+            if load:
+                self._loads[engine] = solver.Add(sum(load) <= length)
         return solver, length, sum(energies)
+
+
+def lp_prices(
+    problem: SchedulingProblem,
+    options: Sequence[tuple[Option, ...]],
+    objective: ScheduleObjective,
+    front: Front,
+) -> Prices:
+    """What engines and energy are worth in the assignment LP."""
+    return AssignmentRelaxation(problem, options).prices(objective, front)
 
 
 def basic_bounds(search: ScheduleSearch, options: Sequence[tuple[Option, ...]]) -> Front:

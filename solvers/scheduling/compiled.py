@@ -75,9 +75,7 @@ def list_schedule(
                 best += 1
             option = choice[order[step]]
             where = engine[order[step], option]
-            best_start = max(
-                earliest[order[step]], free[where], last[where] + fetch[order[step], option]
-            )
+            best_start = max(earliest[order[step]], free[where], last[where] + fetch[order[step], option])
         else:
             best_start = -1
             best_priority = 0.0
