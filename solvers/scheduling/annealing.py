@@ -24,7 +24,7 @@ _GROWTH = 1.15
 _PART = 1 / 8  # of the time that is left, for one round
 _TRIAL = 50  # steps before the speed is known
 
-State = tuple[compiled.Ints, compiled.Floats]
+State = tuple[compiled.Ints, compiled.Floats, compiled.Ints]  # options, priorities, delays
 
 
 class Annealing:
@@ -66,14 +66,17 @@ class Annealing:
         edges = (*_rows(problem.before), *_rows(problem.after))
         self._graph = (engine, cycles, fetch, layout, problem.context_cycles, *edges)
 
-    def decode(self, choice: Sequence[int], priority: Sequence[float]) -> Schedule:
-        """The schedule of options and priorities."""
+    def decode(
+        self, choice: Sequence[int], priority: Sequence[float], delay: Sequence[int] | None = None
+    ) -> Schedule:
+        """The schedule of options, priorities and delays."""
         tasks, engines = len(self._problem.tasks), len(self._problem.engines)
         order, since, starts, ends, ready, waiting, earliest = (np.zeros(tasks, np.int64) for _ in range(7))
         free, last = np.zeros(engines, np.int64), np.zeros(engines, np.int64)
         chosen = np.array(choice, np.int64)
         compiled.list_schedule(
-            *self._graph, chosen, np.array(priority, np.float64), self._price, _BLEND, np.inf, 0,
+            *self._graph, chosen, np.array(priority, np.float64),
+            np.array([0] * tasks if delay is None else delay, np.int64), self._price, _BLEND, np.inf, 0,
             order, since, starts, ends, free, last, ready, waiting, earliest,
         )  # fmt: skip
         begun = {task: int(start) for task, start in enumerate(starts)}
@@ -93,9 +96,9 @@ class Annealing:
     def round(self, search: ScheduleSearch, source: str = "annealing") -> None:
         """One walk from hot to cold: from a suggestion, the LP's assignment, or the best schedule known."""
         by_energy = search.objective is ScheduleObjective.EDP
-        choice, priority = self._beginning(search)
+        state = self._beginning(search)
         if self._speed == 0:
-            self._slice(by_energy, choice, priority, 1, _COLD, _COLD, 0)  # compiles
+            self._slice(by_energy, state, 1, _COLD, _COLD, 0)  # compiles
         top, passed = _HOT[self._number % len(_HOT)], 0.0
         while passed < 1 and not search.done:
             whole = self._steps
@@ -107,7 +110,7 @@ class Annealing:
             hot, cold = (top * (_COLD / top) ** at for at in (passed, until))
             seed = (self._seed * 7919 + self._number * 104729 + int(passed * 1000)) % 2**31
             moment = time.monotonic()
-            best = self._slice(by_energy, choice, priority, steps, hot, cold, seed)
+            best = self._slice(by_energy, state, steps, hot, cold, seed)
             self._speed = steps / max(1e-6, time.monotonic() - moment)
             passed = until
             search.offer(self.decode(*best), source, heuristic=True)
@@ -125,25 +128,24 @@ class Annealing:
     def _slice(
         self,
         by_energy: bool,
-        choice: compiled.Ints,
-        priority: compiled.Floats,
+        state: State,
         steps: int,
         hot: float,
         cold: float,
         seed: int,
-    ) -> tuple[list[int], list[float]]:
-        """Walk on from a state, in place; returns the best options and priorities on the way."""
-        _, best_choice, best_priority = compiled.anneal(
+    ) -> tuple[list[int], list[float], list[int]]:
+        """Walk on from a state, in place; returns the best one on the way."""
+        _, choice, priority, delay = compiled.anneal(
             *self._graph, self._energy, self._count, self._weight, self._price, by_energy,
-            _BLEND, choice, priority, steps, hot, cold, seed,
+            _BLEND, *state, steps, hot, cold, seed,
         )  # fmt: skip
-        return best_choice.tolist(), best_priority.tolist()
+        return choice.tolist(), priority.tolist(), delay.tolist()
 
     def _cheapest(self) -> State:
         """Every task where it costs least by the prices, the longest chains first."""
         choice = [min(range(len(own)), key=lambda i: self._prices.of(own[i])) for own in self._options]
         chosen = [own[i] for own, i in zip(self._options, choice, strict=True)]
-        return np.array(choice, np.int64), np.array(tails(self._problem, chosen))
+        return np.array(choice, np.int64), np.array(tails(self._problem, chosen)), np.zeros(len(choice), np.int64)
 
     def _state_of(self, schedule: Schedule) -> State:
         """Options and priorities whose list schedule is close to a given one."""
@@ -153,7 +155,7 @@ class Annealing:
         for placement in schedule.placements:
             choice[placement.task] = self._options[placement.task].index(placement.option)
             priority[placement.task] = makespan - placement.start + 1.0  # what starts early goes first
-        return choice, priority
+        return choice, priority, np.zeros(tasks, np.int64)
 
 
 def tails(problem: SchedulingProblem, chosen: Sequence[Option]) -> list[float]:

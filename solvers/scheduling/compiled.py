@@ -29,12 +29,14 @@ def _compiled(function: Function) -> Function:
 def list_schedule(
     engine: Ints, cycles: Ints, fetch: Ints, layout: Ints, lag: int,
     before_at: Ints, before: Ints, after_at: Ints, after: Ints, choice: Ints, priority: Floats,
-    price: Floats, blend: float, limit: float, keep: int,
+    delay: Ints, price: Floats, blend: float, limit: float, keep: int,
     order: Ints, since: Ints, starts: Ints, ends: Ints, free: Ints, last: Ints, ready: Ints, waiting: Ints,
     earliest: Ints,
 ) -> float:  # fmt: skip
-    """Dispatch tasks: whatever can start earliest goes first, ties by priority.  Returns the cost of length.
+    """Dispatch tasks: whatever is due earliest goes first, ties by priority.  Returns the cost of length.
 
+    A task is due when it can start, later by its delay: that long it lets others go first, some of which
+    are not ready yet.
     The cost is the logarithm of the makespan plus ``blend`` times that of the engines' ends, each at its
     price.  Work that is left only adds to the ends, so the cost is bounded from below on the way.
 
@@ -43,7 +45,7 @@ def list_schedule(
     engine, cycles, fetch, layout : arrays of shape (tasks, options)
     lag : cycles of a context change
     before_at, before, after_at, after : neighbours in compressed rows
-    choice, priority : option and priority of every task
+    choice, priority, delay : option, priority and delay of every task
     price : per engine, what a cycle of it is worth
     limit : where the cost is sure to exceed this, infinity is returned and the schedule left unfinished
     keep : so many tasks are dispatched as ``order`` has it
@@ -77,15 +79,16 @@ def list_schedule(
             where = engine[order[step], option]
             best_start = max(earliest[order[step]], free[where], last[where] + fetch[order[step], option])
         else:
-            best_start = -1
+            best_start, best_due = -1, -1
             best_priority = 0.0
             for place in range(count):
                 task = ready[place]
                 option = choice[task]
                 where = engine[task, option]
                 start = max(earliest[task], free[where], last[where] + fetch[task, option])
-                if best < 0 or start < best_start or (start == best_start and priority[task] > best_priority):
-                    best_start, best_priority, best = start, priority[task], place
+                due = start + delay[task]
+                if best < 0 or due < best_due or (due == best_due and priority[task] > best_priority):
+                    best_start, best_due, best_priority, best = start, due, priority[task], place
         task = ready[best]
         order[step] = task
         count -= 1
@@ -131,9 +134,9 @@ def anneal(
     engine: Ints, cycles: Ints, fetch: Ints, layout: Ints, lag: int,
     before_at: Ints, before: Ints, after_at: Ints, after: Ints,
     energy: Floats, options: Ints, weight: Floats, price: Floats, by_energy: bool, blend: float,
-    choice: Ints, priority: Floats, steps: int, hot: float, cold: float, seed: int,
-) -> tuple[float, Ints, Floats]:  # fmt: skip
-    """Simulated annealing over options and priorities.  Returns the best value, choice and priority.
+    choice: Ints, priority: Floats, delay: Ints, steps: int, hot: float, cold: float, seed: int,
+) -> tuple[float, Ints, Floats, Ints]:  # fmt: skip
+    """Simulated annealing over options, priorities and delays.  Returns the best value, choice, priority and delay.
 
     The value is the logarithm of the makespan, plus that of the energy where ``by_energy``.  The walk also
     minds when the engines become free, each at its price: a step that only makes room is worth something,
@@ -160,12 +163,12 @@ def anneal(
         total += energy[task, choice[task]]
     cost = list_schedule(
         engine, cycles, fetch, layout, lag, before_at, before, after_at, after, choice, priority,
-        price, blend, np.inf, 0, order, since, starts, ends, free, last, ready, waiting, earliest,
+        delay, price, blend, np.inf, 0, order, since, starts, ends, free, last, ready, waiting, earliest,
     )  # fmt: skip
     spent = math.log(total) if by_energy else 0.0
     cost += spent
     best = math.log(free.max()) + spent
-    best_choice, best_priority = choice.copy(), priority.copy()
+    best_choice, best_priority, best_delay = choice.copy(), priority.copy(), delay.copy()
     for step in range(steps):
         temperature = hot * (cold / hot) ** (step / steps)
         kind = np.random.random()
@@ -177,6 +180,7 @@ def anneal(
             second = np.random.randint(tasks)
         old_first, old_second = choice[first], choice[second]
         old_priority, other_priority = priority[first], priority[second]
+        old_delay = delay[first]
         old_total = total
         if kind < 0.35:  # another option
             if options[first] < 2:
@@ -187,8 +191,13 @@ def anneal(
             if old_first == old_second or options[first] <= old_second or options[second] <= old_first:
                 continue
             choice[first], choice[second] = old_second, old_first
-        elif kind < 0.8:  # another priority
+        elif kind < 0.7:  # another priority
             priority[first] = old_priority * math.exp(0.5 * np.random.normal())
+        elif kind < 0.8:  # wait for a part of another task's length, or no longer
+            delay[first] = 0
+            if old_delay == 0 or np.random.random() < 0.5:
+                other = np.random.randint(tasks)
+                delay[first] = int(np.random.random() * cycles[other, choice[other]])
         else:  # exchange priorities
             priority[first], priority[second] = other_priority, old_priority
         total += energy[first, choice[first]] - energy[first, old_first]
@@ -200,7 +209,7 @@ def anneal(
         new_order[:keep] = order[:keep]
         length = list_schedule(
             engine, cycles, fetch, layout, lag, before_at, before, after_at, after, choice, priority,
-            price, blend, limit - spent, keep, new_order, new_since, starts, ends, free, last, ready, waiting,
+            delay, price, blend, limit - spent, keep, new_order, new_since, starts, ends, free, last, ready, waiting,
             earliest,
         )  # fmt: skip
         if length + spent <= limit:
@@ -212,8 +221,9 @@ def anneal(
                 best = value
                 best_choice[:] = choice
                 best_priority[:] = priority
+                best_delay[:] = delay
         else:
             choice[second], priority[second] = old_second, other_priority
-            choice[first], priority[first] = old_first, old_priority
+            choice[first], priority[first], delay[first] = old_first, old_priority, old_delay
             total = old_total
-    return best, best_choice, best_priority
+    return best, best_choice, best_priority, best_delay
