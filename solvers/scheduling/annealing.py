@@ -145,7 +145,11 @@ class Annealing:
         """Every task where it costs least by the prices, the longest chains first."""
         choice = [min(range(len(own)), key=lambda i: self._prices.of(own[i])) for own in self._options]
         chosen = [own[i] for own, i in zip(self._options, choice, strict=True)]
-        return np.array(choice, np.int64), np.array(tails(self._problem, chosen)), np.zeros(len(choice), np.int64)
+        return (
+            np.array(choice, np.int64),
+            np.array(tails(self._problem, chosen)),
+            np.zeros(len(choice), np.int64),
+        )
 
     def _state_of(self, schedule: Schedule) -> State:
         """Options and priorities whose list schedule is close to a given one."""

@@ -136,7 +136,7 @@ def anneal(
     energy: Floats, options: Ints, weight: Floats, price: Floats, by_energy: bool, blend: float,
     choice: Ints, priority: Floats, delay: Ints, steps: int, hot: float, cold: float, seed: int,
 ) -> tuple[float, Ints, Floats, Ints]:  # fmt: skip
-    """Simulated annealing over options, priorities and delays.  Returns the best value, choice, priority and delay.
+    """Simulated annealing over options, priorities and delays.  Returns the best value and its three.
 
     The value is the logarithm of the makespan, plus that of the energy where ``by_energy``.  The walk also
     minds when the engines become free, each at its price: a step that only makes room is worth something,
@@ -209,8 +209,8 @@ def anneal(
         new_order[:keep] = order[:keep]
         length = list_schedule(
             engine, cycles, fetch, layout, lag, before_at, before, after_at, after, choice, priority,
-            delay, price, blend, limit - spent, keep, new_order, new_since, starts, ends, free, last, ready, waiting,
-            earliest,
+            delay, price, blend, limit - spent, keep, new_order, new_since, starts, ends, free, last, ready,
+            waiting, earliest,
         )  # fmt: skip
         if length + spent <= limit:
             cost = length + spent

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from fractions import Fraction
 from importlib.metadata import version
 
@@ -22,22 +22,21 @@ from tilewright.formulation.scheduling.problem import (
     SchedulingProblem,
     feasible_options,
 )
-from tilewright.formulation.scheduling.schedule import Schedule, make_schedule
+from tilewright.formulation.scheduling.schedule import make_schedule
 from tilewright.formulation.scheduling.search import ScheduleSearch
 from tilewright.heuristics.herald import HeraldSettings, Ordering, greedy, herald, metric_of
 from tilewright.solvers.scheduling.annealing import Annealing, tails
 from tilewright.solvers.scheduling.bounds import basic_bounds, lp_prices
 from tilewright.solvers.scheduling.front import Front
 from tilewright.solvers.scheduling.improving import Improver
-from tilewright.solvers.scheduling.running import integer, read, run_model
+from tilewright.solvers.scheduling.relaxations import raise_bounds
+from tilewright.solvers.scheduling.running import read, run_model
 from tilewright.solvers.scheduling.statement import state
 
 _WHOLE = 60  # tasks up to which the whole model is the first choice
 _LARGEST = 2**62
-_CORES = (0, 24, 48, 96, 192)  # tasks sequenced in the relaxations, one after the other
-_PATIENCE = 3.0  # seconds without a better bound, at first
-_WEIGHTS = (0.5, 1.0, 2.0)
-_NOTABLE = Fraction(1, 10**4)  # a bound that grows by less is told when the model is done with
+_LOOK = 0.05  # seconds between looks at limits
+_GRACE = 0.6  # seconds that threads have to come to an end
 
 
 class CpSatScheduler:
@@ -142,131 +141,35 @@ def _solve_whole(search: ScheduleSearch, options: Sequence[tuple[Option, ...]]) 
 
 
 def _solve_large(search: ScheduleSearch, options: Sequence[tuple[Option, ...]], front: Front) -> None:
-    """Relaxations on one thread, better schedules on the other; where bounds no longer rise, on both."""
+    """Relaxations on one thread, better schedules on the other; where bounds no longer rise, on both.
+
+    Whoever called gets control back soon after the search is done, even if a thread is still within
+    CP-SAT's presolve or compiling for the first time.
+    """
     failures: list[BaseException] = []
     prices = lp_prices(search.problem, options, search.objective, front)
-    improver, second = (
+    first, second = (
         Improver(search.problem, options, seed, prices)
         for seed in (2 * search.limits.seed, 2 * search.limits.seed + 1)
     )
 
-    def bound_side() -> None:
+    def guarded(side: Callable[[], None]) -> None:
         try:
-            _raise_bounds(search, options, front, second)
+            side()
         except BaseException as failure:
             failures.append(failure)
 
-    thread = threading.Thread(target=bound_side, daemon=True)
-    thread.start()
-    improver.run(search, until=lambda: bool(failures))
-    thread.join()
+    sides = (lambda: raise_bounds(search, options, front, second), lambda: first.run(search))
+    threads = [threading.Thread(target=guarded, args=(side,), daemon=True) for side in sides]
+    for thread in threads:
+        thread.start()
+    while not search.done and not failures and any(thread.is_alive() for thread in threads):
+        threads[1].join(_LOOK)
+    until = time.monotonic() + _GRACE
+    for thread in threads:
+        thread.join(max(0.0, until - time.monotonic()))
     if failures:
         raise failures[0]
-
-
-def _raise_bounds(
-    search: ScheduleSearch,
-    options: Sequence[tuple[Option, ...]],
-    front: Front,
-    improver: Improver,
-) -> None:
-    """Relaxations with more and more tasks sequenced, the long ones first, as long as each raises the bound.
-
-    Then as much time goes into schedules, and they have their turn again with twice the patience.
-    """
-    longest = sorted(range(len(options)), key=lambda t: -min(o.cycles for o in options[t]))
-    patience = _PATIENCE
-    proven = -1  # sequenced tasks of the largest relaxation that has been solved
-    while not search.done:
-        begun = time.monotonic()
-        for size in _CORES:
-            if search.done:
-                return
-            if proven < size and (size == 0 or size < 2 * len(longest)):
-                solved = _raise_makespan(search, options, front, improver.annealing, longest[:size], patience)
-                proven = size if solved else proven
-        spent = time.monotonic() - begun
-        improver.run(search, until=lambda: time.monotonic() > begun + 2 * spent + 1)  # noqa: B023
-        patience *= 2
-
-
-def _raise_makespan(
-    search: ScheduleSearch,
-    options: Sequence[tuple[Option, ...]],
-    front: Front,
-    annealing: Annealing,
-    core: Sequence[int],
-    patience: float,
-) -> bool:
-    """One relaxation, until its bound has not risen for some time; returns whether it was solved."""
-    problem = search.problem
-    assert search.evaluation is not None
-    assert search.schedule is not None
-    statement = state(problem, options, search.evaluation.makespan, sequenced=core)
-    statement.hint(search.schedule)
-    statement.model.minimize(statement.makespan)
-    statement.model.add(statement.makespan >= -(-front.makespan.numerator // front.makespan.denominator))
-
-    def raise_to(bound: int) -> None:
-        if bound > front.makespan:
-            risen[0] = time.monotonic()
-            front.makespan = Fraction(bound)
-            by_makespan = search.objective is ScheduleObjective.MAKESPAN
-            search.raise_bound(bound if by_makespan else front.least_product()[0], source_name)
-
-    def on_bound(bound: int) -> None:
-        if bound > front.makespan * (1 + _NOTABLE):
-            raise_to(bound)
-
-    def on_solution(callback: cp_model.CpSolverSolutionCallback) -> None:
-        """Tasks that overlap in the relaxation are put one behind the other."""
-        starts, chosen = read(statement, callback)
-        found = [*untangled(problem, options, starts, chosen, core, annealing)]
-        values = [search.offer(schedule, source_name, heuristic=True) for schedule in found]
-        latest[:] = [found[values.index(min(values))]]
-
-    latest: list[Schedule] = []
-    source_name = f"relaxation, {len(core)} sequenced" if core else "assignment"
-    risen = [time.monotonic()]
-    status, solver = run_model(
-        statement,
-        search,
-        1,
-        on_bound=on_bound,
-        on_solution=on_solution,
-        enough=lambda: time.monotonic() > risen[0] + patience,
-    )
-    if status in (cp_model.OPTIMAL, cp_model.FEASIBLE):
-        raise_to(integer(solver.best_objective_bound))
-    for schedule in latest:
-        annealing.suggest(schedule)
-    return status == cp_model.OPTIMAL
-
-
-def untangled(
-    problem: SchedulingProblem,
-    options: Sequence[tuple[Option, ...]],
-    starts: Mapping[int, int],
-    chosen: Mapping[int, Option],
-    core: Collection[int],
-    annealing: Annealing,
-) -> Iterator[Schedule]:
-    """Legal schedules near a relaxed one: the sequenced tasks in its order, the others by their urgency.
-
-    A task's urgency is what remains of its chain; how that compares with places in the order is tried out.
-    """
-    ordered = [chosen[task] for task in range(len(options))]
-    choice = [options[task].index(option) for task, option in enumerate(ordered)]
-    urgency = tails(problem, ordered)
-    span = max(starts[task] + option.cycles for task, option in chosen.items())
-    fixed = frozenset(core)
-    for weight in _WEIGHTS:
-        priority = [
-            float(span - starts[task]) if task in fixed else weight * urgency[task]
-            for task in range(len(options))
-        ]
-        yield annealing.decode(choice, priority)
-    yield annealing.decode(choice, urgency)
 
 
 def _horizon(problem: SchedulingProblem, options: Sequence[tuple[Option, ...]]) -> int:
