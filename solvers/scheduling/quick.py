@@ -10,6 +10,7 @@ from tilewright.formulation.scheduling.search import ScheduleSearch
 from tilewright.heuristics.herald import HeraldSettings, Ordering, greedy, herald, metric_of
 from tilewright.solvers.scheduling.annealing import Annealing
 from tilewright.solvers.scheduling.bounds import basic_bounds, lp_prices
+from tilewright.solvers.scheduling.cpsat import warm_start
 from tilewright.solvers.scheduling.windows import WindowSearch
 
 _ROUNDS = 3  # of annealing before the neighbourhoods
@@ -76,7 +77,7 @@ class AnnealingScheduler(_Heuristic):
 
 
 class WindowScheduler(_Heuristic):
-    """Large-neighbourhood search from an annealed schedule until the time limit."""
+    """Large-neighbourhood search, with CP-SAT, from an annealed schedule until the time limit."""
 
     name = "lns"
 
@@ -85,8 +86,8 @@ class WindowScheduler(_Heuristic):
         return f"ortools {version('ortools')}"
 
     def offer(self, search: ScheduleSearch) -> None:
-        """Herald and a few rounds of annealing, then windows; without a time limit, a few of them."""
-        HeraldScheduler().offer(search)
+        """A few rounds of annealing, then windows; without a time limit, a few of them."""
+        warm_start(search)
         options = feasible_options(search.problem)
         prices = lp_prices(search.problem, options, search.objective, basic_bounds(search, options))
         Annealing(search.problem, options, search.limits.seed, prices).run(search, rounds=_ROUNDS)

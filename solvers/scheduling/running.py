@@ -34,6 +34,7 @@ def run_model(
     on_bound: Callable[[int], None] | None = None,
     on_solution: Callable[[cp_model.CpSolverSolutionCallback], None] | None = None,
     enough: Callable[[], bool] | None = None,
+    brief: bool = False,
 ) -> tuple[cp_model.CpSolverStatus, cp_model.CpSolver]:
     """Solve a model until a limit strikes, the search is done or it is enough; returns status and solver."""
     solver = cp_model.CpSolver()
@@ -41,6 +42,10 @@ def run_model(
     solver.parameters.random_seed = search.limits.seed
     solver.parameters.catch_sigint_signal = False
     solver.parameters.relative_gap_limit = 0.0
+    if brief:  # little is gained by these where the solution takes a second
+        solver.parameters.symmetry_level = 0
+        solver.parameters.linearization_level = 0
+        solver.parameters.cp_model_probing_level = 0
     left = search.limits.remaining
     if left is not None or seconds is not None:
         solver.parameters.max_time_in_seconds = max(0.01, min(x for x in (left, seconds) if x is not None))

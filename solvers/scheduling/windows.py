@@ -23,8 +23,8 @@ from tilewright.solvers.scheduling.prices import Prices
 from tilewright.solvers.scheduling.running import run_model
 from tilewright.solvers.scheduling.statement import ScheduleStatement, fixed_order, state
 
-_SIZE = (12, 60)  # tasks freed: as many as a slice can solve
-_SLICE = 1.0  # seconds for one neighbourhood
+_SIZE = (8, 80)  # tasks freed: as many as a slice can solve
+_SLICE = 2.0  # seconds for one neighbourhood
 _ROUND = 4.0  # seconds of neighbourhoods in one turn
 _ROOM = 0.02  # of the makespan that a walk may lose while it gains on prices
 _GRAIN = 10**6  # steps into which a price is rounded
@@ -55,7 +55,7 @@ class WindowSearch:
         self._known: Fraction | None = None
         self._random = random.Random(seed)
         self._ways: tuple[Freeing, ...] = (self.window, self.stretch, self.misplaced, self.critical)
-        self._sizes = dict.fromkeys(range(len(self._ways)), float(sum(_SIZE) // 2))
+        self._sizes = dict.fromkeys(range(len(self._ways)), 24.0)
         self._gains = dict.fromkeys(range(len(self._ways)), 1.0)
 
     def run(self, search: ScheduleSearch) -> None:
@@ -95,7 +95,7 @@ class WindowSearch:
         """The best schedule that differs from a given one in free tasks only."""
         statement = self.state(schedule, free)
         self._minimize(statement, search, schedule, free)
-        status, solver = run_model(statement, search, 1, _SLICE)
+        status, solver = run_model(statement, search, 1, _SLICE, brief=True)
         if status not in (cp_model.OPTIMAL, cp_model.FEASIBLE):
             return status, None
         return status, in_start_order(self._problem, *statement.placed(solver))
