@@ -17,8 +17,8 @@ from tilewright.solvers.scheduling.prices import Prices, even_prices
 _SLICE = 0.3  # seconds between looks at limits
 _BLEND = 1.0
 _HOT, _COLD = (1e-3, 3e-4), 1e-4  # as parts of the cost; rounds take turns
-_STARTS = 5  # rounds from the LP's assignment before the best schedule is annealed on
-_AGAIN = 4  # later every so manyeth round begins anew
+_STARTS = 6  # rounds from the LP's assignment before the best schedule is annealed on
+_AGAIN = 5  # later every so manyeth round begins anew
 _STEPS = 220  # per task, in the first rounds
 _GROWTH = 1.15
 _PART = 1 / 8  # of the time that is left, for one round
@@ -33,7 +33,7 @@ class Annealing:
     Parameters
     ----------
     options : per task, the options to choose from
-    prices : what engines and energy are worth; by default all engines the same
+    prices : what engines and energy are worth, for rounds in turn; by default all engines the same
     """
 
     def __init__(
@@ -41,13 +41,13 @@ class Annealing:
         problem: SchedulingProblem,
         options: Sequence[tuple[Option, ...]],
         seed: int,
-        prices: Prices | None = None,
+        prices: Sequence[Prices] = (),
     ) -> None:
         self._problem = problem
         self._options = options
         self._seed = seed
-        self._prices = prices or even_prices(problem)
-        self._price = np.array(self._prices.engines, np.float64)
+        self._all_prices = tuple(prices) or (even_prices(problem),)
+        self._prices = self._all_prices[0]
         self._seeds: list[Schedule] = []
         self._number = 0
         self._steps = float(_STEPS * len(problem.tasks))
@@ -83,6 +83,10 @@ class Annealing:
         options = {task: self._options[task][int(option)] for task, option in enumerate(chosen)}
         return in_start_order(self._problem, begun, options)  # which knows of the shared memory, too
 
+    @property
+    def _price(self) -> compiled.Floats:
+        return np.array(self._prices.engines, np.float64)
+
     def suggest(self, schedule: Schedule) -> None:
         """Begin the next round here, even where better schedules are known."""
         self._seeds.append(schedule)
@@ -96,10 +100,11 @@ class Annealing:
     def round(self, search: ScheduleSearch, source: str = "annealing") -> None:
         """One walk from hot to cold: from a suggestion, the LP's assignment, or the best schedule known."""
         by_energy = search.objective is ScheduleObjective.EDP
+        self._prices = self._all_prices[self._number % len(self._all_prices)]
         state = self._beginning(search)
         if self._speed == 0:
-            self._slice(by_energy, state, 1, _COLD, _COLD, 0)  # compiles
-        top, passed = _HOT[self._number % len(_HOT)], 0.0
+            self.walk(by_energy, state, 1, _COLD, _COLD, 0)  # compiles
+        top, passed = _HOT[self._number // len(self._all_prices) % len(_HOT)], 0.0
         while passed < 1 and not search.done:
             whole = self._steps
             left = search.limits.remaining
@@ -110,10 +115,10 @@ class Annealing:
             hot, cold = (top * (_COLD / top) ** at for at in (passed, until))
             seed = (self._seed * 7919 + self._number * 104729 + int(passed * 1000)) % 2**31
             moment = time.monotonic()
-            best = self._slice(by_energy, state, steps, hot, cold, seed)
+            _, choice, priority, delay = self.walk(by_energy, state, steps, hot, cold, seed)
             self._speed = steps / max(1e-6, time.monotonic() - moment)
             passed = until
-            search.offer(self.decode(*best), source, heuristic=True)
+            search.offer(self.decode(choice, priority, delay), source, heuristic=True)
         self._number += 1
         if self._number > _STARTS:
             self._steps *= _GROWTH
@@ -122,10 +127,10 @@ class Annealing:
         if self._seeds:
             return self._state_of(self._seeds.pop())
         if search.schedule is None or self._number < _STARTS or self._number % _AGAIN == 0:
-            return self._cheapest()
+            return self.cheapest()
         return self._state_of(search.schedule)
 
-    def _slice(
+    def walk(
         self,
         by_energy: bool,
         state: State,
@@ -133,15 +138,15 @@ class Annealing:
         hot: float,
         cold: float,
         seed: int,
-    ) -> tuple[list[int], list[float], list[int]]:
-        """Walk on from a state, in place; returns the best one on the way."""
-        _, choice, priority, delay = compiled.anneal(
+    ) -> tuple[float, list[int], list[float], list[int]]:
+        """Walk on from a state, in place; returns the best value's logarithm and the state it has."""
+        value, choice, priority, delay = compiled.anneal(
             *self._graph, self._energy, self._count, self._weight, self._price, by_energy,
             _BLEND, *state, steps, hot, cold, seed,
         )  # fmt: skip
-        return choice.tolist(), priority.tolist(), delay.tolist()
+        return value, choice.tolist(), priority.tolist(), delay.tolist()
 
-    def _cheapest(self) -> State:
+    def cheapest(self) -> State:
         """Every task where it costs least by the prices, the longest chains first."""
         choice = [min(range(len(own)), key=lambda i: self._prices.of(own[i])) for own in self._options]
         chosen = [own[i] for own, i in zip(self._options, choice, strict=True)]

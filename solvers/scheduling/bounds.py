@@ -21,6 +21,7 @@ from tilewright.solvers.scheduling.statement import equal_runs
 
 _SAFETY = Fraction(1, 10**7)  # relative; far above the LP solver's tolerance of 1e-9 on scaled figures
 _INSIDE = Fraction(1, 10**5)  # the LP at its least makespan itself may look infeasible
+_BESIDE = Fraction(1, 100)
 _CUTS = 40
 _ENOUGH = Fraction(1, 10**4)
 
@@ -72,22 +73,35 @@ class AssignmentRelaxation:
         value = Fraction(solver.Objective().Value()) * Fraction(self._unit_cycles) * (1 - _SAFETY)
         return -(-value.numerator // value.denominator)
 
-    def prices(self, objective: ScheduleObjective, front: Front) -> Prices:
-        """Dual values of the loads, as parts of all; for the product, at the makespan of its bound."""
-        by_energy = objective is not ScheduleObjective.MAKESPAN
+    def prices(self, objective: ScheduleObjective, front: Front) -> tuple[Prices, ...]:
+        """Dual values of the loads, as parts of all: several yardsticks of which none is always the best.
+
+        For the makespan, at the least makespan.  For the product, also at the makespan of its bound, on
+        either side: there the least energy has a corner.
+        """
+        if objective is ScheduleObjective.MAKESPAN:
+            return (self._prices(None, 0.0),)
         product, at = front.least_product()
-        at *= 1 + _INSIDE
-        solver, length, energy = self._state(float(at) / self._unit_cycles if by_energy else None)
-        solver.Minimize(energy if by_energy else length)
+        energy = float(at * at / product) if product else 0.0
+        places = (at * (1 + _BESIDE), max(at * (1 - _BESIDE), front.makespan * (1 + _INSIDE)), None)
+        return tuple(dict.fromkeys(self._prices(place, energy) for place in places))
+
+    def _prices(self, makespan: Fraction | None, worth: float) -> Prices:
+        """Prices where energy is least within a makespan, or the makespan is least."""
+        solver, length, energy = self._state(
+            None if makespan is None else float(makespan) / self._unit_cycles
+        )
+        solver.Minimize(length if makespan is None else energy)
         if solver.Solve() != pywraplp.Solver.OPTIMAL:
-            return even_prices(self._problem)
+            return Prices(even_prices(self._problem).engines, worth)
         duals = [
             abs(self._loads[engine].dual_value()) if engine in self._loads else 0.0
             for engine in range(len(self._problem.engines))
         ]
         total = sum(duals)
-        engines = tuple(dual / total for dual in duals) if total else even_prices(self._problem).engines
-        return Prices(engines, float(at * at / product) if by_energy and product else 0.0)
+        if not total:
+            return Prices(even_prices(self._problem).engines, worth)
+        return Prices(tuple(round(dual / total, 9) for dual in duals), worth)
 
     def tighten(self, front: Front) -> None:
         """Add half-planes until the least product is the LP's own."""
@@ -152,7 +166,7 @@ def lp_prices(
     options: Sequence[tuple[Option, ...]],
     objective: ScheduleObjective,
     front: Front,
-) -> Prices:
+) -> tuple[Prices, ...]:
     """What engines and energy are worth in the assignment LP."""
     return AssignmentRelaxation(problem, options).prices(objective, front)
 

@@ -12,7 +12,7 @@ from tilewright.solvers.scheduling.annealing import Annealing
 from tilewright.solvers.scheduling.prices import Prices
 from tilewright.solvers.scheduling.windows import WindowSearch
 
-_FIRST = 7  # rounds of annealing before the neighbourhoods have their first turn
+_FIRST = 8  # rounds of annealing before the neighbourhoods have their first turn
 _MEMORY = 0.7  # weight of the earlier gains in a mean
 _CURIOUS = 0.15  # part of the turns that the method which has paid less gets
 
@@ -21,10 +21,14 @@ class Improver:
     """Shares time between methods by what each of them gained per second lately."""
 
     def __init__(
-        self, problem: SchedulingProblem, options: Sequence[tuple[Option, ...]], seed: int, prices: Prices
+        self,
+        problem: SchedulingProblem,
+        options: Sequence[tuple[Option, ...]],
+        seed: int,
+        prices: Sequence[Prices],
     ) -> None:
         self.annealing = Annealing(problem, options, seed, prices)
-        self.windows = WindowSearch(problem, options, seed, prices)
+        self.windows = WindowSearch(problem, options, seed, prices[0])
         self._random = random.Random(seed)
         self._gain = {"annealing": 0.0, "windows": 0.0}
         self._turns = 0

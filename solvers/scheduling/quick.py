@@ -91,7 +91,7 @@ class WindowScheduler(_Heuristic):
         options = feasible_options(search.problem)
         prices = lp_prices(search.problem, options, search.objective, basic_bounds(search, options))
         Annealing(search.problem, options, search.limits.seed, prices).run(search, rounds=_ROUNDS)
-        windows = WindowSearch(search.problem, options, search.limits.seed, prices)
+        windows = WindowSearch(search.problem, options, search.limits.seed, prices[0])
         if search.limits.seconds is None:
             windows.round(search)
         else:
