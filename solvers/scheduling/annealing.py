@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
+from fractions import Fraction
 
 import numpy as np
 
@@ -33,7 +34,8 @@ class Annealing:
     Parameters
     ----------
     options : per task, the options to choose from
-    prices : what engines and energy are worth, for rounds in turn; by default all engines the same
+    prices : what engines and energy are worth: taken in turn by rounds that begin anew, while others keep
+        to those that led to the best schedule; by default all engines the same
     """
 
     def __init__(
@@ -48,6 +50,7 @@ class Annealing:
         self._seed = seed
         self._all_prices = tuple(prices) or (even_prices(problem),)
         self._prices = self._all_prices[0]
+        self._best: tuple[Fraction, Prices] | None = None  # value of an own schedule, and by which prices
         self._seeds: list[Schedule] = []
         self._number = 0
         self._steps = float(_STEPS * len(problem.tasks))
@@ -100,8 +103,13 @@ class Annealing:
     def round(self, search: ScheduleSearch, source: str = "annealing") -> None:
         """One walk from hot to cold: from a suggestion, the LP's assignment, or the best schedule known."""
         by_energy = search.objective is ScheduleObjective.EDP
-        self._prices = self._all_prices[self._number % len(self._all_prices)]
-        state = self._beginning(search)
+        anew = bool(self._seeds) or search.schedule is None or self._number < _STARTS
+        anew = anew or self._number % _AGAIN == 0
+        if anew:
+            self._prices = self._all_prices[self._number % len(self._all_prices)]
+        elif self._best is not None:
+            self._prices = self._best[1]
+        state = self._beginning(search, anew)
         if self._speed == 0:
             self.walk(by_energy, state, 1, _COLD, _COLD, 0)  # compiles
         top, passed = _HOT[self._number // len(self._all_prices) % len(_HOT)], 0.0
@@ -118,15 +126,17 @@ class Annealing:
             _, choice, priority, delay = self.walk(by_energy, state, steps, hot, cold, seed)
             self._speed = steps / max(1e-6, time.monotonic() - moment)
             passed = until
-            search.offer(self.decode(choice, priority, delay), source, heuristic=True)
+            value = search.offer(self.decode(choice, priority, delay), source, heuristic=True)
+            if self._best is None or value < self._best[0]:
+                self._best = value, self._prices
         self._number += 1
         if self._number > _STARTS:
             self._steps *= _GROWTH
 
-    def _beginning(self, search: ScheduleSearch) -> State:
+    def _beginning(self, search: ScheduleSearch, anew: bool) -> State:
         if self._seeds:
             return self._state_of(self._seeds.pop())
-        if search.schedule is None or self._number < _STARTS or self._number % _AGAIN == 0:
+        if anew or search.schedule is None:
             return self.cheapest()
         return self._state_of(search.schedule)
 
