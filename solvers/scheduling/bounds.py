@@ -21,7 +21,6 @@ from tilewright.solvers.scheduling.statement import equal_runs
 
 _SAFETY = Fraction(1, 10**7)  # relative; far above the LP solver's tolerance of 1e-9 on scaled figures
 _INSIDE = Fraction(1, 10**5)  # the LP at its least makespan itself may look infeasible
-_BESIDE = Fraction(1, 100)
 _CUTS = 40
 _ENOUGH = Fraction(1, 10**4)
 
@@ -74,16 +73,15 @@ class AssignmentRelaxation:
         return -(-value.numerator // value.denominator)
 
     def prices(self, objective: ScheduleObjective, front: Front) -> tuple[Prices, ...]:
-        """Dual values of the loads, as parts of all: several yardsticks of which none is always the best.
+        """Dual values of the loads, as parts of all, at the least makespan.
 
-        For the makespan, at the least makespan.  For the product, also at the makespan of its bound, on
-        either side: there the least energy has a corner.
+        For the product also at the makespan of its bound; neither of the two is always the better one.
         """
         if objective is ScheduleObjective.MAKESPAN:
             return (self._prices(None, 0.0),)
         product, at = front.least_product()
         energy = float(at * at / product) if product else 0.0
-        places = (at * (1 + _BESIDE), max(at * (1 - _BESIDE), front.makespan * (1 + _INSIDE)), None)
+        places = (at * (1 + _INSIDE), None)
         return tuple(dict.fromkeys(self._prices(place, energy) for place in places))
 
     def _prices(self, makespan: Fraction | None, worth: float) -> Prices:

@@ -140,7 +140,8 @@ def anneal(
 
     The value is the logarithm of the makespan, plus that of the energy where ``by_energy``.  The walk also
     minds when the engines become free, each at its price: a step that only makes room is worth something,
-    and a task that runs where the LP would not run it costs what the LP says.  Energy weighs as much as both.
+    and a task that runs where the LP would not run it costs what the LP says.  Energy
+    weighs as much as the makespan: what is lost on the engines is harder to win back than energy.
 
     Parameters
     ----------
@@ -165,9 +166,9 @@ def anneal(
         engine, cycles, fetch, layout, lag, before_at, before, after_at, after, choice, priority,
         delay, price, blend, np.inf, 0, order, since, starts, ends, free, last, ready, waiting, earliest,
     )  # fmt: skip
-    spent = (1.0 + blend) * math.log(total) if by_energy else 0.0
+    spent = math.log(total) if by_energy else 0.0
     cost += spent
-    best = math.log(free.max()) + spent / (1.0 + blend)
+    best = math.log(free.max()) + spent
     best_choice, best_priority, best_delay = choice.copy(), priority.copy(), delay.copy()
     for step in range(steps):
         temperature = hot * (cold / hot) ** (step / steps)
@@ -203,7 +204,7 @@ def anneal(
         total += energy[first, choice[first]] - energy[first, old_first]
         if second != first:
             total += energy[second, choice[second]] - energy[second, old_second]
-        spent = (1.0 + blend) * math.log(total) if by_energy else 0.0
+        spent = math.log(total) if by_energy else 0.0
         limit = cost - temperature * math.log(1.0 - np.random.random())  # what Metropolis accepts
         keep = min(since[first], since[second])  # until one of them is ready, nothing changes
         new_order[:keep] = order[:keep]
@@ -216,7 +217,7 @@ def anneal(
             cost = length + spent
             order, new_order = new_order, order
             since, new_since = new_since, since
-            value = math.log(free.max()) + spent / (1.0 + blend)
+            value = math.log(free.max()) + spent
             if value < best - 1e-12:
                 best = value
                 best_choice[:] = choice
