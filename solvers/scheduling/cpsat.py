@@ -2,8 +2,8 @@
 
 Small problems are one CP-SAT model, solved to optimality.  For large ones that model finds neither good
 schedules nor good bounds in a minute; there one thread raises the bound on relaxations (assignment first,
-then with ever more of the long tasks sequenced) and another improves schedules by annealing, from the
-best of several heuristics.
+then with ever more of the long tasks sequenced) and another improves schedules by annealing and large
+neighbourhoods.
 """
 
 from __future__ import annotations
