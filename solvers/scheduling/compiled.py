@@ -141,7 +141,7 @@ def anneal(
     The value is the logarithm of the makespan, plus that of the energy where ``by_energy``.  The walk also
     minds when the engines become free, each at its price: a step that only makes room is worth something,
     and a task that runs where the LP would not run it costs what the LP says.  Energy
-    weighs as much as the makespan: what is lost on the engines is harder to win back than energy.
+    weighs as much as the makespan alone.
 
     Parameters
     ----------
