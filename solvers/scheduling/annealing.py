@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
+from fractions import Fraction
 
 import numpy as np
 
@@ -12,22 +13,48 @@ from tilewright.formulation.scheduling.schedule import Schedule
 from tilewright.formulation.scheduling.search import ScheduleSearch
 from tilewright.formulation.scheduling.timeline import in_start_order
 from tilewright.solvers.scheduling import compiled
+from tilewright.solvers.scheduling.prices import Prices, even_prices
 
-_SLICE = 0.4  # seconds between looks at limits
-_BLEND = 0.05
-_HOT, _COLD = (1e-3, 4e-3), 1e-5  # rounds take turns
-_ROUND = 4.0  # seconds from hot to cold, at first
+_SLICE = 0.3  # seconds between looks at limits
+_BLEND = 1.0
+_HOT, _COLD = (1e-3, 3e-4), 1e-4  # as parts of the cost; rounds take turns
+_STARTS = 6  # rounds from the LP's assignment before the best schedule is annealed on
+_AGAIN = 5  # later every so manyeth round begins anew
+_STEPS = 220  # per task, in the first rounds
+_GROWTH = 1.15
+_PART = 1 / 8  # of the time that is left, for one round
 _TRIAL = 50  # steps before the speed is known
+
+State = tuple[compiled.Ints, compiled.Floats, compiled.Ints]  # options, priorities, delays
 
 
 class Annealing:
-    """One state of annealing over a problem."""
+    """Walks over a problem, one round from hot to cold after the other.
 
-    def __init__(self, problem: SchedulingProblem, options: Sequence[tuple[Option, ...]], seed: int) -> None:
+    Parameters
+    ----------
+    options : per task, the options to choose from
+    prices : what engines and energy are worth: taken in turn by rounds that begin anew, while others keep
+        to those that led to the best schedule; by default all engines the same
+    """
+
+    def __init__(
+        self,
+        problem: SchedulingProblem,
+        options: Sequence[tuple[Option, ...]],
+        seed: int,
+        prices: Sequence[Prices] = (),
+    ) -> None:
         self._problem = problem
         self._options = options
         self._seed = seed
+        self._all_prices = tuple(prices) or (even_prices(problem),)
+        self._prices = self._all_prices[0]
+        self._best: tuple[Fraction, Prices] | None = None  # value of an own schedule, and by which prices
         self._seeds: list[Schedule] = []
+        self._number = 0
+        self._steps = float(_STEPS * len(problem.tasks))
+        self._speed = 0.0  # steps per second
         tasks, most = len(problem.tasks), max(len(own) for own in options)
         layouts = {name: i for i, name in enumerate(sorted({o.layout for own in options for o in own}))}
         engine, cycles, fetch, layout = (np.zeros((tasks, most), np.int64) for _ in range(4))
@@ -42,65 +69,104 @@ class Annealing:
         edges = (*_rows(problem.before), *_rows(problem.after))
         self._graph = (engine, cycles, fetch, layout, problem.context_cycles, *edges)
 
-    def decode(self, choice: Sequence[int], priority: Sequence[float]) -> Schedule:
-        """The schedule of options and priorities."""
+    def decode(
+        self, choice: Sequence[int], priority: Sequence[float], delay: Sequence[int] | None = None
+    ) -> Schedule:
+        """The schedule of options, priorities and delays."""
         tasks, engines = len(self._problem.tasks), len(self._problem.engines)
-        starts, ends, ready, waiting, earliest = (np.zeros(tasks, np.int64) for _ in range(5))
+        order, since, starts, ends, ready, waiting, earliest = (np.zeros(tasks, np.int64) for _ in range(7))
         free, last = np.zeros(engines, np.int64), np.zeros(engines, np.int64)
         chosen = np.array(choice, np.int64)
-        order = np.array(priority, np.float64)
         compiled.list_schedule(
-            *self._graph, chosen, order, starts, ends, free, last, ready, waiting, earliest
-        )
+            *self._graph, chosen, np.array(priority, np.float64),
+            np.array([0] * tasks if delay is None else delay, np.int64), self._price, _BLEND, np.inf, 0,
+            order, since, starts, ends, free, last, ready, waiting, earliest,
+        )  # fmt: skip
         begun = {task: int(start) for task, start in enumerate(starts)}
         options = {task: self._options[task][int(option)] for task, option in enumerate(chosen)}
         return in_start_order(self._problem, begun, options)  # which knows of the shared memory, too
+
+    @property
+    def _price(self) -> compiled.Floats:
+        return np.array(self._prices.engines, np.float64)
 
     def suggest(self, schedule: Schedule) -> None:
         """Begin the next round here, even where better schedules are known."""
         self._seeds.append(schedule)
 
     def run(self, search: ScheduleSearch, source: str = "annealing", rounds: int | None = None) -> None:
-        """Anneal in rounds from the best schedule known, until the search is done (or so many rounds)."""
-        by_energy = search.objective is ScheduleObjective.EDP
-        length, number, speed = _ROUND, 0, 0.0
-        while not search.done and search.schedule is not None and number != rounds:
-            choice, priority = self._state_of(self._seeds.pop() if self._seeds else search.schedule)
-            if speed == 0:
-                self._slice(by_energy, choice, priority, 1, _COLD, _COLD, 0)  # compiles
-            begun, passed = time.monotonic(), 0.0
-            while passed < 1 and not search.done:
-                steps = max(_TRIAL, int(speed * _SLICE))
-                until = min(1.0, passed + steps / (speed * length)) if speed else passed
-                top = _HOT[number % len(_HOT)]
-                hot, cold = (top * (_COLD / top) ** at for at in (passed, until))
-                seed = (self._seed * 7919 + number * 104729 + int(passed * 1000)) % 2**31
-                moment = time.monotonic()
-                best = self._slice(by_energy, choice, priority, steps, hot, cold, seed)
-                speed = steps / max(1e-6, time.monotonic() - moment)
-                passed = until
-                search.offer(self.decode(*best), source, heuristic=True)
-            number += 1
-            length = max(length, 1.3 * (time.monotonic() - begun))
+        """Anneal round by round until the search is done (or so many rounds)."""
+        last = None if rounds is None else self._number + rounds
+        while not search.done and self._number != last:
+            self.round(search, source)
 
-    def _slice(
+    def round(self, search: ScheduleSearch, source: str = "annealing") -> None:
+        """One walk from hot to cold: from a suggestion, the LP's assignment, or the best schedule known."""
+        by_energy = search.objective is ScheduleObjective.EDP
+        anew = bool(self._seeds) or search.schedule is None or self._number < _STARTS
+        anew = anew or self._number % _AGAIN == 0
+        if anew:
+            self._prices = self._all_prices[self._number % len(self._all_prices)]
+        elif self._best is not None:
+            self._prices = self._best[1]
+        state = self._beginning(search, anew)
+        if self._speed == 0:
+            self.walk(by_energy, state, 1, _COLD, _COLD, 0)  # compiles
+        top, passed = _HOT[self._number // len(self._all_prices) % len(_HOT)], 0.0
+        while passed < 1 and not search.done:
+            whole = self._steps
+            left = search.limits.remaining
+            if left is not None and self._speed:
+                whole = min(whole, max(_TRIAL, _PART * left * self._speed))
+            steps = max(_TRIAL, min(int(self._speed * _SLICE), int(whole * (1 - passed)) + 1))
+            until = min(1.0, passed + steps / whole)
+            hot, cold = (top * (_COLD / top) ** at for at in (passed, until))
+            seed = (self._seed * 7919 + self._number * 104729 + int(passed * 1000)) % 2**31
+            moment = time.monotonic()
+            _, choice, priority, delay = self.walk(by_energy, state, steps, hot, cold, seed)
+            self._speed = steps / max(1e-6, time.monotonic() - moment)
+            passed = until
+            value = search.offer(self.decode(choice, priority, delay), source, heuristic=True)
+            if self._best is None or value < self._best[0]:
+                self._best = value, self._prices
+        self._number += 1
+        if self._number > _STARTS:
+            self._steps *= _GROWTH
+
+    def _beginning(self, search: ScheduleSearch, anew: bool) -> State:
+        if self._seeds:
+            return self._state_of(self._seeds.pop())
+        if anew or search.schedule is None:
+            return self.cheapest()
+        return self._state_of(search.schedule)
+
+    def walk(
         self,
         by_energy: bool,
-        choice: compiled.Ints,
-        priority: compiled.Floats,
+        state: State,
         steps: int,
         hot: float,
         cold: float,
         seed: int,
-    ) -> tuple[list[int], list[float]]:
-        """Walk on from a state, in place; returns the best options and priorities on the way."""
-        _, best_choice, best_priority = compiled.anneal(
-            *self._graph, self._energy, self._count, self._weight, len(self._problem.engines), by_energy,
-            _BLEND, choice, priority, steps, hot, cold, seed,
+    ) -> tuple[float, list[int], list[float], list[int]]:
+        """Walk on from a state, in place; returns the best value's logarithm and the state it has."""
+        value, choice, priority, delay = compiled.anneal(
+            *self._graph, self._energy, self._count, self._weight, self._price, by_energy,
+            _BLEND, *state, steps, hot, cold, seed,
         )  # fmt: skip
-        return best_choice.tolist(), best_priority.tolist()
+        return value, choice.tolist(), priority.tolist(), delay.tolist()
 
-    def _state_of(self, schedule: Schedule) -> tuple[compiled.Ints, compiled.Floats]:
+    def cheapest(self) -> State:
+        """Every task where it costs least by the prices, the longest chains first."""
+        choice = [min(range(len(own)), key=lambda i: self._prices.of(own[i])) for own in self._options]
+        chosen = [own[i] for own, i in zip(self._options, choice, strict=True)]
+        return (
+            np.array(choice, np.int64),
+            np.array(tails(self._problem, chosen)),
+            np.zeros(len(choice), np.int64),
+        )
+
+    def _state_of(self, schedule: Schedule) -> State:
         """Options and priorities whose list schedule is close to a given one."""
         tasks = len(self._problem.tasks)
         choice, priority = np.zeros(tasks, np.int64), np.zeros(tasks)
@@ -108,7 +174,7 @@ class Annealing:
         for placement in schedule.placements:
             choice[placement.task] = self._options[placement.task].index(placement.option)
             priority[placement.task] = makespan - placement.start + 1.0  # what starts early goes first
-        return choice, priority
+        return choice, priority, np.zeros(tasks, np.int64)
 
 
 def tails(problem: SchedulingProblem, chosen: Sequence[Option]) -> list[float]:

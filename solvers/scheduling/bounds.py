@@ -16,6 +16,7 @@ from ortools.linear_solver import pywraplp
 from tilewright.formulation.scheduling.problem import Option, ScheduleObjective, SchedulingProblem
 from tilewright.formulation.scheduling.search import ScheduleSearch
 from tilewright.solvers.scheduling.front import Front
+from tilewright.solvers.scheduling.prices import Prices, even_prices
 from tilewright.solvers.scheduling.statement import equal_runs
 
 _SAFETY = Fraction(1, 10**7)  # relative; far above the LP solver's tolerance of 1e-9 on scaled figures
@@ -54,6 +55,7 @@ class AssignmentRelaxation:
         self._options = options
         self._unit_energy = float(sum(max(o.energy for o in own) for own in options)) or 1.0
         self._unit_cycles = float(critical_path(problem, options))
+        self._loads: dict[int, pywraplp.Constraint] = {}  # of the latest LP, by engine
         self._count = dict.fromkeys(range(len(problem.tasks)), 1)
         for runs in equal_runs(problem):
             for position, task in enumerate(runs[0]):
@@ -69,6 +71,35 @@ class AssignmentRelaxation:
             return 0
         value = Fraction(solver.Objective().Value()) * Fraction(self._unit_cycles) * (1 - _SAFETY)
         return -(-value.numerator // value.denominator)
+
+    def prices(self, objective: ScheduleObjective, front: Front) -> tuple[Prices, ...]:
+        """Dual values of the loads, as parts of all, at the least makespan.
+
+        For the product also at the makespan of its bound; neither of the two is always the better one.
+        """
+        if objective is ScheduleObjective.MAKESPAN:
+            return (self._prices(None, 0.0),)
+        product, at = front.least_product()
+        energy = float(at * at / product) if product else 0.0
+        places = (at * (1 + _INSIDE), None)
+        return tuple(dict.fromkeys(self._prices(place, energy) for place in places))
+
+    def _prices(self, makespan: Fraction | None, worth: float) -> Prices:
+        """Prices where energy is least within a makespan, or the makespan is least."""
+        solver, length, energy = self._state(
+            None if makespan is None else float(makespan) / self._unit_cycles
+        )
+        solver.Minimize(length if makespan is None else energy)
+        if solver.Solve() != pywraplp.Solver.OPTIMAL:
+            return Prices(even_prices(self._problem).engines, worth)
+        duals = [
+            abs(self._loads[engine].dual_value()) if engine in self._loads else 0.0
+            for engine in range(len(self._problem.engines))
+        ]
+        total = sum(duals)
+        if not total:
+            return Prices(even_prices(self._problem).engines, worth)
+        return Prices(tuple(round(dual / total, 9) for dual in duals), worth)
 
     def tighten(self, front: Front) -> None:
         """Add half-planes until the least product is the LP's own."""
@@ -122,10 +153,20 @@ class AssignmentRelaxation:
             for option, time, share in zip(self._options[task], times, shares, strict=True):
                 loads[option.engine].append(count * time * share)
                 energies.append(count * float(option.energy) / self._unit_energy * share)
-        for load in loads:
+        for engine, load in enumerate(loads):
             if load:
-                solver.Add(sum(load) <= length)
+                self._loads[engine] = solver.Add(sum(load) <= length)
         return solver, length, sum(energies)
+
+
+def lp_prices(
+    problem: SchedulingProblem,
+    options: Sequence[tuple[Option, ...]],
+    objective: ScheduleObjective,
+    front: Front,
+) -> tuple[Prices, ...]:
+    """What engines and energy are worth in the assignment LP."""
+    return AssignmentRelaxation(problem, options).prices(objective, front)
 
 
 def basic_bounds(search: ScheduleSearch, options: Sequence[tuple[Option, ...]]) -> Front:

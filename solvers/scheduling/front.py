@@ -16,16 +16,18 @@ class Front:
     def __init__(self, energy: Fraction, makespan: Fraction) -> None:
         self.energy = energy
         self.makespan = makespan
-        self._planes: list[tuple[Fraction, Fraction, Fraction]] = []
+        self._planes: dict[Fraction, Fraction] = {}  # pJ at no cycles, by pJ per cycle
 
     def add(self, energy_weight: Fraction, time_weight: Fraction, least: Fraction) -> None:
-        """Every schedule meets this half-plane."""
-        if energy_weight > 0:
-            self._planes.append((energy_weight, time_weight, least))
+        """Every schedule meets this half-plane; of parallel ones the farthest is kept."""
+        if energy_weight <= 0:
+            return
+        slope, height = time_weight / energy_weight, least / energy_weight
+        self._planes[slope] = max(height, self._planes.get(slope, height))
 
     def least_energy(self, makespan: Fraction) -> Fraction:
         """No schedule of that makespan takes less."""
-        planes = ((least - b * makespan) / a for a, b, least in self._planes)
+        planes = (height - slope * makespan for slope, height in self._planes.items())
         return max([self.energy, *planes])
 
     def least_product(self) -> tuple[Fraction, Fraction]:
@@ -35,7 +37,7 @@ class Front:
         concave, so its minimum is at a corner.
         """
         corners = {self.makespan}
-        lines = [(least / a, -b / a) for a, b, least in self._planes] + [(self.energy, Fraction(0))]
+        lines = [(height, -slope) for slope, height in self._planes.items()] + [(self.energy, Fraction(0))]
         for index, (height, slope) in enumerate(lines):
             for other_height, other_slope in lines[index + 1 :]:
                 if slope != other_slope:

@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
+from importlib.metadata import version
+
 from tilewright import __version__
 from tilewright.formulation.scheduling.problem import feasible_options
 from tilewright.formulation.scheduling.search import ScheduleSearch
 from tilewright.heuristics.herald import HeraldSettings, Ordering, greedy, herald, metric_of
 from tilewright.solvers.scheduling.annealing import Annealing
-from tilewright.solvers.scheduling.bounds import basic_bounds
+from tilewright.solvers.scheduling.bounds import basic_bounds, lp_prices
+from tilewright.solvers.scheduling.cpsat import warm_start
+from tilewright.solvers.scheduling.windows import WindowSearch
+
+_ROUNDS = 3  # of annealing before the neighbourhoods
 
 
 class _Heuristic:
@@ -64,6 +70,29 @@ class AnnealingScheduler(_Heuristic):
     def offer(self, search: ScheduleSearch) -> None:
         """Herald, then annealing; without a time limit, one round."""
         HeraldScheduler().offer(search)
-        basic_bounds(search, feasible_options(search.problem))
-        annealing = Annealing(search.problem, feasible_options(search.problem), search.limits.seed)
+        options = feasible_options(search.problem)
+        prices = lp_prices(search.problem, options, search.objective, basic_bounds(search, options))
+        annealing = Annealing(search.problem, options, search.limits.seed, prices)
         annealing.run(search, rounds=1 if search.limits.seconds is None else None)
+
+
+class WindowScheduler(_Heuristic):
+    """Large-neighbourhood search, with CP-SAT, from an annealed schedule until the time limit."""
+
+    name = "lns"
+
+    @property
+    def version(self) -> str:
+        return f"ortools {version('ortools')}"
+
+    def offer(self, search: ScheduleSearch) -> None:
+        """A few rounds of annealing, then windows; without a time limit, a few of them."""
+        warm_start(search)
+        options = feasible_options(search.problem)
+        prices = lp_prices(search.problem, options, search.objective, basic_bounds(search, options))
+        Annealing(search.problem, options, search.limits.seed, prices).run(search, rounds=_ROUNDS)
+        windows = WindowSearch(search.problem, options, search.limits.seed, prices[0])
+        if search.limits.seconds is None:
+            windows.round(search)
+        else:
+            windows.run(search)

@@ -10,6 +10,7 @@ from tilewright.formulation.scheduling.search import ScheduleSearch
 _METHODS: dict[str, tuple[str, str]] = {
     "cpsat": ("tilewright.solvers.scheduling.cpsat", "CpSatScheduler"),
     "annealing": ("tilewright.solvers.scheduling.quick", "AnnealingScheduler"),
+    "lns": ("tilewright.solvers.scheduling.quick", "WindowScheduler"),
     "herald": ("tilewright.solvers.scheduling.quick", "HeraldScheduler"),
     "greedy": ("tilewright.solvers.scheduling.quick", "GreedyScheduler"),
 }

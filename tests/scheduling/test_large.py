@@ -1,0 +1,219 @@
+"""The large path: relaxations, annealing and neighbourhoods, against plain enumeration."""
+
+from __future__ import annotations
+
+import math
+import random
+import threading
+import time
+from fractions import Fraction
+
+import pytest
+from graphs import optimum_by_orders, problem_of, small_problems
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tilewright.formulation.scheduling.evaluator import evaluate_schedule
+from tilewright.formulation.scheduling.problem import (
+    Option,
+    ScheduleObjective,
+    SchedulingProblem,
+    feasible_options,
+)
+from tilewright.formulation.scheduling.search import ScheduleSearch
+from tilewright.formulation.search import Limits
+from tilewright.solvers.scheduling import cpsat, relaxations
+from tilewright.solvers.scheduling.annealing import Annealing
+from tilewright.solvers.scheduling.bounds import basic_bounds, lp_prices
+from tilewright.solvers.scheduling.front import Front
+from tilewright.solvers.scheduling.improving import Improver
+from tilewright.solvers.scheduling.prices import Prices, even_prices
+from tilewright.solvers.scheduling.registry import method
+from tilewright.solvers.scheduling.relaxations import Relaxation
+from tilewright.solvers.scheduling.windows import WindowSearch
+
+TIMED = st.sampled_from([ScheduleObjective.MAKESPAN, ScheduleObjective.EDP])
+
+
+def begun(problem: SchedulingProblem, objective: ScheduleObjective, seconds: float = 5) -> ScheduleSearch:
+    search = ScheduleSearch(problem, objective, Limits(seconds=seconds, threads=2))
+    cpsat.warm_start(search)
+    return search
+
+
+def chains(runs: int, layers: int, seed: int = 0) -> SchedulingProblem:
+    """Runs of one network with heavy-tailed costs on two unlike engines."""
+    draw = random.Random(seed)
+    own = []
+    for _ in range(layers):
+        size = int(draw.paretovariate(1.1) * 100)
+        first, second = size, int(size * draw.uniform(0.2, 3)) + 1
+        own.append(
+            (
+                Option(0, first, Fraction(draw.randint(1, size)), fetch=draw.randint(0, 20), layout="a"),
+                Option(1, second, Fraction(draw.randint(1, size)), fetch=draw.randint(0, 20), layout="b"),
+            )
+        )
+    return problem_of([own for _ in range(runs)])
+
+
+@settings(max_examples=20, deadline=None)
+@given(problem=small_problems(most=5), objective=TIMED)
+def test_the_large_path_encloses_the_optimum(
+    problem: SchedulingProblem, objective: ScheduleObjective
+) -> None:
+    """With relaxations, annealing and neighbourhoods alone: bound <= enumerated optimum <= value."""
+    search = ScheduleSearch(problem, objective, Limits(seconds=0.3, threads=2))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(cpsat, "_WHOLE", 0)
+        patch.setattr(relaxations, "_PATIENCE", 0.05)
+        cpsat.CpSatScheduler().solve(search)
+    optimum = optimum_by_orders(problem, objective)
+    assert search.bound is not None
+    assert search.value is not None
+    assert search.bound <= optimum <= search.value
+
+
+@settings(max_examples=40, deadline=None)
+@given(small_problems(most=5), TIMED, st.integers(0, 5))
+def test_bounds_of_relaxations_are_valid(
+    problem: SchedulingProblem, objective: ScheduleObjective, size: int
+) -> None:
+    """Least makespans and half-planes, whatever is sequenced, never exceed the optimum."""
+    search = begun(problem, objective)
+    options = feasible_options(problem)
+    front = basic_bounds(search, options)
+    annealing = Annealing(problem, options, 0)
+    relaxation = Relaxation(search, options, front, annealing, range(min(size, len(options))))
+    relaxation.run(patience=1.0)
+    assert search.bound is not None
+    assert search.bound <= optimum_by_orders(problem, objective)
+
+
+def test_half_planes_raise_the_bound_of_the_product() -> None:
+    """Where choices are coarse, the relaxation's half-planes prove more than the LP."""
+    own = [(Option(0, 10, Fraction(7)), Option(1, 16, Fraction(3)))]
+    search = begun(problem_of([own for _ in range(3)]), ScheduleObjective.EDP)
+    options = feasible_options(search.problem)
+    front = basic_bounds(search, options)
+    before = front.least_product()[0]
+    Relaxation(search, options, front, Annealing(search.problem, options, 0), ()).run(patience=1.0)
+    assert search.bound is not None
+    assert before < search.bound <= optimum_by_orders(search.problem, ScheduleObjective.EDP)
+
+
+@settings(max_examples=30, deadline=None)
+@given(small_problems(most=7, fetch_memory=True), TIMED, st.data())
+def test_neighbourhoods_are_legal_and_never_worse(
+    problem: SchedulingProblem, objective: ScheduleObjective, data: st.DataObject
+) -> None:
+    """Whatever is freed, the outcome is legal; held tasks keep their options."""
+    search = begun(problem, objective)
+    assert search.schedule is not None
+    options = feasible_options(problem)
+    windows = WindowSearch(problem, options, 0, even_prices(problem))
+    ways = (windows.window, windows.stretch, windows.misplaced, windows.critical)
+    schedule = search.schedule
+    free = data.draw(st.sampled_from(ways))(schedule, data.draw(st.integers(1, 7)))
+    assert free <= set(range(len(options)))
+    _, found = windows.solve(search, schedule, free)
+    assert found is not None
+    assert not evaluate_schedule(problem, found).violations
+    before = {p.task: p.option for p in schedule.placements}
+    assert all(p.option == before[p.task] for p in found.placements if p.task not in free)
+
+
+def test_freeing_everything_finds_the_optimum() -> None:
+    """A neighbourhood of all tasks is the whole problem."""
+    problem = chains(2, 3, seed=4)
+    search = begun(problem, ScheduleObjective.MAKESPAN)
+    assert search.schedule is not None
+    options = feasible_options(problem)
+    windows = WindowSearch(problem, options, 0, Prices((0.0, 0.0)))
+    _, found = windows.solve(search, search.schedule, set(range(len(options))))
+    assert found is not None
+    assert found.makespan <= optimum_by_orders(problem, ScheduleObjective.MAKESPAN) * (1 + Fraction(1, 10**4))
+
+
+@pytest.mark.parametrize("objective", ["makespan", "edp"])
+def test_a_step_that_is_scheduled_in_part_has_its_true_value(objective: str) -> None:
+    """Keeping the undisturbed beginning gives the schedule that dispatching all anew gives."""
+    problem = chains(3, 12)
+    options = feasible_options(problem)
+    by_energy = objective == "edp"
+    for seed in range(5):
+        annealing = Annealing(problem, options, seed, [Prices((0.4, 0.6))])
+        value, *state = annealing.walk(by_energy, annealing.cheapest(), 2000, 1e-2, 1e-4, seed)
+        found = evaluate_schedule(problem, annealing.decode(*state))
+        expected = math.log(found.makespan) + (math.log(found.energy) if by_energy else 0.0)
+        assert value == pytest.approx(expected, rel=1e-9)
+
+
+def test_prices_are_those_of_the_linear_program() -> None:
+    """An engine that is twice as fast is worth twice as much; energy counts for the product only."""
+    own = [(Option(0, 40, Fraction(1)), Option(1, 20, Fraction(3)))]
+    problem = problem_of([own for _ in range(30)])
+    options = feasible_options(problem)
+    search = ScheduleSearch(problem, ScheduleObjective.MAKESPAN, Limits())
+    (prices,) = lp_prices(problem, options, search.objective, basic_bounds(search, options))
+    assert prices.engines == pytest.approx((1 / 3, 2 / 3))
+    assert prices.of(own[0][1]) == pytest.approx(40 / 3)
+    search = ScheduleSearch(problem, ScheduleObjective.EDP, Limits())
+    front = basic_bounds(search, options)
+    product, makespan = front.least_product()
+    for prices in lp_prices(problem, options, search.objective, front):
+        assert sum(prices.engines) == pytest.approx(1)
+        assert prices.energy == pytest.approx(float(makespan / (product / makespan)))
+
+
+def test_parallel_half_planes_are_kept_once() -> None:
+    """Of half-planes with one slope the farthest counts, however it is scaled."""
+    front = Front(Fraction(1), Fraction(2))
+    front.add(Fraction(1), Fraction(1), Fraction(10))
+    front.add(Fraction(2), Fraction(2), Fraction(24))
+    front.add(Fraction(1), Fraction(1), Fraction(11))
+    front.add(Fraction(0), Fraction(1), Fraction(99))
+    assert front.least_energy(Fraction(4)) == 8
+
+
+@pytest.mark.parametrize("objective", ["makespan", "edp"])
+def test_both_methods_get_turns(objective: str) -> None:
+    """Annealing and neighbourhoods share a thread, and leave a legal schedule."""
+    search = begun(chains(4, 20), ScheduleObjective(objective), seconds=3)
+    options = feasible_options(search.problem)
+    front = basic_bounds(search, options)
+    improver = Improver(
+        search.problem, options, 0, lp_prices(search.problem, options, search.objective, front)
+    )
+    turns = iter(range(10))
+    before = search.value
+    improver.run(search, until=lambda: next(turns, None) is None)
+    assert search.value is not None
+    assert before is not None
+    assert search.bound is not None
+    assert search.bound <= search.value <= before
+
+
+def test_neighbourhoods_are_a_method() -> None:
+    """``lns`` returns a legal schedule within the bound."""
+    search = ScheduleSearch(chains(3, 15), ScheduleObjective.EDP, Limits(seconds=1.5, threads=1))
+    method("lns").solve(search)
+    result = search.result("lns", "")
+    assert result.schedule is not None
+    assert not evaluate_schedule(search.problem, result.schedule).violations
+    assert result.gap is not None
+
+
+def test_control_returns_when_told_to_stop() -> None:
+    """A stop from another thread ends the search though neither limit nor proof is in reach."""
+    search = ScheduleSearch(chains(8, 60), ScheduleObjective.EDP, Limits(threads=2))
+    timer = threading.Timer(1.0, search.limits.stop.set)
+    timer.start()
+    method("cpsat").solve(search)
+    timer.join()
+    assert search.schedule is not None
+    assert search.bound is not None
+    deadline = time.monotonic() + 20
+    while any(t.daemon and t.is_alive() for t in threading.enumerate()) and time.monotonic() < deadline:
+        time.sleep(0.02)  # what is left over comes to an end by itself
+    assert not any(t.daemon and t.is_alive() for t in threading.enumerate())
