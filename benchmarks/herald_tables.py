@@ -2,7 +2,7 @@
 
     python -m tilewright.benchmarks.herald_tables schedules.jsonl
 
-Rows of styles give three tables: figures by system, gains as in table VI, scheduling times as in table VII.
+Rows of styles give figures by style and scenario, gains as in table VI, scheduling times as in table VII.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ from __future__ import annotations
 import json
 import sys
 from collections import defaultdict
+from collections.abc import Callable
 from math import exp, log
 from pathlib import Path
 from typing import Any
@@ -38,21 +39,47 @@ def schedule_table(rows: list[Row]) -> str:
     return "\n".join(lines)
 
 
-def style_table(rows: list[Row]) -> str:
-    """Latency, energy and energy-delay product of every style, and the best FDA's over Maelstrom's."""
+def style_tables(rows: list[Row]) -> str:
+    """EDP against the best FDA's, latency and energy of every style in every scenario, and the gaps."""
+    scenarios = _scenarios(rows)
+    best = {
+        scenario: min(row["cpsat_value"] for row in own if row["system"].startswith("fda"))
+        for scenario, own in scenarios.items()
+    }
+    figures: dict[str, Callable[[Row], str]] = {
+        "EDP, over that of the best FDA": lambda row: (
+            f"{row['cpsat_value'] / best[row['workload'], row['class']]:.3g}"
+        ),
+        "Latency, Mcycles": lambda row: f"{row['cycles'] / 1e6:,.1f}",
+        "Energy, mJ": lambda row: f"{row['energy'] * 1e-9:,.0f}",
+        "Gap of the EDP": lambda row: _percent(row["gap"]),
+    }
+    return "\n\n".join(_by_style(scenarios, title, figure) for title, figure in figures.items())
+
+
+def _by_style(scenarios: dict[tuple[str, str], list[Row]], title: str, figure: Callable[[Row], str]) -> str:
     lines = [
-        "| workload, class | system | latency, Mcycles | energy, mJ | EDP to the best FDA | gap |",
-        "|---|---|---:|---:|---:|---:|",
+        f"| {title} | {' | '.join(', '.join(scenario) for scenario in scenarios)} |",
+        "|---|" + "---:|" * len(scenarios),
     ]
-    for (workload, size), own in _scenarios(rows).items():
-        best = min(row["cpsat_value"] for row in own if row["system"].startswith("fda"))
+    cells: dict[str, dict[tuple[str, str], str]] = defaultdict(dict)
+    for scenario, own in scenarios.items():
         for row in own:
-            lines.append(
-                f"| {workload}, {size} | {row['system']} "
-                f"| {row['cycles'] / 1e6:,.2f} | {row['energy'] * 1e-9:,.1f} "
-                f"| {100 * (row['cpsat_value'] / best - 1):+.1f} % | {_percent(row['gap'])} |"
-            )
+            cells[_style(row)][scenario] = figure(row)
+    for style in sorted(cells, key=lambda name: (_STYLES.index(name.partition(" ")[0]), name)):
+        lines.append(f"| {style} | {' | '.join(cells[style].get(one, '-') for one in scenarios)} |")
     return "\n".join(lines)
+
+
+_STYLES = ("FDA", "SM-FDA", "RDA", "HDA", "Maelstrom")
+
+
+def _style(row: Row) -> str:
+    """The style without class, as table III names it."""
+    kind, _, *flows = row["system"].split("-")
+    if "maelstrom" in flows:
+        return "Maelstrom (table V)"
+    return " ".join([{"smfda": "SM-FDA"}.get(kind, kind.upper()), " + ".join(flows)]).strip()
 
 
 def codesign_table(rows: list[Row]) -> str:
@@ -144,7 +171,7 @@ def main() -> None:
     if "partition" in rows[0]:
         print(codesign_table(rows))
     elif any(not row["system"].startswith("hda") for row in rows):
-        print("\n\n".join((style_table(rows), gain_table(rows), time_table(rows))))
+        print("\n\n".join((style_tables(rows), gain_table(rows), time_table(rows))))
     else:
         print(schedule_table(rows))
         print()
