@@ -8,6 +8,7 @@ import platform
 import sys
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from fractions import Fraction
 from importlib import import_module
 from importlib.metadata import PackageNotFoundError, version
 from typing import Annotated
@@ -19,7 +20,7 @@ from tilewright.cli.console import show, write
 from tilewright.cli.exits import Exit
 from tilewright.workloads.errors import one_line
 
-_PACKAGES = ("numpy", "onnx", "networkx", "ortools", "pydantic", "pyyaml", "rich", "typer")
+_PACKAGES = ("numpy", "numba", "onnx", "networkx", "ortools", "pydantic", "pyyaml", "rich", "typer")
 _LAYER = "conv:K=64,C=64,P=14,Q=14,R=3,S=3,pad=1"
 _ARCH = "eyeriss-256"
 _SLOW = 30.0
@@ -75,7 +76,10 @@ def _findings() -> Iterator[Finding]:
             yield Finding(package, True, version(package))
         except PackageNotFoundError:
             yield Finding(package, False, "not installed")
-    for name, look in (("solvers", _solvers), ("machines", _presets), ("models", _models), ("proof", _proof)):
+    looks = {
+        "solvers": _solvers, "machines": _presets, "models": _models, "proof": _proof, "schedule": _schedule
+    }  # fmt: skip
+    for name, look in looks.items():
         yield _looked(name, look)
 
 
@@ -140,3 +144,26 @@ def _proof() -> tuple[bool, str]:
     result = solve(layer_problem(operator, load_engine(_ARCH), parse_objective("edp")), limits=limits)
     took = seconds_text(limits.elapsed)
     return result.status == "optimal", f"{_LAYER} on {_ARCH}: {result.status} in {took} ({result.solver})"
+
+
+def _schedule() -> tuple[bool, str]:
+    """Anneals a schedule of two tasks; the first time after an installation this compiles for some seconds."""
+    from tilewright.formulation.scheduling.problem import (
+        Option,
+        ScheduleObjective,
+        SchedulingProblem,
+        Task,
+        feasible_options,
+    )
+    from tilewright.formulation.scheduling.search import ScheduleSearch
+    from tilewright.formulation.search import Limits
+    from tilewright.report.quantities import seconds_text
+    from tilewright.solvers.scheduling.annealing import Annealing
+
+    options = (Option(0, 2, Fraction(2)), Option(1, 3, Fraction(1)))
+    tasks = tuple(Task("net", "net", name, options) for name in ("first", "second"))
+    problem = SchedulingProblem("doctor", ("a", "b"), tasks, ())
+    limits = Limits(seconds=_SLOW)
+    search = ScheduleSearch(problem, ScheduleObjective.MAKESPAN, limits)
+    Annealing(problem, feasible_options(problem), seed=0).run(search, rounds=1)
+    return search.value == 3, f"annealing two tasks: {search.value} cycles in {seconds_text(limits.elapsed)}"
