@@ -147,7 +147,7 @@ def _proof() -> tuple[bool, str]:
 
 
 def _schedule() -> tuple[bool, str]:
-    """Anneals a schedule of two tasks; the first time after an installation this compiles for some seconds."""
+    """Anneals a schedule of two tasks; the first time after an installation it compiles for seconds."""
     from tilewright.formulation.scheduling.problem import (
         Option,
         ScheduleObjective,
