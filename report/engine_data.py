@@ -26,19 +26,22 @@ class AxisOfArray(Record):
 
 
 class FanoutRecord(Record):
-    """The array below a level, and its network."""
+    """The array below a level, and its network; ``hop_energy`` counts where its buffers share."""
 
     axes: list[AxisOfArray]
     energy: Exact
     multicast: bool
     reduction: bool
+    sharing: bool = False
+    hop_energy: Exact = "0"
 
     def build(self) -> Fanout:
         axes = tuple(
             ArrayAxis(axis.name, axis.size, None if axis.carries is None else frozenset(axis.carries))
             for axis in self.axes
         )
-        return Fanout(axes, Fraction(self.energy), self.multicast, self.reduction)
+        figures = self.multicast, self.reduction, self.sharing, Fraction(self.hop_energy)
+        return Fanout(axes, Fraction(self.energy), *figures)
 
 
 class LevelRecord(Record):
