@@ -43,7 +43,7 @@ class Traffic:
     fills: Expr
     updates: Expr
     tile: Expr
-    hops: Expr = as_expr(0)
+    hops: Expr = field(default_factory=lambda: as_expr(0))
 
 
 @dataclass(frozen=True)
