@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from fractions import Fraction
 from typing import Annotated, Literal
 
@@ -26,22 +27,29 @@ class AxisOfArray(Record):
 
 
 class FanoutRecord(Record):
-    """The array below a level, and its network; ``hop_energy`` counts where its buffers share."""
+    """The array below a level, and its network."""
 
     axes: list[AxisOfArray]
     energy: Exact
     multicast: bool
     reduction: bool
-    sharing: bool = False
-    hop_energy: Exact = "0"
 
     def build(self) -> Fanout:
         axes = tuple(
             ArrayAxis(axis.name, axis.size, None if axis.carries is None else frozenset(axis.carries))
             for axis in self.axes
         )
-        figures = self.multicast, self.reduction, self.sharing, Fraction(self.hop_energy)
-        return Fanout(axes, Fraction(self.energy), *figures)
+        return Fanout(axes, Fraction(self.energy), self.multicast, self.reduction)
+
+
+class SharingFanoutRecord(FanoutRecord):
+    """An array whose buffers share what several of them read."""
+
+    sharing: Literal[True]
+    hop_energy: Exact
+
+    def build(self) -> Fanout:
+        return replace(super().build(), sharing=True, hop_energy=Fraction(self.hop_energy))
 
 
 class LevelRecord(Record):
@@ -59,7 +67,7 @@ class LevelRecord(Record):
     keeps: list[RoleName]
     may_bypass: list[RoleName]
     sliding_window: bool
-    fanout: FanoutRecord | None
+    fanout: FanoutRecord | SharingFanoutRecord | None
 
     def build(self) -> MemoryLevel:
         return MemoryLevel(

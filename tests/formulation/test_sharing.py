@@ -11,7 +11,13 @@ from hypothesis import strategies as st
 from instances import hierarchies, mappings, operators
 
 from tilewright.formulation.cost import cost_model
-from tilewright.formulation.directives import Directives, access_counts, parse_directives, write_directives
+from tilewright.formulation.directives import (
+    Directives,
+    TensorTile,
+    access_counts,
+    parse_directives,
+    write_directives,
+)
 from tilewright.formulation.evaluator import Access, Evaluation, evaluate_mapping
 from tilewright.formulation.mapping import Mapping, Node, Spatial, Storage, Temporal
 from tilewright.hardware.engine import ArrayAxis, Dma, Engine, Fanout, MemoryLevel
@@ -116,7 +122,7 @@ def test_what_sharing_changes(data: st.DataObject) -> None:
     shares = {
         (line.level, line.name): line.share
         for line in Directives.of(operator, mapping, engine).lines
-        if hasattr(line, "share")
+        if isinstance(line, TensorTile)
     }
     for one, other in zip(together.accesses, alone.accesses, strict=True):
         share = shares[one.level, one.tensor]
