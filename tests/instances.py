@@ -105,7 +105,7 @@ def _array(draw: st.DrawFn, prefix: str, largest: int, sharing: bool = False) ->
         carries = None
         if draw(st.integers(0, 3)) == 0:
             carries = frozenset(draw(st.lists(st.sampled_from("NGKCPQRS"), min_size=1, max_size=5)))
-        axes.append(ArrayAxis(f"{prefix}{'xy'[index]}", draw(st.integers(1, largest)), carries))
+        axes.append(ArrayAxis(f"{prefix}{'xy'[index]}", draw(st.integers(1 + sharing, largest)), carries))
     flags = draw(st.tuples(st.booleans(), st.booleans()))
     found = Fanout(tuple(axes), Fraction(draw(st.integers(0, 3)), 2), *flags)
     if not sharing:
