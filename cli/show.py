@@ -211,7 +211,7 @@ def _show_directives(path: Path, patterns: list[str]) -> int:
             raise InputError(str(path), "layer", "missing, so the sizes of tensors are not known")
         if one.engine is not None:
             one.mapping.validate(one.operator, one.engine, str(path))
-        text = write_directives(Directives.of(one.operator, one.mapping))
+        text = write_directives(Directives.of(one.operator, one.mapping, one.engine))
         write(("\n" if index else "") + (f"# {one.name}\n" if len(chosen) > 1 else "") + text)
     return Exit.OK
 

@@ -19,7 +19,10 @@ from tilewright.workloads.operator import Operator
 
 @dataclass(frozen=True, slots=True)
 class Access:
-    """Accesses of one tensor at one level over the whole run and all instances, in elements."""
+    """Accesses of one tensor at one level over the whole run and all instances, in elements.
+
+    ``tile`` is what one instance holds, ``hops`` what instances that share the tensor pass on to each other.
+    """
 
     level: str
     tensor: str
@@ -27,6 +30,7 @@ class Access:
     fills: int
     updates: int
     tile: int
+    hops: int = 0
 
 
 @dataclass(frozen=True)
@@ -94,6 +98,7 @@ def evaluate_mapping(
                 number(row.fills),
                 number(row.updates),
                 number(row.tile),
+                number(row.hops),
             )
             for row in statement.traffic
         ),

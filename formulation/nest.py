@@ -79,14 +79,17 @@ class Spread:
     ----------
     every : blocks whose instances all count
     shared : blocks whose instances count once where they need the same tile
+    pooled : blocks whose instances count once for loops that the tensor does not depend on (buffer sharing),
+        without looking for tiles that coincide otherwise
     """
 
     every: frozenset[int] = frozenset()
     shared: frozenset[int] = frozenset()
+    pooled: frozenset[int] = frozenset()
 
     def blocks(self, own: bool) -> frozenset[int]:
         """Blocks whose cuts count, for a dimension that the tensor depends on or not."""
-        return self.every | self.shared if own else self.every
+        return self.every | self.shared | self.pooled if own else self.every
 
 
 @dataclass(frozen=True)
@@ -164,6 +167,24 @@ class Nest:
     def spatial_between(self, outer: int, inner: int) -> tuple[int, ...]:
         """Spatial blocks between two boundaries."""
         return tuple(index for index in self.spatial if outer <= index < inner)
+
+    def pool(self, tensor: Tensor, level: int) -> frozenset[int]:
+        """Spatial blocks among whose instances a level's buffers share a tensor (inputs and weights)."""
+        fan = self.engine.levels[level - 1].fanout if level else None
+        if fan is None or not fan.sharing or tensor.is_output:
+            return frozenset()
+        return frozenset(block for block in self.spatial if self.blocks[block].level == level - 1)
+
+    def sharers(self, tensor: Tensor, level: int) -> list[Expr]:
+        """How many of a level's buffers hold a tile together, as factors per dimension."""
+        pool = sorted(self.pool(tensor, level))
+        others = [dim for dim in self.operator.bounds if dim not in tensor.dims]
+        return [product(self.trips(pool, [dim])) for dim in others] if pool else []
+
+    def kept(self, tensor: Tensor, level: int) -> Expr:
+        """Elements of a tensor that one buffer of a level holds: its tile, or its part of it."""
+        tile = self.footprint(tensor, self.residency[tensor.name].positions[level])
+        return ceil_div(tile, product(self.sharers(tensor, level)))
 
     def cap(self, blocks: Iterable[int]) -> int:
         """How many instances the arrays of these spatial blocks have."""
@@ -335,7 +356,9 @@ class Nest:
             factors += self.trips(left, [term.dim])
         return product(factors)
 
-    def delivered(self, tensor: Tensor, boundary: int, spread: Spread, slides: bool = False) -> Expr:
+    def delivered(
+        self, tensor: Tensor, boundary: int, spread: Spread, slides: bool = False, times: Expr | None = None
+    ) -> Expr:
         """Elements that instances at a boundary receive over the whole run.
 
         A tile is fetched again whenever a loop that the tensor depends on advances outside the boundary;
@@ -347,6 +370,7 @@ class Nest:
         boundary : where the tile is stored
         spread : which instances count
         slides : whether the store keeps the overlap of consecutive tiles
+        times : what every element counts (1)
         """
 
         def leaf(block: int | None, slide: str | None, moving: Mapping[str, frozenset[int]]) -> Expr:
@@ -355,7 +379,7 @@ class Nest:
             found = self._tiles.get(key)
             if found is None:
                 found = self._tiles[key] = self._elements(tensor, boundary, spread, moving, sliding)
-            return found
+            return found if times is None else product([found, times])
 
         return self._walk(tensor, boundary, leaf, slides)
 

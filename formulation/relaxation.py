@@ -24,7 +24,7 @@ _SAFE = 1 - 1e-12  # relative; far above the rounding of a product of a few floa
 Ends = Mapping[Expr, tuple[Array, Array]]
 
 
-class _EndsReader(IntervalReader):
+class EndsReader(IntervalReader):
     """Reads expressions with known ends of what depends on one axis group."""
 
     def __init__(self, ends: Sequence[Ends], chosen: Mapping[Variable, int] | None = None) -> None:
@@ -66,7 +66,7 @@ def usable_rows(problem: LayerProblem, tables: Tables) -> list[Indices]:
         keep = np.ones(len(table), dtype=bool)
         if all(len(other) for other in tables.tables):
             row_wise: Ends = {node: (values, values) for node, values in table.values.items()}
-            reader = _EndsReader([*ends[:position], row_wise, *ends[position + 1 :]])
+            reader = EndsReader([*ends[:position], row_wise, *ends[position + 1 :]])
             for limit in problem.limits:
                 keep &= reader.low(limit.expr) <= limit.bound
         result.append(np.flatnonzero(keep))
@@ -75,7 +75,7 @@ def usable_rows(problem: LayerProblem, tables: Tables) -> list[Indices]:
 
 def within_limits(problem: LayerProblem, ends: Sequence[Ends], chosen: Mapping[Variable, int]) -> bool:
     """Whether every constraint, taken alone, may hold, given the ends of every group."""
-    reader = _EndsReader(ends, chosen)
+    reader = EndsReader(ends, chosen)
     return all(bool(reader.low(limit.expr) <= limit.bound) for limit in problem.limits)
 
 
@@ -83,7 +83,7 @@ def root_bound(problem: LayerProblem, tables: Tables) -> Fraction | None:
     """No mapping's objective key is below this; ``None`` where nothing positive is known."""
     if not all(len(table) for table in tables.tables):
         return None
-    reader = _EndsReader([group_ends(table) for table in tables.tables])
+    reader = EndsReader([group_ends(table) for table in tables.tables])
     a, b = problem.objective.key_powers
     energy = float(reader.low(problem.statement.energy)) if a else 1.0
     cycles = float(reader.low(problem.statement.cycles)) if b else 1.0

@@ -87,7 +87,7 @@ def _level(machine: MachineFile, index: int) -> MemoryLevel:
         keeps=keeps,
         may_bypass=frozenset(section.may_bypass),
         sliding_window=section.sliding_window,
-        fanout=None if section.fanout is None else _fanout(section.fanout),
+        fanout=None if section.fanout is None else _fanout(section.fanout, (*here, "fanout")),
     )
 
 
@@ -183,12 +183,18 @@ def _per_element(energy: Fraction, location: Location) -> Fraction:
     return energy
 
 
-def _fanout(section: FanoutSection) -> Fanout:
+def _fanout(section: FanoutSection, here: Location) -> Fanout:
+    hop_energy = section.hop_energy
+    if hop_energy is not None and not section.sharing:
+        raise FieldError((*here, "hop_energy"), "expected sharing: true beside it")
     axes = tuple(
         ArrayAxis(axis.name, axis.size, None if axis.carries is None else frozenset(axis.carries))
         for axis in section.axes
     )
-    return Fanout(axes, section.energy, section.multicast, section.reduction)
+    if not section.sharing:
+        return Fanout(axes, section.energy, section.multicast, section.reduction)
+    hop_energy = section.energy if hop_energy is None else hop_energy
+    return Fanout(axes, section.energy, section.multicast, section.reduction, True, hop_energy)
 
 
 def _check_names(engine: Engine) -> None:
@@ -221,6 +227,10 @@ def _check_dmazerunner(engine: Engine) -> None:
     if engine.levels[1].fanout is None:
         raise FieldError(
             ("levels", 1, "fanout"), "missing, cost_model dmazerunner expects one between levels 2 and 3"
+        )
+    if engine.levels[1].fanout.sharing:
+        raise FieldError(
+            ("levels", 1, "fanout", "sharing"), "expected no buffer sharing for cost_model dmazerunner"
         )
     for index, level in enumerate(engine.levels):
         if level.keeps != frozenset(Role):

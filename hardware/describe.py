@@ -99,6 +99,8 @@ def _fanout_entries(fanout: Fanout) -> list[str]:
     ]
     traits = [f"{exact(fanout.energy)} pJ per element and instance", *(abilities or ["unicast"])]
     entries = [f"array {sizes}: {', '.join(traits)}"]
+    if fanout.sharing:
+        entries.append(f"  its buffers share, {exact(fanout.hop_energy)} pJ per element passed on")
     for axis in fanout.axes:
         carried = axis.carries
         dims = "any dimension" if carried is None else " ".join(dim for dim in DIMENSIONS if dim in carried)

@@ -39,12 +39,17 @@ class Fanout:
     energy : pJ per element delivered to one instance (or collected from one)
     multicast : whether one read of the outer level serves all instances that need the element
     reduction : whether partial sums of several instances are added on their way to the outer level
+    sharing : whether the buffers of the next inner level keep what several of them read once, and pass it on
+        to each other
+    hop_energy : pJ per element that a buffer passes on to its neighbour
     """
 
     axes: tuple[ArrayAxis, ...]
     energy: Fraction = Fraction(0)
     multicast: bool = True
     reduction: bool = True
+    sharing: bool = False
+    hop_energy: Fraction = Fraction(0)
 
     @property
     def instances(self) -> int:

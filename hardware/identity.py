@@ -58,6 +58,8 @@ def _level(level: MemoryLevel) -> dict[str, Any]:
 
 
 def _fanout(fanout: Fanout) -> dict[str, Any]:
+    """Buffer sharing is told where there is some, so that other machines keep their hashes."""
+    sharing = {"sharing": True, "hop_energy": exact(fanout.hop_energy)} if fanout.sharing else {}
     return {
         "axes": [
             {
@@ -70,6 +72,7 @@ def _fanout(fanout: Fanout) -> dict[str, Any]:
         "energy": exact(fanout.energy),
         "multicast": fanout.multicast,
         "reduction": fanout.reduction,
+        **sharing,
     }
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from fractions import Fraction
 from typing import Annotated, Literal
 
@@ -41,6 +42,16 @@ class FanoutRecord(Record):
         return Fanout(axes, Fraction(self.energy), self.multicast, self.reduction)
 
 
+class SharingFanoutRecord(FanoutRecord):
+    """An array whose buffers share what several of them read."""
+
+    sharing: Literal[True]
+    hop_energy: Exact
+
+    def build(self) -> Fanout:
+        return replace(super().build(), sharing=True, hop_energy=Fraction(self.hop_energy))
+
+
 class LevelRecord(Record):
     """One memory level; sizes in elements, energies in pJ per element, rates in elements per cycle."""
 
@@ -56,7 +67,7 @@ class LevelRecord(Record):
     keeps: list[RoleName]
     may_bypass: list[RoleName]
     sliding_window: bool
-    fanout: FanoutRecord | None
+    fanout: FanoutRecord | SharingFanoutRecord | None
 
     def build(self) -> MemoryLevel:
         return MemoryLevel(

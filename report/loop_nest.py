@@ -14,6 +14,7 @@ from __future__ import annotations
 import textwrap
 from collections.abc import Sequence
 
+from tilewright.formulation.directives import Directives, TensorTile
 from tilewright.formulation.mapping import Mapping, Spatial, Storage
 from tilewright.hardware.engine import Engine
 from tilewright.report.operator_data import statement_text
@@ -29,7 +30,8 @@ _GAP = 3
 def loop_nest(operator: Operator, engine: Engine, mapping: Mapping) -> str:
     """The nest as text, ending in a newline.
 
-    Sizes are those of one instance's tile.  A loop whose last tile is smaller tells its size.
+    Sizes are those of one instance's tile, with the number of instances that keep it together.  A loop whose
+    last tile is smaller tells its size.
     """
     rows = _rows(operator, engine, mapping)
     depth = max(row[0] for row in rows)
@@ -62,10 +64,14 @@ def _rows(operator: Operator, engine: Engine, mapping: Mapping) -> list[tuple[in
     rows: list[tuple[int, str, list[str]]] = []
     tile, depth = dict(operator.bounds), 0
     open_level = ""
+    lines = Directives.of(operator, mapping, engine).lines
+    shares = {(line.name, line.level): line.share for line in lines if isinstance(line, TensorTile)}
     for node in mapping.nodes:
         if isinstance(node, Storage):
             tensor = operator.tensor(node.tensor)
             size = f"{node.tensor} {bytes_text(tensor.footprint(tile), engine.element_bits)}"
+            share = shares[node.tensor, node.level]
+            size += f" among {share}" if share > 1 else ""
             if node.level != open_level:
                 rows.append((depth, node.level, []))
             rows[-1][2].append(size)

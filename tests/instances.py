@@ -6,7 +6,7 @@ Sizes are such that every mapping of an instance can be enumerated.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 
 from hypothesis import assume
@@ -99,15 +99,18 @@ def _energies(draw: st.DrawFn) -> Fraction:
     return Fraction(draw(st.integers(0, 40)), draw(st.sampled_from([1, 2, 5])))
 
 
-def _array(draw: st.DrawFn, prefix: str, largest: int) -> Fanout:
+def _array(draw: st.DrawFn, prefix: str, largest: int, sharing: bool = False) -> Fanout:
     axes = []
     for index in range(draw(st.sampled_from([1, 1, 2]))):
         carries = None
         if draw(st.integers(0, 3)) == 0:
             carries = frozenset(draw(st.lists(st.sampled_from("NGKCPQRS"), min_size=1, max_size=5)))
-        axes.append(ArrayAxis(f"{prefix}{'xy'[index]}", draw(st.integers(1, largest)), carries))
+        axes.append(ArrayAxis(f"{prefix}{'xy'[index]}", draw(st.integers(1 + sharing, largest)), carries))
     flags = draw(st.tuples(st.booleans(), st.booleans()))
-    return Fanout(tuple(axes), Fraction(draw(st.integers(0, 3)), 2), *flags)
+    found = Fanout(tuple(axes), Fraction(draw(st.integers(0, 3)), 2), *flags)
+    if not sharing:
+        return found
+    return replace(found, sharing=True, hop_energy=Fraction(draw(st.integers(0, 6)), 4))
 
 
 def _bandwidth(draw: st.DrawFn) -> Fraction | None:
@@ -115,10 +118,19 @@ def _bandwidth(draw: st.DrawFn) -> Fraction | None:
 
 
 @st.composite
-def hierarchies(draw: st.DrawFn, levels: int | None = None, roomy: bool = False) -> Engine:
-    """An engine of 2 to 4 levels for the ``hierarchy`` model; ``roomy`` ones have no capacity limit."""
+def hierarchies(
+    draw: st.DrawFn, levels: int | None = None, roomy: bool = False, sharing: bool = False
+) -> Engine:
+    """An engine of 2 to 4 levels for the ``hierarchy`` model.
+
+    Parameters
+    ----------
+    roomy : no capacity limits
+    sharing : there is an array whose buffers share what they read
+    """
     count = levels or draw(st.sampled_from([2, 3, 3, 4]))
     parts = []
+    first = draw(st.integers(0, count - 2)) if sharing else None
     for index in range(count):
         keeps, bypass, partitions = frozenset(Role), frozenset[Role](), {}
         capacity = bank = None
@@ -134,8 +146,10 @@ def hierarchies(draw: st.DrawFn, levels: int | None = None, roomy: bool = False)
                     role = draw(st.sampled_from(sorted(keeps)))
                     partitions = {role: draw(st.sampled_from([2, 4, 8, 16]))}
         fanout = None
-        if index < count - 1 and draw(st.booleans()):
-            fanout = _array(draw, f"{index}", 4)
+        if index == first:
+            fanout = _array(draw, f"{index}", 4, sharing=True)
+        elif index < count - 1 and draw(st.booleans()):
+            fanout = _array(draw, f"{index}", 4, sharing=sharing and draw(st.booleans()))
         parts.append(
             MemoryLevel(
                 f"L{index}",
@@ -183,9 +197,9 @@ def dmazerunners(draw: st.DrawFn, roomy: bool = False) -> Engine:
     return Engine("random", "dmazerunner", 16, _energies(draw), Fraction(500), levels, dma)
 
 
-def engines(model: str) -> st.SearchStrategy[Engine]:
-    """An engine of either cost model."""
-    return hierarchies() if model == "hierarchy" else dmazerunners()
+def engines(model: str, sharing: bool = False) -> st.SearchStrategy[Engine]:
+    """An engine of either cost model; one of the ``hierarchy`` model may have buffers that share."""
+    return hierarchies(sharing=sharing) if model == "hierarchy" else dmazerunners()
 
 
 def axis_names(engine: Engine) -> list[str]:
@@ -268,9 +282,10 @@ def instances(
     constrained: bool = False,
     objectives: Sequence[str] = OBJECTIVES,
     factors: str | None = None,
+    sharing: bool = False,
 ) -> Instance:
-    """A problem of at most ``largest`` combinations."""
-    operator, engine = draw(operators(most=most)), draw(engines(model))
+    """A problem of at most ``largest`` combinations; ``sharing`` as in :func:`hierarchies`."""
+    operator, engine = draw(operators(most=most)), draw(engines(model, sharing))
     constraints: list[str] = []
     if constrained:
         kinds = [tile_rules(operator, engine), metric_caps(operator, engine)]

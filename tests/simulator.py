@@ -15,6 +15,9 @@ loops by one.  The rules:
   but its first one at the outer store costs a read there, and a tile is filled but for elements that the
   instance has never held.
 - Without a store inside, every PE accesses one element of every tensor at every step.
+- Where buffers share, those that differ only in loops of their array that an input or weight does not depend
+  on form a ring.  A tile is fetched once for the ring, its elements dealt out one by one.  Whatever the first
+  buffer of the ring hands to its inside goes round, one hop to each of the others.
 """
 
 from __future__ import annotations
@@ -56,10 +59,11 @@ class Counts:
     fills: Counter[Index] = field(default_factory=Counter)
     updates: Counter[Index] = field(default_factory=Counter)
     tile: int = 0
+    passed: int = 0
 
     @property
-    def totals(self) -> tuple[int, int, int, int]:
-        return self.reads.total(), self.fills.total(), self.updates.total(), self.tile
+    def totals(self) -> tuple[int, int, int, int, int]:
+        return self.reads.total(), self.fills.total(), self.updates.total(), self.tile, self.passed
 
 
 @dataclass
@@ -104,6 +108,14 @@ class Nest:
 
     def spatial(self, position: int) -> list[int]:
         return [i for i in range(position) if not self.loops[i].is_temporal]
+
+    def ring(self, tensor: Tensor, level: int | None) -> list[int]:
+        """Spatial loops among whose instances the buffers of a level share a tensor."""
+        fan = self.engine.levels[level - 1].fanout if level else None
+        if level is None or fan is None or not fan.sharing or tensor.is_output:
+            return []
+        loops = enumerate(self.loops)
+        return [i for i, loop in loops if loop.level == level - 1 and loop.dim not in tensor.dims]
 
     def indices(self, places: Sequence[int]) -> Iterator[Index]:
         """All indices of some loops, the last one fastest."""
@@ -158,7 +170,8 @@ def simulate(operator: Operator, engine: Engine, mapping: LayerMapping) -> Simul
         for depth, (level, position) in enumerate(chain):
             first = nest.box(tensor, position, defaultdict(int))
             assert first is not None
-            result.counts[engine.levels[level].name, tensor.name].tile = size(first)
+            members = math.prod(nest.loops[i].trips for i in nest.ring(tensor, level))
+            result.counts[engine.levels[level].name, tensor.name].tile = -(-size(first) // members)
             inner = chain[depth + 1] if depth + 1 < len(chain) else (None, len(nest.loops))
             _Edge(nest, tensor, (level, position), inner, result).walk()
     return result
@@ -186,6 +199,8 @@ class _Edge:
         self.spatial = nest.spatial(self.target)
         self.between = [i for i in self.spatial if i >= position]
         self.fan = self._fan()
+        self.ring, self.ring_outside = nest.ring(tensor, self.inner), nest.ring(tensor, self.level)
+        self.dealt: Counter[Index] = Counter()
         moving = [i for i in nest.temporal(self.target) if self._moves(i)]
         self.innermost = max(moving, default=-1)
         self.slides = self.inner is not None and levels[self.inner].sliding_window
@@ -257,11 +272,27 @@ class _Edge:
         for place, box in tiles.items():
             known = overlap(box, self.tile[place]) if place in consecutive and self.slides else 0
             wanted[place] = (box, size(box) - known)
-            if self.below is not None:
-                self.below.fills[place] += wanted[place][1]
+            self._fill(place, wanted[place][1])
+        outside = [i for i in self.spatial if i not in self.between]
         for outer, _, count in self._arriving(wanted, self.between):
             self.above.reads[outer] += count
+            if not any(k for k, i in zip(outer, outside, strict=True) if i in self.ring_outside):
+                others = math.prod(self.nest.loops[i].trips for i in self.ring_outside) - 1
+                self.above.passed += count * others
         self._cross(wanted)
+
+    def _fill(self, place: Index, count: int) -> None:
+        """A tile arrives at a buffer, or at the ring whose first buffer it is."""
+        at = dict(zip(self.spatial, place, strict=True))
+        if self.below is None or any(at[i] for i in self.ring):
+            return
+        members = [
+            tuple((at | dict(zip(self.ring, indices, strict=True))).values())
+            for indices in self.nest.indices(self.ring)
+        ]
+        for _ in range(count):
+            self.below.fills[members[self.dealt[place] % len(members)]] += 1
+            self.dealt[place] += 1
 
     def _start(self, tiles: Mapping[Index, Box]) -> None:
         """New output tiles: elements that the instance has held before come back from outside."""
@@ -297,9 +328,12 @@ class _Edge:
         apart = [
             i
             for i in self.spatial
-            if i not in below
-            or not self.shares[self.nest.loops[i].level or 0]
-            or (self.nest.loops[i].dim in self.tensor.dims and i not in self.fan)
+            if i not in self.ring
+            and (
+                i not in below
+                or not self.shares[self.nest.loops[i].level or 0]
+                or (self.nest.loops[i].dim in self.tensor.dims and i not in self.fan)
+            )
         ]
         merged: dict[tuple[Index, Box], tuple[Index, Box, int]] = {}
         for place, (box, count) in wanted.items():

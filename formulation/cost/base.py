@@ -34,6 +34,7 @@ class Traffic:
     fills : elements written from the level outside
     updates : elements written from the level inside (outputs and partial sums)
     tile : elements that one instance holds
+    hops : elements that instances pass on to each other where they share the tensor
     """
 
     level: str
@@ -42,6 +43,7 @@ class Traffic:
     fills: Expr
     updates: Expr
     tile: Expr
+    hops: Expr = field(default_factory=lambda: as_expr(0))
 
 
 @dataclass(frozen=True)
@@ -102,7 +104,7 @@ def resident(nest: Nest, tensor: Tensor, level: int, value: Expr) -> Expr:
 
 
 def capacity_limits(nest: Nest) -> list[Limit]:
-    """Tiles must fit: whole banks where a level has banks, and each role into its own partition."""
+    """What a buffer holds must fit: whole banks where a level has banks, each role into its own partition."""
     limits: list[Limit] = []
     for index, level in enumerate(nest.engine.levels):
         shares: dict[Role | None, list[Expr]] = {}
@@ -110,7 +112,7 @@ def capacity_limits(nest: Nest) -> list[Limit]:
             residency = nest.residency[tensor.name]
             if index not in residency.positions:
                 continue
-            size = nest.footprint(tensor, residency.positions[index])
+            size = nest.kept(tensor, index)
             if level.bank is not None:
                 size = ceil_div(size, level.bank)
             role = tensor.role if tensor.role in level.partitions else None

@@ -56,6 +56,8 @@ class DMazeRunner:
                 "cost_model",
                 "dmazerunner needs three levels, a PE array below the second and a DMA section",
             )
+        if any(level.fanout is not None and level.fanout.sharing for level in engine.levels):
+            raise InputError(engine.name, "levels", "dmazerunner knows no buffer sharing")
         for tensor in operator.tensors:
             if any(tensor.role not in level.keeps for level in engine.levels):
                 raise InputError(engine.name, "levels", f"dmazerunner keeps {tensor.role} at every level")

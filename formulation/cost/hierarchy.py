@@ -2,16 +2,16 @@
 
 Access counts follow from the loop nest alone, as in Timeloop: a tile is fetched when a loop outside its
 store moves it, instances that need the same tile share one read, partial sums of several instances are
-added on their way out, and outputs are zero-initialised at their first visit.  Energy is access counts
-times unit energies.  Latency is the slowest of compute and all transfers that are hidden by double
-buffering, plus those that are not, plus the first fill and the last drain.  ``docs/cost-models.md`` has
-the formulas.
+added on their way out, and outputs are zero-initialised at their first visit.  Buffers that share a tensor
+hold a part of its tile each and pass the parts round.  Energy is access counts times unit energies.
+Latency is the slowest of compute and all transfers that are hidden by double buffering, plus those that are
+not, plus the first fill and the last drain.  ``docs/cost-models.md`` has the formulas.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 
 from tilewright.formulation.cost.base import (
@@ -82,29 +82,40 @@ class Hierarchy:
                 engine.mac_energy,
                 *(e for level in engine.levels for e in (level.read_energy, level.write_energy)),
                 *(fan.energy for fan in fans),
+                *(fan.hop_energy for fan in fans),
             ]
         )
         components: dict[str, Expr] = {
             "MAC": as_expr(int(engine.mac_energy * scale) * nest.operator.iterations)
         }
         traffic: list[Traffic] = []
+        details: dict[str, Expr] = {}
         for index, level in enumerate(engine.levels):
             parts: list[Expr] = []
+            passed: list[Expr] = []
             for tensor in nest.operator.tensors:
                 counts = _selected(nest, tensor, index, whole_run=True)
                 reads = int(level.read_energy * scale) * counts.reads
                 writes = int(level.write_energy * scale) * (counts.fills + counts.updates)
                 parts.append(total([reads, writes]))
                 if index in nest.residency[tensor.name].positions:
-                    tile = nest.footprint(tensor, nest.residency[tensor.name].positions[index])
+                    tile, hops = nest.kept(tensor, index), _hops(nest, tensor, index)
                     traffic.append(
-                        Traffic(level.name, tensor.name, counts.reads, counts.fills, counts.updates, tile)
+                        Traffic(
+                            level.name, tensor.name, counts.reads, counts.fills, counts.updates, tile, hops
+                        )
                     )
+                    passed.append(hops)
             components[level.name] = total(parts)
+            fan = engine.levels[index - 1].fanout if index else None
+            if fan is not None and fan.sharing:
+                details[f"{level.name} shared hops"] = total(passed)
+                if fan.hop_energy:
+                    components[f"{level.name} sharing"] = int(fan.hop_energy * scale) * total(passed)
             if level.fanout is not None and level.fanout.energy:
-                hops = total(_transported(nest, tensor, index) for tensor in nest.operator.tensors)
-                components[f"{level.name} network"] = int(level.fanout.energy * scale) * hops
-        cycles, details = _cycles(nest)
+                moved = total(_transported(nest, tensor, index) for tensor in nest.operator.tensors)
+                components[f"{level.name} network"] = int(level.fanout.energy * scale) * moved
+        cycles, times = _cycles(nest)
         limits: list[Limit] = [*capacity_limits(nest), *array_limits(nest)]
         return Statement(
             energy=total(components.values()),
@@ -114,7 +125,7 @@ class Hierarchy:
             components=components,
             component_scale=scale,
             traffic=tuple(traffic),
-            details=details,
+            details={**times, **details},
         )
 
 
@@ -140,29 +151,73 @@ def _counts(nest: Nest, tensor: Tensor, stores: Sequence[int], level: int, whole
     inner = len(nest.blocks) if store is None else positions[store]
     outside = frozenset(nest.spatial_between(0, here)) if whole_run else frozenset[int]()
     at_store = Spread(outside)
-    below = _spread(nest, tensor, outside, nest.spatial_between(here, inner))
+    below = _spread(nest, tensor, outside, nest.spatial_between(here, inner), store)
     if tensor.is_output:
         return _output_counts(
             nest, tensor, (here, at_store), (None if store is None else inner, below), depth
         )
     fills = as_expr(0)
     if depth > 0:
-        fills = nest.delivered(tensor, here, at_store, nest.engine.levels[level].sliding_window)
+        pool = nest.pool(tensor, level) & outside  # buffers that share are filled once together
+        windows = nest.engine.levels[level].sliding_window
+        fills = nest.delivered(tensor, here, Spread(outside - pool, pooled=pool), windows)
+        if not whole_run:
+            fills = ceil_div(fills, product(nest.sharers(tensor, level)))
+    return _Counts(_reads(nest, tensor, store, below), fills, as_expr(0))
+
+
+def _reads(nest: Nest, tensor: Tensor, store: int | None, below: Spread, times: Expr | None = None) -> Expr:
+    """Elements that the next inner store (``None``: the PEs) reads, over the instances that count."""
     if store is None:
-        reads = nest.iterations(tensor, below)
-    else:
-        reads = nest.delivered(tensor, inner, below, nest.engine.levels[store].sliding_window)
-    return _Counts(reads, fills, as_expr(0))
+        return product([nest.iterations(tensor, below), 1 if times is None else times])
+    position = nest.residency[tensor.name].positions[store]
+    return nest.delivered(tensor, position, below, nest.engine.levels[store].sliding_window, times)
 
 
-def _spread(nest: Nest, tensor: Tensor, outside: frozenset[int], between: Sequence[int]) -> Spread:
+def _hops(nest: Nest, tensor: Tensor, level: int) -> Expr:
+    """Elements that a level's buffers pass on to each other.
+
+    Whenever the inside reads a shared tile, it goes round its ``n`` buffers: ``n - 1`` hops for every element
+    that the first of them reads.  ``n - 1`` is a sum over dimensions, as of rings within rings, so that every
+    term is a product of what depends on one dimension.
+    """
+    pool = nest.pool(tensor, level)
+    if not pool:
+        return as_expr(0)
+    rings: list[Expr] = []
+    before: list[Expr] = []
+    for size in nest.sharers(tensor, level):
+        if size is not as_expr(1):
+            rings.append(product([*before, size - 1]))
+        before.append(size)
+    residency = nest.residency[tensor.name]
+    here = residency.positions[level]
+    outside = frozenset(nest.spatial_between(0, here)) - pool
+
+    def passed(stores: Sequence[int]) -> Expr:
+        if level not in stores:
+            return as_expr(0)
+        store = next((inner for inner in stores if inner > level), None)
+        end = len(nest.blocks) if store is None else residency.positions[store]
+        spread = _spread(nest, tensor, outside, nest.spatial_between(here, end), store)
+        leaders = replace(spread, pooled=spread.pooled | pool)
+        return total(_reads(nest, tensor, store, leaders, ring) for ring in rings)
+
+    return choose(residency.selector, [passed(stores) for stores in residency.alternatives])
+
+
+def _spread(
+    nest: Nest, tensor: Tensor, outside: frozenset[int], between: Sequence[int], store: int | None
+) -> Spread:
     """Instances whose accesses reach the outer store.
 
     Those that need the same tile share an access where the network between multicasts (inputs) or reduces
-    (outputs); elsewhere each has its own.
+    (outputs), and where the buffers of the inner store share it; elsewhere each has its own.
     """
-    shared = frozenset(block for block in between if _shares(nest, tensor, block))
-    return Spread(outside | (frozenset(between) - shared), shared)
+    blocks = frozenset(between)
+    shared = frozenset(block for block in blocks if _shares(nest, tensor, block))
+    pool = frozenset[int]() if store is None else nest.pool(tensor, store)
+    return Spread((outside | (blocks - shared)) - pool, shared, pool & (outside | blocks) - shared)
 
 
 def _shares(nest: Nest, tensor: Tensor, block: int) -> bool:
@@ -215,7 +270,7 @@ def _transported(nest: Nest, tensor: Tensor, level: int) -> Expr:
     def crossing(stores: Sequence[int]) -> Expr:
         store = next((s for s in stores if s > level), None)
         target = len(nest.blocks) if store is None else residency.positions[store]
-        spread = _spread(nest, tensor, reached, [b for b in deeper if b < target])
+        spread = _spread(nest, tensor, reached, [b for b in deeper if b < target], store)
         if store is None:
             return nest.iterations(tensor, spread)
         if not tensor.is_output:

@@ -4,7 +4,8 @@ A tensor's data come from the next declaration of the same name further out.  Go
 declaration, updates of loops that the tensor does not have leave it in place until the first update of one
 that it has; from there on every update fetches anew.  Of stacked copies those that need the same data share
 one access where the array multicasts (inputs) or adds up (output): next-level and same-level (systolic)
-transfers count alike, the outer buffer is read once.  Last pieces that are smaller are counted as they are
+transfers count alike, the outer buffer is read once.  Copies that share a tensor (``shr``) are filled once
+together and pass it round whenever it is read.  Last pieces that are smaller are counted as they are
 (:mod:`tilewright.formulation.pieces`).
 
 This is arithmetic on integers that shares nothing with the cost model's expressions; the tests compare
@@ -14,7 +15,7 @@ both.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import prod
 
 from tilewright.formulation.directives.model import Directives, Stack, TensorAxis, TensorTile, Update
@@ -47,13 +48,16 @@ class _Loop:
 
 @dataclass(frozen=True, slots=True)
 class _Copies:
-    """Stacks whose copies all count, and stacks whose copies count once where they need the same data."""
+    """Stacks whose copies all count, stacks whose copies count once where they need the same data, and stacks
+    whose copies count once because they hold the same data together.
+    """
 
     every: Places = frozenset()
     shared: Places = frozenset()
+    pooled: Places = frozenset()
 
     def counted(self, own: bool) -> Places:
-        return self.every | self.shared if own else self.every
+        return self.every | self.shared | self.pooled if own else self.every
 
 
 def access_counts(directives: Directives, engine: Engine) -> list[Access]:
@@ -108,9 +112,9 @@ class _Counter:
         result = []
         for name, stores in self._stores.items():
             if level in stores:
-                reads, fills, updates = self._counts(name, level)
-                tile = stores[level][1].size
-                result.append(Access(self._engine.levels[level].name, name, reads, fills, updates, tile))
+                counts = self._counts(name, level)
+                tile, hops = stores[level][1].size, self._hops(name, level)
+                result.append(Access(self._engine.levels[level].name, name, *counts, tile, hops))
         return result
 
     def _counts(self, name: str, level: int) -> tuple[int, int, int]:
@@ -121,8 +125,7 @@ class _Counter:
         outside = self._stacks(0, here)
         at_store = _Copies(outside)
         between = self._stacks(here, end)
-        joined = frozenset(i for i in between if self._joins(name, i))
-        below = _Copies(outside | (between - joined), joined)
+        below = self._below(name, outside, between, inner)
         first = level == min(stores)
         if name == self._output:
             return self._output_counts(
@@ -130,10 +133,40 @@ class _Counter:
             )
         fills = 0
         if not first:
-            fills = self._delivered(tensor, here, at_store, self._engine.levels[level].sliding_window)
+            pool = self._pool(name, level)
+            together = _Copies(outside - pool, pooled=pool)
+            fills = self._delivered(tensor, here, together, self._engine.levels[level].sliding_window)
+        return self._read(tensor, inner, end, below), fills, 0
+
+    def _read(self, tensor: TensorTile, inner: int | None, end: int, below: _Copies) -> int:
+        """Elements that the next inner level, or the PEs, read."""
         if inner is None:
-            return self._iterations(tensor, below), fills, 0
-        return self._delivered(tensor, end, below, self._engine.levels[inner].sliding_window), fills, 0
+            return self._iterations(tensor, below)
+        return self._delivered(tensor, end, below, self._engine.levels[inner].sliding_window)
+
+    def _below(self, name: str, outside: Places, between: Places, inner: int | None) -> _Copies:
+        """The copies whose accesses reach a declaration from the next one inside it."""
+        joined = frozenset(i for i in between if self._joins(name, i))
+        pool = frozenset() if inner is None else self._pool(name, inner) - joined
+        return _Copies(outside | (between - joined - pool), joined, pool)
+
+    def _pool(self, name: str, level: int) -> Places:
+        """Stacks among whose copies a level's buffers share a tensor."""
+        here, tensor = self._stores[name][level]
+        if tensor.share == 1:
+            return frozenset()
+        return frozenset(i for i in self._stacks(0, here) if self._loops[i].fan == level - 1)
+
+    def _hops(self, name: str, level: int) -> int:
+        """Elements passed round: whatever one of the sharing copies reads, to all others."""
+        stores = self._stores[name]
+        here, tensor = stores[level]
+        pool = self._pool(name, level)
+        inner = min((other for other in stores if other > level), default=None)
+        end = len(self._loops) if inner is None else stores[inner][0]
+        below = self._below(name, self._stacks(0, here) - pool, self._stacks(here, end), inner)
+        one = replace(below, pooled=below.pooled | pool)
+        return (tensor.share - 1) * self._read(tensor, inner, end, one)
 
     def _joins(self, name: str, loop: int) -> bool:
         """Whether copies of a stack that need the same data share an access."""

@@ -10,9 +10,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping as MappingABC
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 
 from tilewright.formulation.mapping import Mapping, Node, Spatial, Storage, Temporal
+from tilewright.hardware.engine import Engine
 from tilewright.workloads.errors import InputError
 from tilewright.workloads.operator import Operator
 
@@ -44,7 +46,8 @@ class TensorAxis:
 class TensorTile:
     """``tensor``: what one buffer of a level holds of a tensor.
 
-    ``share`` is the number of buffers that hold it together, each an equal part (buffer sharing).
+    ``share`` is the number of buffers that hold it together, each an equal part (buffer sharing): the copies
+    that the stacks just outside would make of it.
     """
 
     name: str
@@ -102,10 +105,14 @@ class Directives:
     lines: tuple[Directive, ...]
 
     @classmethod
-    def of(cls, operator: Operator, mapping: Mapping) -> Directives:
-        """The directives of any mapping, even or uneven."""
+    def of(cls, operator: Operator, mapping: Mapping, engine: Engine | None = None) -> Directives:
+        """The directives of any mapping, even or uneven.
+
+        ``engine`` tells where buffers share tensors (``None``: nowhere).
+        """
         tile = dict(operator.bounds)
         lines: list[Directive] = []
+        stacks: list[Stack] = []
         for node in mapping.nodes:
             match node:
                 case Storage(name, level):
@@ -113,29 +120,39 @@ class Directives:
                         TensorAxis(tuple((t.dim, t.stride) for t in axis.terms), axis.extent(tile))
                         for axis in operator.tensor(name).axes
                     )
-                    lines.append(TensorTile(name, level, axes))
+                    line = TensorTile(name, level, axes)
+                    share = _sharers(line, stacks, operator.output.name, engine)
+                    lines.append(replace(line, share=share))
                 case Spatial(dim, inner, axis_name):
-                    lines.append(Stack(dim, inner, -(-tile[dim] // inner), axis_name))
+                    stacks.append(Stack(dim, inner, -(-tile[dim] // inner), axis_name))
+                    lines.append(stacks[-1])
                     tile[dim] = inner
                 case Temporal(dim, inner):
                     lines.append(Update(dim, inner))
                     tile[dim] = inner
         return cls(operator.kind, dict(operator.bounds), operator.output.name, tuple(reversed(lines)))
 
-    def mapping(self, where: str = "directives") -> Mapping:
+    def mapping(self, where: str = "directives", engine: Engine | None = None) -> Mapping:
         """The mapping that the directives describe.
+
+        Parameters
+        ----------
+        where : named in errors
+        engine : tells where buffers share tensors (``None``: nowhere)
 
         Raises
         ------
-        InputError : where a declared size or a number of copies is not what the stacks and updates around it
-            make, or where buffers share a tensor, which no mapping can say
+        InputError : where a declared size, a number of copies or a sharing factor is not what the stacks and
+            updates around it, and the machine's arrays, make
         """
         tile = dict(self.bounds)
         nodes: list[Node] = []
+        stacks: list[Stack] = []
         for line in reversed(self.lines):
             match line:
                 case TensorTile(name, level):
                     self._check_tile(line, tile, where)
+                    self._check_share(line, stacks, where, engine)
                     nodes.append(Storage(name, level))
                 case Stack(dim, inner, copies, axis):
                     self._check_loop(dim, inner, tile, where)
@@ -145,6 +162,7 @@ class Directives:
                             where, f"stack({dim}+={inner})", f"{copies} copies, expected {wanted}"
                         )
                     nodes.append(Spatial(dim, inner, axis))
+                    stacks.append(line)
                     tile[dim] = inner
                 case Update(dim, inner):
                     self._check_loop(dim, inner, tile, where)
@@ -160,11 +178,6 @@ class Directives:
 
     def _check_tile(self, line: TensorTile, tile: MappingABC[str, int], where: str) -> None:
         field = f"tensor {line.name} in {line.level}"
-        if line.share != 1:
-            raise InputError(
-                where, field, "buffers that share a tensor cannot be written as loops: each buffer of a "
-                "mapping holds its whole tile",
-            )  # fmt: skip
         for axis in line.axes:
             for dim, _ in axis.terms:
                 if dim not in tile:
@@ -174,3 +187,25 @@ class Directives:
                     where, field, f"{axis.label}={axis.extent}, the updates and stacks outside leave "
                     f"{axis.spanned(tile)}",
                 )  # fmt: skip
+
+    def _check_share(
+        self, line: TensorTile, stacks: Sequence[Stack], where: str, engine: Engine | None
+    ) -> None:
+        wanted = _sharers(line, stacks, self.output, engine)
+        if line.share != wanted:
+            machine = "unless a machine shares it" if engine is None else f"on {engine.name}"
+            raise InputError(
+                where, f"tensor {line.name} in {line.level}", f"shr={line.share}, expected {wanted} {machine}"
+            )  # fmt: skip
+
+
+def _sharers(line: TensorTile, stacks: Sequence[Stack], output: str, engine: Engine | None) -> int:
+    """How many buffers hold a tensor together: stacks, outermost first, that stand around its declaration."""
+    if engine is None or line.name == output:
+        return 1
+    pairs = zip(engine.levels, engine.levels[1:], strict=False)
+    fan = next((outer.fanout for outer, level in pairs if level.name == line.level), None)
+    if fan is None or not fan.sharing:
+        return 1
+    axes = {axis.name for axis in fan.axes}
+    return math.prod(s.copies for s in stacks if s.axis in axes and s.dim not in line.dims)

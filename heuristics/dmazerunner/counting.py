@@ -27,7 +27,7 @@ Counts = NDArray[np.int64]
 def count_tilings(problem: LayerProblem, prunings: Prunings) -> int:
     """Number of perfect tilings that satisfy capacities, array and prunings.
 
-    For problems without user constraints and bypasses whose PE array has one axis.
+    For problems without user constraints, bypasses and buffer sharing whose PE array has one axis.
 
     Raises
     ------
@@ -38,6 +38,8 @@ def count_tilings(problem: LayerProblem, prunings: Prunings) -> int:
         raise ValueError("tilings are counted for perfect factors, one array axis and no constraints")
     if any(isinstance(residency.selector, Variable) for residency in nest.residency.values()):
         raise ValueError("tilings are counted for machines without bypasses")
+    if any(level.fanout is not None and level.fanout.sharing for level in nest.engine.levels):
+        raise ValueError("tilings are counted for machines without buffer sharing")
     lattice = _Lattice(problem.operator.bounds)
     counts = lattice.ones() * _allowed(nest, lattice, prunings, len(nest.blocks) - 1)
     for boundary in range(len(nest.blocks) - 2, -1, -1):

@@ -63,7 +63,7 @@ class Prunings:
 
 @dataclass(frozen=True, slots=True)
 class Condition:
-    """``least <= expr <= most``, for an expression that never falls as a tile or a trip count grows."""
+    """``least <= expr <= most``."""
 
     expr: Expr
     least: float
@@ -85,13 +85,12 @@ def conditions(nest: Nest, prunings: Prunings) -> list[Condition]:
 def _utilisation(nest: Nest, prunings: Prunings) -> list[Condition]:
     """OPT1: elements in every bounded memory, and PEs at work."""
     found: list[Condition] = []
-    positions = level_positions(nest.blocks)
     for index, level in enumerate(nest.engine.levels):
         room = (level.capacity or 0) + sum(level.partitions.values())
         if not room:
             continue
         held = total(
-            resident(nest, tensor, index, nest.footprint(tensor, positions[index]))
+            resident(nest, tensor, index, nest.kept(tensor, index))
             for tensor in nest.operator.tensors
             if index in nest.residency[tensor.name].positions
         )

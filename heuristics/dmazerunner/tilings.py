@@ -1,8 +1,9 @@
 """Valid tilings, listed from the innermost tile outwards and by the ten thousand.
 
-Every stage fixes the tile sizes at one boundary of the nest, group by group.  Capacities, array sizes and
-utilisations never fall as tiles grow, so the smallest and the largest completion of a partial tiling tell
-whether it can still become valid: only valid tilings are ever completed, never sifted out of all.
+Every stage fixes the tile sizes at one boundary of the nest, group by group.  Intervals of capacities, array
+sizes and utilisations over all completions of a partial tiling tell whether it can still become valid.  They
+are exact where nothing falls as tiles grow (everywhere but where buffers share), so only valid tilings are
+ever completed, never sifted out of all.
 """
 
 from __future__ import annotations
@@ -13,8 +14,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tilewright.formulation.expression import Expr, Variable
-from tilewright.formulation.expression.batch import Array, BatchReader
+from tilewright.formulation.expression.batch import Array
 from tilewright.formulation.nest import Nest
+from tilewright.formulation.relaxation import Ends, EndsReader
 from tilewright.formulation.tables import GroupTable, Indices, Tables, local_nodes
 from tilewright.heuristics.dmazerunner.prunings import Condition
 
@@ -136,22 +138,22 @@ class Tilings:
         return edges[cells], edges[cells + 1] - edges[cells]
 
     def _may_hold(self, cells: Indices, at: Sequence[int]) -> NDArray[np.bool_]:
-        """Partial tilings whose smallest completion is not too large nor the largest too small."""
-        low, high = (BatchReader(self._chosen, self._ends(cells, at, up)) for up in (False, True))
+        """Partial tilings of which no condition excludes every completion."""
+        reader = EndsReader([self._ends(cells, at)], self._chosen)
         keep = np.ones(cells.shape[1], dtype=bool)
         for condition in self._conditions:
             if np.isfinite(condition.most):
-                keep &= low.read(condition.expr) <= condition.most
+                keep &= reader.low(condition.expr) <= condition.most
             if condition.least > 0:
-                keep &= high.read(condition.expr) >= condition.least
+                keep &= reader.high(condition.expr) >= condition.least
         return keep
 
-    def _ends(self, cells: Indices, at: Sequence[int], up: bool) -> dict[Expr, Array]:
-        found: dict[Expr, Array] = {}
+    def _ends(self, cells: Indices, at: Sequence[int]) -> Ends:
+        found: dict[Expr, tuple[Array, Array]] = {}
         for staged, own, stage in zip(self._staged, cells, at, strict=True):
             if stage < 0:
-                found |= staged.whole_high if up else staged.whole_low
+                found |= {node: (low, staged.whole_high[node]) for node, low in staged.whole_low.items()}
             else:
-                ends = (staged.high if up else staged.low)[stage]
-                found |= {node: values.take(own) for node, values in ends.items()}
+                low, high = staged.low[stage], staged.high[stage]
+                found |= {node: (values.take(own), high[node].take(own)) for node, values in low.items()}
         return found

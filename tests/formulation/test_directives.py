@@ -120,7 +120,7 @@ def test_malformed_text(old: str, new: str, message: str) -> None:
         ("8, k", "7, k", "7 copies, expected 8"),
         ("K+=1", "X+=1", "unknown loop"),
         ("K+=1", "K+=7", "expected 1 to 2"),
-        ("K=2, N=1", "K=2, N=1, shr=2", "share a tensor"),
+        ("K=2, N=1", "K=2, N=1, shr=2", "shr=2, expected 1 unless a machine shares it"),
     ],
 )
 def test_directives_that_do_not_fit_together(old: str, new: str, message: str) -> None:

@@ -28,9 +28,11 @@ PLAIN = ("conv", "depthwise", "gemm", "matmul", "pool", "elementwise", "nest")
 
 
 @st.composite
-def cases(draw: st.DrawFn, uneven: bool, perfect: bool = True) -> tuple[Operator, Engine, Mapping]:
+def cases(
+    draw: st.DrawFn, uneven: bool, perfect: bool = True, sharing: bool = False
+) -> tuple[Operator, Engine, Mapping]:
     operator = draw(operators(kinds=PLAIN, most=48))
-    engine = draw(hierarchies(roomy=True))
+    engine = draw(hierarchies(roomy=True, sharing=sharing))
     return operator, engine, draw(mappings(operator, engine, uneven, perfect))
 
 
@@ -70,21 +72,50 @@ def _compare(case: tuple[Operator, Engine, Mapping]) -> None:
     found, walked = both(case)
     for row in found.accesses:
         counts = walked.counts[row.level, row.tensor].totals
-        assert (row.reads, row.fills, row.updates, row.tile) == counts, f"{row.tensor} at {row.level}"
+        assert (row.reads, row.fills, row.updates, row.tile, row.hops) == counts, (
+            f"{row.tensor} at {row.level}"
+        )
 
 
 @settings(max_examples=150)
 @given(st.booleans().flatmap(lambda perfect: cases(uneven=False, perfect=perfect)))
 def test_energy_and_cycles_follow_from_the_walk(case: tuple[Operator, Engine, Mapping]) -> None:
     """Simulated accesses and hops times unit energies are the energy; simulated ports give the cycles."""
+    _compare_energy_and_cycles(case)
+
+
+@settings(max_examples=150)
+@given(
+    st.tuples(st.booleans(), st.booleans()).flatmap(
+        lambda flags: cases(uneven=flags[0], perfect=flags[1], sharing=True)
+    )
+)
+def test_buffers_that_share_are_counted_as_by_a_walk_through_the_nest(
+    case: tuple[Operator, Engine, Mapping],
+) -> None:
+    """Accesses, parts of tiles and hops of even and uneven, perfect and imperfect mappings."""
+    _compare(case)
+
+
+@settings(max_examples=150)
+@given(st.booleans().flatmap(lambda perfect: cases(uneven=False, perfect=perfect, sharing=True)))
+def test_energy_and_cycles_of_buffers_that_share_follow_from_the_walk(
+    case: tuple[Operator, Engine, Mapping],
+) -> None:
+    """Hops between neighbours cost energy; a ring's buffers are filled side by side."""
+    _compare_energy_and_cycles(case)
+
+
+def _compare_energy_and_cycles(case: tuple[Operator, Engine, Mapping]) -> None:
     operator, engine, _ = case
     found, walked = both(case)
     energy = engine.mac_energy * operator.iterations
-    for level in engine.levels:
+    hop_energies = [level.fanout.hop_energy if level.fanout else Fraction(0) for level in engine.levels]
+    for level, hop_energy in zip(engine.levels, [Fraction(0), *hop_energies], strict=False):
         for tensor in operator.tensors:
             counts = walked.counts[level.name, tensor.name]
-            reads, fills, updates, _ = counts.totals
-            energy += level.read_energy * reads + level.write_energy * (fills + updates)
+            reads, fills, updates, _, hops = counts.totals
+            energy += level.read_energy * reads + level.write_energy * (fills + updates) + hop_energy * hops
         if level.fanout is not None:
             energy += level.fanout.energy * walked.hops[level.name]
     assert found.energy == energy
@@ -100,7 +131,7 @@ def test_written_partial_sums_of_transposed_convolutions_are_those_of_a_walk(dat
     mapping = data.draw(mappings(operator, engine, perfect=data.draw(st.booleans())))
     found, walked = both((operator, engine, mapping))
     for row in found.accesses:
-        reads, fills, updates, tile = walked.counts[row.level, row.tensor].totals
+        reads, fills, updates, tile, _ = walked.counts[row.level, row.tensor].totals
         assert (row.updates, row.tile) == (updates, tile)
         if row.tensor == "O":
             assert 0 <= row.reads <= row.updates
@@ -118,7 +149,7 @@ def test_axes_of_three_loops_are_counted_without_looking_for_coincidences(data: 
     mapping = data.draw(mappings(operator, engine, perfect=data.draw(st.booleans())))
     found, walked = both((operator, engine, mapping))
     for row in found.accesses:
-        reads, fills, _, _ = walked.counts[row.level, row.tensor].totals
+        reads, fills, _, _, _ = walked.counts[row.level, row.tensor].totals
         assert row.reads >= reads
         assert row.fills >= fills
     plain = replace(
@@ -157,7 +188,7 @@ def test_diagonals_are_counted_tile_by_tile(data: st.DataObject) -> None:
     _compare((operator, engine, data.draw(mappings(operator, engine))))
     found, walked = both((operator, engine, data.draw(mappings(operator, engine, perfect=False))))
     for row in found.accesses:
-        reads, fills, _, _ = walked.counts[row.level, row.tensor].totals
+        reads, fills, _, _, _ = walked.counts[row.level, row.tensor].totals
         assert row.reads >= reads
         assert row.fills >= fills
 

@@ -107,7 +107,11 @@ def reordered(mapping: Mapping) -> Iterator[Mapping]:
 def tilings(draw: st.DrawFn, model: str, kinds: Sequence[str] = KINDS) -> tuple[LayerProblem, dict]:  # type: ignore[type-arg]
     """A roomy problem and one choice of tile sizes in it."""
     operator = draw(operators(kinds=kinds, most=36))
-    engine = draw(hierarchies(levels=3, roomy=True) if model == "hierarchy" else dmazerunners(roomy=True))
+    engine = draw(
+        hierarchies(levels=3, roomy=True, sharing=draw(st.booleans()))
+        if model == "hierarchy"
+        else dmazerunners(roomy=True)
+    )
     try:
         problem = Instance(operator, engine, "edp").problem()
     except InputError:
@@ -122,7 +126,7 @@ def tilings(draw: st.DrawFn, model: str, kinds: Sequence[str] = KINDS) -> tuple[
 
 def counts(found: Evaluation) -> tuple[int, ...]:
     """Everything that must not grow: accesses, cycles and scaled energy."""
-    accesses = [n for a in found.accesses for n in (a.reads, a.fills, a.updates)]
+    accesses = [n for a in found.accesses for n in (a.reads, a.fills, a.updates, a.hops)]
     return (*accesses, found.cycles, int(found.energy * 1000))
 
 
@@ -141,7 +145,9 @@ def test_some_class_is_at_least_as_good_as_any_permutation(case: tuple[LayerProb
     for values in cartesian(*(selector.domain for selector in orders)):
         reader = ExactReader(chosen | dict(zip(orders, values, strict=True)))
         statement = problem.statement
-        rows = [reader.read(e) for row in statement.traffic for e in (row.reads, row.fills, row.updates)]
+        rows = [
+            reader.read(e) for row in statement.traffic for e in (row.reads, row.fills, row.updates, row.hops)
+        ]
         energy = reader.read(statement.energy) * 1000 // statement.energy_scale
         by_class.append((*rows, reader.read(statement.cycles), energy))
     stored = {(row.level, row.tensor) for row in problem.statement.traffic}

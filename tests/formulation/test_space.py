@@ -124,7 +124,7 @@ def test_residencies_are_all_sets_of_optional_stores() -> None:
 
 
 @settings(max_examples=50)
-@given(instances("hierarchy", most=8, largest=60))
+@given(st.booleans().flatmap(lambda shared: instances("hierarchy", most=8, largest=60, sharing=shared)))
 def test_points_of_the_hierarchy_space_are_the_mappings_that_they_claim(instance: Instance) -> None:
     """Every point decodes to a mapping that costs at most what the statement says, equally at the minimum.
 
@@ -143,7 +143,11 @@ def test_points_of_the_dmazerunner_space_are_the_mappings_that_they_claim(instan
 
 
 @settings(max_examples=40)
-@given(instances("hierarchy", most=8, largest=60, factors="imperfect"))
+@given(
+    st.booleans().flatmap(
+        lambda shared: instances("hierarchy", most=8, largest=60, factors="imperfect", sharing=shared)
+    )
+)
 def test_points_of_the_imperfect_space_are_the_mappings_that_they_claim(instance: Instance) -> None:
     """The same with last tiles that are smaller."""
     problem = instance.problem()

@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 from tilewright.hardware.describe import WIDTH, engine_tree
 from tilewright.hardware.engine import Engine
 from tilewright.hardware.load import engine_hash, engine_to_dict, load_engine, parse_engine
+from tilewright.report.engine_data import EngineRecord
 from tilewright.workloads.errors import InputError
 from tilewright.workloads.operator import Role
 
@@ -269,6 +270,12 @@ def test_one_wrong_field(path: Path_, value: object, field: str, expectation: st
             "expected no fanout between levels 1 and 2",
         ),
         (
+            [(("cost_model",), "dmazerunner"), (("dma",), DMA), ((*SPM, "fanout", "sharing"), True)],
+            "levels[1].fanout.sharing",
+            "expected no buffer sharing",
+        ),
+        ([((*SPM, "fanout", "hop_energy"), 1)], "levels[1].fanout.hop_energy", "expected sharing: true"),
+        (
             [(("cost_model",), "dmazerunner"), (("dma",), DMA), ((*RF, "keeps"), ["inputs"])],
             "levels[2].keeps",
             "expected every role",
@@ -396,6 +403,25 @@ def test_engine_as_data() -> None:
     level = engine_to_dict(load(((*SPM, "bandwidth"), "4 GB/s")))["levels"][1]
     assert (level["read_bandwidth"], level["write_energy"], level["capacity"]) == ("4", "7.25", 2048)
     assert level["fanout"]["axes"] == [{"name": "x", "size": 4, "carries": ["C", "K"]}]
+    assert "sharing" not in level["fanout"]
+
+
+def test_buffer_sharing() -> None:
+    """A hop costs what a delivery does unless the file says otherwise; the hash tells them apart."""
+    sharing = (*SPM, "fanout", "sharing"), True
+    plain, shared = load(), load(sharing)
+    dear = load(sharing, ((*SPM, "fanout", "hop_energy"), 0.5))
+    fans = [engine.levels[1].fanout for engine in (plain, shared, dear)]
+    assert [fan and (fan.sharing, fan.hop_energy) for fan in fans] == [
+        (False, 0),
+        (True, 2),
+        (True, Fraction(1, 2)),
+    ]
+    assert engine_hash(load(((*SPM, "fanout", "sharing"), False))) == engine_hash(plain)
+    assert len({engine_hash(engine) for engine in (plain, shared, dear)}) == 3
+    assert "its buffers share, 0.5 pJ per element passed on" in engine_tree(dear)
+    for engine in (plain, shared, dear):
+        assert EngineRecord.of(engine).build() == engine
 
 
 def test_tree_of_a_machine() -> None:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from itertools import permutations
+from pathlib import Path
 
 import pytest
 from hypothesis import given, settings
@@ -219,3 +221,27 @@ def test_counting_says_where_it_does_not_apply() -> None:
     imperfect = layer_problem(operator, load_engine("nvdla-256"), parse_objective("edp"))
     with pytest.raises(ValueError, match="perfect factors"):
         count_tilings(imperfect, Prunings())
+
+
+@pytest.mark.parametrize("room", [16, 24])
+def test_tilings_that_fit_because_buffers_share_them(room: int) -> None:
+    """Without prunings the best of all tilings is the optimum, though a tile fits only once it is shared."""
+    machine = load_engine(str(Path(__file__).parents[1] / "data" / "four-nodes.yaml"))
+    levels = (
+        machine.levels[0],
+        replace(machine.levels[1], capacity=room),
+        replace(machine.levels[2], capacity=8),
+    )
+    operator = parse_layer("gemm:M=8,N=16,K=8")[1]
+    engine = replace(machine, levels=levels)
+    problem = layer_problem(operator, engine, parse_objective("energy"), None, (), "perfect")
+    proven, found = solve(problem, "branch"), solve(problem, "dmazerunner[opt=none]")
+    assert proven.value == proven.bound == found.value
+    assert proven.evaluation is not None
+    assert any(row.hops for row in proven.evaluation.accesses)
+    alone = replace(levels[1], fanout=None)  # one axis of nodes, without PE arrays
+    nodes = replace(engine, levels=(levels[0], alone, levels[2]))
+    with pytest.raises(ValueError, match="without buffer sharing"):
+        count_tilings(
+            layer_problem(operator, nodes, parse_objective("energy"), None, (), "perfect"), Prunings()
+        )

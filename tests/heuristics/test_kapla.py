@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from math import prod
+from pathlib import Path
 
 import pytest
 
@@ -10,12 +12,14 @@ from tilewright.formulation.mapping import Spatial
 from tilewright.formulation.method import MethodText
 from tilewright.formulation.objective import parse_objective
 from tilewright.formulation.problem import LayerProblem, layer_problem
+from tilewright.hardware.engine import Engine
 from tilewright.hardware.load import load_engine
 from tilewright.heuristics.registry import heuristic
 from tilewright.solvers.solve import solve
 from tilewright.workloads.layer_text import parse_layer
 
 LAYER = "conv:N=4,K=64,C=64,P=14,Q=14,R=3,S=3,pad=1"
+NODES = Path(__file__).parents[1] / "data" / "four-nodes.yaml"
 
 
 def problem_of(arch: str, objective: str = "energy") -> LayerProblem:
@@ -58,3 +62,32 @@ def test_variants() -> None:
     for variant in ("ties=second", "ties=position", "guide=objective"):
         assert solve(problem_of("tpu-edge"), f"kapla[{variant}]").mapping is not None
     assert heuristic(MethodText("kapla", {})) == heuristic(MethodText("kapla", {"ties": "second"}))
+
+
+def unshared(engine: Engine) -> Engine:
+    """The same machine, every buffer with a whole tile of its own."""
+    levels = (replace(one, fanout=one.fanout and replace(one.fanout, sharing=False)) for one in engine.levels)
+    return replace(engine, levels=tuple(levels))
+
+
+@pytest.mark.parametrize("layer", ["conv:N=2,K=32,C=16,P=8,Q=8,R=3,S=3,pad=1", "gemm:M=16,N=128,K=64"])
+def test_buffer_sharing(layer: str) -> None:
+    """Where node buffers share, the descent takes tiles that no buffer could hold alone, and gains by it.
+
+    What it finds is legal, and no better than the proven optimum.
+    """
+    operator, engine = parse_layer(layer)[1], load_engine(str(NODES))
+    together, alone = (
+        layer_problem(operator, one, parse_objective("energy"), None, (), "perfect")
+        for one in (engine, unshared(engine))
+    )
+    found, other, proven = solve(together, "kapla"), solve(alone, "kapla"), solve(together, "branch")
+    assert found.mapping is not None
+    assert together.evaluate(found.mapping).violations == ()
+    (violation,) = alone.evaluate(found.mapping).violations
+    assert violation.startswith("capacity of GBUF")
+    assert found.value is not None
+    assert other.value is not None
+    assert proven.value == proven.bound
+    assert proven.value is not None
+    assert proven.value <= found.value < other.value

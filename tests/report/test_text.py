@@ -95,6 +95,16 @@ def test_loop_nest_of_an_uneven_imperfect_mapping() -> None:
     assert text == NEST.replace("A 32 B   B 16 B   C 16 B", "A 64 B   B 16 B   C 8 B")
 
 
+def test_loop_nest_on_buffers_that_share() -> None:
+    """A tile is told with the number of buffers that keep it together."""
+    engine = load_engine(str(Path(__file__).parents[1] / "data" / "four-nodes.yaml"))
+    operator = parse_layer("gemm:M=4,N=8,K=4")[1]
+    dram, node, registers = ([Storage(name, level.name) for name in "ABC"] for level in engine.levels)
+    inner = [Temporal("N", 1), Temporal("M", 1), Temporal("K", 1)]
+    text = loop_nest(operator, engine, Mapping((*dram, Spatial("N", 2, "node"), *node, *inner, *registers)))
+    assert "GBUF   A 32 B among 4   B 16 B   C 16 B" in text
+
+
 def test_deep_nests_stay_narrow() -> None:
     """A nest of many loops is indented by one column, so that it stays within 80."""
     operator = parse_layer("conv:N=16,K=16,C=16,P=16,Q=16,R=3,S=3")[1]
