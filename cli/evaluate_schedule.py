@@ -68,7 +68,7 @@ def _print_table(
     figures = plain_table([("", "left"), ("", "right")])
     figures.show_header = False
     value = number(goal.of(evaluation.makespan, evaluation.energy))
-    figures.add_row(goal.value, objective_text(parse_objective(objective_name(goal)), value))
+    figures.add_row("value", objective_text(parse_objective(objective_name(goal)), value))
     add_schedule_figures(figures, metrics)
     verdict = [Text("legal", style="green")]
     if evaluation.violations:

@@ -41,7 +41,7 @@ def schedule_views(document: ScheduleDocument, seconds: float) -> list[Renderabl
     figures.show_header = False
     figures.add_row("status", status_text(document.status, document.gap))
     if document.value is not None:
-        figures.add_row(document.objective, objective_text(objective, document.value))
+        figures.add_row("value", objective_text(objective, document.value))
     if document.bound is not None:
         figures.add_row("bound", objective_text(objective, document.bound))
         figures.add_row("gap", gap_text(document.gap))
@@ -85,7 +85,7 @@ def codesign_views(document: CodesignDocument, seconds: float) -> list[Renderabl
     figures.show_header = False
     figures.add_row("status", status_text(document.status, document.gap))
     if document.value is not None:
-        figures.add_row(document.objective, objective_text(objective, document.value))
+        figures.add_row("value", objective_text(objective, document.value))
     if document.bound is not None:
         figures.add_row("bound", objective_text(objective, document.bound))
         figures.add_row("gap", gap_text(document.gap))

@@ -37,11 +37,17 @@ def did_you_mean(name: str, known: Iterable[str]) -> str:
     return f", did you mean {by_folded[nearest[0]]!r}?" if nearest else ""
 
 
+_MANY = 16
+
+
 def unknown_name(name: str, known: Iterable[str]) -> str:
-    """Message for a name that is not among the known ones: the nearest one, and the whole list."""
+    """Message for a name that is not among the known ones: the nearest one; the list unless it is long."""
     candidates = list(known)
+    nearest = did_you_mean(name, candidates)
+    if nearest and len(candidates) > _MANY:
+        return f"unknown name {name!r}{nearest} (one of {len(candidates)})"
     listed = ", ".join(candidates) if candidates else "nothing"
-    return f"unknown name {name!r}{did_you_mean(name, candidates)} (expected one of: {listed})"
+    return f"unknown name {name!r}{nearest} (expected one of: {listed})"
 
 
 def one_line(error: BaseException, limit: int = 300) -> str:
