@@ -30,13 +30,9 @@ from tilewright.report.tables import head_text, plain_table, status_text
 _MOST = 8
 
 
-def schedule_views(document: ScheduleDocument, seconds: float) -> list[RenderableType]:
-    """Status, figures, and what each engine does."""
+def _claims(document: ScheduleDocument | CodesignDocument) -> Table:
+    """Status, value, bound and gap; further rows follow."""
     objective = parse_objective(objective_name(ScheduleObjective(document.objective)))
-    title = head_text(
-        f"{document.workload} on {document.system.name}", f"objective {document.objective}",
-        f"{document.tasks} layers", document.settings.method,
-    )  # fmt: skip
     figures = plain_table([("", "left"), ("", "right")])
     figures.show_header = False
     figures.add_row("status", status_text(document.status, document.gap))
@@ -45,6 +41,16 @@ def schedule_views(document: ScheduleDocument, seconds: float) -> list[Renderabl
     if document.bound is not None:
         figures.add_row("bound", objective_text(objective, document.bound))
         figures.add_row("gap", gap_text(document.gap))
+    return figures
+
+
+def schedule_views(document: ScheduleDocument, seconds: float) -> list[RenderableType]:
+    """Status, figures, and what each engine does."""
+    title = head_text(
+        f"{document.workload} on {document.system.name}", f"objective {document.objective}",
+        f"{document.tasks} layers", document.settings.method,
+    )  # fmt: skip
+    figures = _claims(document)
     views: list[RenderableType] = [title, "", figures]
     if document.metrics is not None:
         add_schedule_figures(figures, document.metrics)
@@ -76,19 +82,11 @@ def engines_table(metrics: ScheduleMetricsRecord, engines: Sequence[str]) -> Tab
 
 def codesign_views(document: CodesignDocument, seconds: float) -> list[RenderableType]:
     """The best partition, the proof, and the partitions that come next."""
-    objective = parse_objective(objective_name(ScheduleObjective(document.objective)))
     title = head_text(
         f"{document.workload}, class {document.accelerator_class}", " + ".join(document.dataflows),
         f"objective {document.objective}", f"{document.search} search",
     )  # fmt: skip
-    figures = plain_table([("", "left"), ("", "right")])
-    figures.show_header = False
-    figures.add_row("status", status_text(document.status, document.gap))
-    if document.value is not None:
-        figures.add_row("value", objective_text(objective, document.value))
-    if document.bound is not None:
-        figures.add_row("bound", objective_text(objective, document.bound))
-        figures.add_row("gap", gap_text(document.gap))
+    figures = _claims(document)
     figures.add_row("partitions", str(document.partitions))
     figures.add_row("discarded by bound", str(document.discarded))
     figures.add_row("scheduled", str(document.scheduled))
