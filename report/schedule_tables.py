@@ -86,6 +86,7 @@ def codesign_views(document: CodesignDocument, seconds: float) -> list[Renderabl
         f"{document.workload}, class {document.accelerator_class}", " + ".join(document.dataflows),
         f"objective {document.objective}", f"{document.search} search",
     )  # fmt: skip
+    objective = parse_objective(objective_name(ScheduleObjective(document.objective)))
     figures = _claims(document)
     figures.add_row("partitions", str(document.partitions))
     figures.add_row("discarded by bound", str(document.discarded))
