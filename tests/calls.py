@@ -41,15 +41,21 @@ class Outcome:
 Call = Callable[..., Outcome]
 
 
+STARTED: list[subprocess.Popen[str]] = []
+"""Processes of the running test; none outlives it."""
+
+
 def start(folder: Path, *args: object, before: str = "") -> subprocess.Popen[str]:
     """The command line in a process of its own; ``before`` is code that runs there first."""
     run = f"import sys\n{before}\nfrom tilewright.cli.main import main\nmain(sys.argv[1:])"
     entry = ["-c", run] if before else ["-m", "tilewright.cli"]
     command = [sys.executable, *entry, *(str(arg) for arg in args)]
-    return subprocess.Popen(
+    process = subprocess.Popen(
         command, cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
         env={**os.environ, "COLUMNS": "80", "PYTHONUNBUFFERED": "1"},
     )  # fmt: skip
+    STARTED.append(process)
+    return process
 
 
 def finish(process: subprocess.Popen[str], seconds: float = 30) -> Outcome:

@@ -2,12 +2,24 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from calls import TWO_LAYERS, Call, Outcome
+from calls import STARTED, TWO_LAYERS, Call, Outcome
 
 from tilewright.cli.main import run
+
+
+@pytest.fixture(autouse=True)
+def no_process_outlives_its_test() -> Iterator[None]:
+    """Whatever a test has started and not finished is killed."""
+    yield
+    while STARTED:
+        process = STARTED.pop()
+        if process.poll() is None:
+            process.kill()
+            process.communicate()
 
 
 @pytest.fixture

@@ -41,12 +41,12 @@ ENDLESS = (
     + """
 import time
 from tilewright.formulation.search import Limits
-from tilewright.solvers.scheduling.annealing import Annealing
-def run(self, search, **_):
+from tilewright.solvers.scheduling.improving import Improver
+def run(self, search, *_, **__):
     open("begun", "w").close()
     while not search.limits.expired:
         time.sleep(0.01)
-Annealing.run = run
+Improver.run = run
 """
 )
 """Code after which no large problem is ever solved, though it heeds limits."""
@@ -54,11 +54,11 @@ DEAF = (
     SMALL
     + """
 import time
-from tilewright.solvers.scheduling.annealing import Annealing
-def run(self, search, **_):
+from tilewright.solvers.scheduling.improving import Improver
+def run(self, search, *_, **__):
     open("begun", "w").close()
     time.sleep(100)
-Annealing.run = run
+Improver.run = run
 """
 )
 """Code after which the search hears of no limit once it has its first schedules."""
@@ -162,8 +162,8 @@ def test_kill_leaves_the_best_schedule(tmp_path: Path, args: tuple[str, ...]) ->
 
 def test_a_search_that_dies_leaves_what_it_found(tmp_path: Path) -> None:
     """The status is ``error``, with the best schedule and the reason."""
-    before = "from tilewright.solvers.scheduling.annealing import Annealing\ndef run(self, search, **_):\n"
-    before += "    raise RuntimeError('broken')\nAnnealing.run = run\n"
+    before = "from tilewright.solvers.scheduling.improving import Improver\n"
+    before += "def run(self, search, *_, **__):\n    raise RuntimeError('broken')\nImprover.run = run\n"
     args = (*SCHEDULE_WORK, "-o", "edp", "--threads", "1", "-f", "json", "-q", "-t", "20")
     outcome = finish(start(tmp_path, *args, before=before))
     document = outcome.document
