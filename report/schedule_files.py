@@ -99,10 +99,10 @@ def _in_order(problem: SchedulingProblem, chosen: Sequence[tuple[int, Option]], 
             if before not in timeline.ends:
                 names = problem.tasks[task].name, problem.tasks[before].name
                 raise InputError(where, names[0], f"listed before {names[1]}, whose result it reads")
-        if problem.memory is not None and max(option.memory, option.fetch_memory) > problem.memory:
+        if problem.memory is not None and option.memory_need > problem.memory:
             raise InputError(
                 where, problem.tasks[task].name,
-                f"needs {max(option.memory, option.fetch_memory)} bytes of the shared memory, "
+                f"needs {option.memory_need} bytes of the shared memory, "
                 f"which has {problem.memory}",
             )  # fmt: skip
         timeline.append(task, option)

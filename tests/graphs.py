@@ -40,7 +40,7 @@ def small_problems(draw: st.DrawFn, most: int = 6, fetch_memory: bool = False) -
         length = draw(st.integers(1, left))
         left -= length
         runs.append([draw(_options(engines, fetch_memory)) for _ in range(length)])
-    needs = [min(max(o.memory, o.fetch_memory) for o in own) for run in runs for own in run]
+    needs = [min(o.memory_need for o in own) for run in runs for own in run]
     memory = draw(st.one_of(st.none(), st.integers(max(needs), max(needs) + 4)))
     context = draw(st.sampled_from([(0, 0), (1, 0), (2, 3)]))
     return problem_of(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from functools import cache
 from pathlib import Path
 
 import onnx
@@ -59,10 +60,8 @@ def resolve_model(text: str, batch: int | None = None) -> Network:
         return load_onnx(text, batch)
     if suffix in (".yaml", ".yml"):
         return _unlinked(Path(text).stem, read_layers(Path(text), batch), batch)
-    built_in = builders()
-    if text in built_in:
-        found = built_in[text](batch or 1)
-        return found if isinstance(found, Network) else found.network()
+    if text in builders():
+        return _built_in(text, batch or 1)
     kind, colon, _ = text.partition(":")
     if colon and not os.path.exists(text):
         known = (*KINDS, PREFIX.removesuffix(":"))
@@ -95,6 +94,13 @@ _EXPECTED = (
     " (expected an ONNX or YAML file, a name that `tilewright list models` shows, "
     "or a layer such as gemm:M=512,N=768,K=768)"
 )
+
+
+@cache
+def _built_in(name: str, batch: int) -> Network:
+    """A built-in network, built once: networks do not change."""
+    found = builders()[name](batch)
+    return found if isinstance(found, Network) else found.network()
 
 
 def _unlinked(name: str, layers: tuple[NamedOperator, ...], batch: int | None) -> Network:

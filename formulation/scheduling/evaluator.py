@@ -131,8 +131,8 @@ def _occupancy(schedule: Schedule) -> tuple[tuple[int, int], ...]:
     steps: Counter[int] = Counter()
     for placement in schedule.placements:
         option = placement.option
-        steps[placement.fetch_start] += option.fetch_memory if option.fetch else 0
-        steps[placement.start] += option.memory - (option.fetch_memory if option.fetch else 0)
+        steps[placement.fetch_start] += option.fetch_need
+        steps[placement.start] += option.memory - option.fetch_need
         steps[placement.end] -= option.memory
     used, found = 0, []
     for cycle in sorted(steps):

@@ -61,6 +61,16 @@ class Option:
     fetch_memory: int = 0
     layout: str = ""
 
+    @property
+    def fetch_need(self) -> int:
+        """Bytes taken while fetching; none where fetching takes no time."""
+        return self.fetch_memory if self.fetch else 0
+
+    @property
+    def memory_need(self) -> int:
+        """The most bytes taken at any time."""
+        return max(self.memory, self.fetch_need)
+
 
 @dataclass(frozen=True, slots=True)
 class Task:
@@ -179,7 +189,7 @@ class SchedulingProblem:
         for task in self.tasks:
             if not task.options:
                 return f"{task.name} fits on no engine"
-            least = min(max(option.memory, option.fetch_memory) for option in task.options)
+            least = min(option.memory_need for option in task.options)
             if self.memory is not None and least > self.memory:
                 return f"{task.name} needs {least} bytes of the shared memory, which has {self.memory}"
         return None
@@ -218,7 +228,7 @@ def feasible_options(problem: SchedulingProblem) -> list[tuple[Option, ...]]:
         fitting = [
             option
             for option in task.options
-            if problem.memory is None or max(option.memory, option.fetch_memory) <= problem.memory
+            if problem.memory is None or option.memory_need <= problem.memory
         ]
         result.append(tuple(o for i, o in enumerate(fitting) if not _is_dominated(i, fitting)))
     return result
@@ -237,4 +247,4 @@ def _is_dominated(index: int, options: Sequence[Option]) -> bool:
 
 
 def _figures(option: Option) -> tuple[int | Fraction, ...]:
-    return option.cycles, option.energy, option.fetch, option.memory, option.fetch_memory
+    return option.cycles, option.energy, option.fetch, option.memory, option.fetch_need

@@ -92,12 +92,13 @@ def memory_may_bind(problem: SchedulingProblem) -> bool:
     for engine in range(len(problem.engines)):
         own = [option for task in problem.tasks for option in task.options if option.engine == engine]
         most += max((o.memory for o in own), default=0)
-        most += max((o.fetch_memory for o in own if o.fetch), default=0)
+        most += max((o.fetch_need for o in own), default=0)
     return most > problem.memory
 
 
 def _needs(start: int, option: Option) -> list[tuple[int, int, int]]:
-    needs = [(start, start + option.cycles, option.memory)]
-    if option.fetch:
-        needs.append((start - option.fetch, start, option.fetch_memory))
+    needs = [
+        (start, start + option.cycles, option.memory),
+        (start - option.fetch, start, option.fetch_need),
+    ]
     return [need for need in needs if need[2]]

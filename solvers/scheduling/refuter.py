@@ -195,7 +195,7 @@ def _limited(
                 fetch = model.new_optional_fixed_size_interval_var(
                     start - option.fetch, option.fetch, literal, ""
                 )
-                needs += [(run, option.memory), (fetch, option.fetch_memory if option.fetch else 0)]
+                needs += [(run, option.memory), (fetch, option.fetch_need)]
     if needs:
         assert problem.memory is not None
         model.add_cumulative([one for one, _ in needs], [need for _, need in needs], problem.memory)

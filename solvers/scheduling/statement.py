@@ -106,8 +106,8 @@ def state(
                     start - option.fetch, option.fetch, literal, ""
                 )
                 fetching[option.engine].append(fetch)
-                if watch and option.fetch and option.fetch_memory:
-                    memory.append((fetch, option.fetch_memory))
+                if watch and option.fetch_need:
+                    memory.append((fetch, option.fetch_need))
         duration = sum(o.cycles * x for o, x in zip(options[index], literals, strict=True))
         model.add(start + duration <= makespan)
         choices.append(literals)

@@ -84,7 +84,7 @@ def ruled(draw: st.DrawFn, model: str) -> tuple[Instance, str]:
     return instance, draw(tile_rules(instance.operator, instance.engine))
 
 
-@settings(max_examples=100)
+@settings(max_examples=60)
 @given(st.sampled_from(["hierarchy", "dmazerunner"]).flatmap(ruled))
 def test_tile_rules_keep_exactly_the_rows_that_satisfy_them(case: tuple[Instance, str]) -> None:
     """Tile sizes, trip counts and spatial splits: the same rows as filtering the free space."""

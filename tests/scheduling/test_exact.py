@@ -6,7 +6,7 @@ from fractions import Fraction
 
 import pytest
 from graphs import optimum_by_clock, optimum_by_orders, problem_of, small_problems
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from tilewright.formulation.result import Status
@@ -49,6 +49,9 @@ def test_optimum_equals_enumeration_of_orders(
 
 @settings(max_examples=25, deadline=None)
 @given(small_problems(most=4, fetch_memory=True))
+@example(
+    problem_of([[(Option(0, 1, Fraction(), fetch_memory=1), Option(1, 1, Fraction(), fetch=1))]], memory=0)
+)
 def test_makespan_equals_enumeration_of_start_cycles(problem: SchedulingProblem) -> None:
     """Where fetches take memory too, the proven makespan is that of all start cycles."""
     result = solved(problem, ScheduleObjective.MAKESPAN)

@@ -207,6 +207,7 @@ def test_neighbourhoods_are_a_method() -> None:
 def test_control_returns_when_told_to_stop() -> None:
     """A stop from another thread ends the search though neither limit nor proof is in reach."""
     search = ScheduleSearch(chains(8, 60), ScheduleObjective.EDP, Limits(threads=2))
+    others = set(threading.enumerate())
     timer = threading.Timer(1.0, search.limits.stop.set)
     timer.start()
     method("cpsat").solve(search)
@@ -214,6 +215,6 @@ def test_control_returns_when_told_to_stop() -> None:
     assert search.schedule is not None
     assert search.bound is not None
     deadline = time.monotonic() + 20
-    while any(t.daemon and t.is_alive() for t in threading.enumerate()) and time.monotonic() < deadline:
+    while set(threading.enumerate()) - others and time.monotonic() < deadline:
         time.sleep(0.02)  # what is left over comes to an end by itself
-    assert not any(t.daemon and t.is_alive() for t in threading.enumerate())
+    assert not set(threading.enumerate()) - others

@@ -32,14 +32,14 @@ def layer(name: str, objective: str) -> LayerProblem:
     )
 
 
-@settings(max_examples=90)
+@settings(max_examples=60)
 @given(MODELS.flatmap(lambda model: instances(model, most=24, largest=50_000)))
 def test_branch_finds_what_enumeration_finds(instance: Instance) -> None:
     """Status and value equal the oracle's over both cost models and all objectives."""
     _compare(instance)
 
 
-@settings(max_examples=80)
+@settings(max_examples=50)
 @given(MODELS.flatmap(lambda model: instances(model, most=24, largest=50_000, constrained=True)))
 def test_branch_finds_what_enumeration_finds_under_constraints(instance: Instance) -> None:
     """The same with rules on tiles and caps on metrics, many of which leave nothing."""

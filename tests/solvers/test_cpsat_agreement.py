@@ -29,7 +29,7 @@ def agrees(instance: Instance) -> None:
 
 
 @pytest.mark.parametrize(("model", "factors"), SPACES)
-@settings(max_examples=70)
+@settings(max_examples=45)
 @given(data=st.data())
 def test_solver_agrees_with_enumeration(model: str, factors: str, data: st.DataObject) -> None:
     """Same optimum and same verdict of infeasibility, over all objectives and with constraints."""
