@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from tilewright.cli import options
-from tilewright.cli.schedule import FORMATS, OBJECTIVES, Goal, Metric, Plot, Report
+from tilewright.cli.schedule import FORMATS, OBJECTIVES, Document, Goal, Metric, Plot, Report, RequireOptimal
 
 
 def codesign_command(
@@ -30,18 +29,9 @@ def codesign_command(
     gap: options.Gap = "0",
     threads: options.Threads = None,
     seed: options.Seed = 0,
-    require_optimal: Annotated[
-        bool, typer.Option("--require-optimal", help="Exit code 6 unless optimal.", rich_help_panel="Search")
-    ] = False,
+    require_optimal: RequireOptimal = False,
     format: options.ShortFormat = "table",
-    out: Annotated[
-        Path | None,
-        typer.Option(
-            "--out",
-            help="Also write the document to a .json file, whenever it changes.",
-            rich_help_panel="Output",
-        ),
-    ] = None,
+    out: Document = None,
     scatter: Plot = None,
     report: Report = None,
     log: options.Log = None,

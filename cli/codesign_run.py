@@ -9,77 +9,46 @@ from pathlib import Path
 from tilewright.cli.clock import call
 from tilewright.cli.console import error_line, show, write
 from tilewright.cli.exits import Exit
-from tilewright.cli.progress import make_progress
-from tilewright.cli.progress_lines import Task
 from tilewright.cli.saving import SavedFile
-from tilewright.cli.schedule_run import check_files, check_plots, exit_code, resolve_workload
+from tilewright.cli.schedule_request import SchedulingRequest, resolve_workload
 from tilewright.cli.schedule_search import GRACE, LEFT_BEHIND, WITHOUT_COSTS
 from tilewright.cli.signals import graceful_stop
 from tilewright.cli.watched import Watched
-from tilewright.formulation.objective import parse_objective
 from tilewright.formulation.result import TracePoint
-from tilewright.formulation.scheduling.problem import ScheduleObjective
-from tilewright.formulation.search import Limits
 from tilewright.hardware.classes import accelerator_class
 from tilewright.hardware.dataflows import CLOCK_MHZ, dataflow
 from tilewright.report.files import json_text
 from tilewright.report.schedule_document import (
     CodesignDocument,
-    ScheduleSettingsRecord,
     codesign_document,
-    objective_name,
 )
 from tilewright.report.schedule_tables import codesign_views
-from tilewright.solvers.scheduling.build import METRIC_OF
 from tilewright.solvers.scheduling.costs import OutOfTimeError
 from tilewright.solvers.scheduling.partition import PartitionOutcome, PartitionSearch
 
 
-@dataclass(frozen=True)
-class CodesignRequest:
+@dataclass(frozen=True, kw_only=True)
+class CodesignRequest(SchedulingRequest):
     """The command line of ``codesign``, read."""
 
-    workload: str
     accelerator_class: str
     dataflows: tuple[str, ...]
-    objective: str
-    metric: str | None
     search: str
-    time_limit: float | None
-    gap: float
-    threads: int
-    seed: int
-    require_optimal: bool
-    form: str
-    out: Path | None
     scatter: Path | None
-    report: Path | None
-    log: Path | None
-    quiet: bool
-    verbose: bool
 
 
 def run_codesign(request: CodesignRequest) -> int:
     """Carry out a request; returns the exit code."""
-    objective = ScheduleObjective(request.objective)
-    check_files(request.out, request.report)
-    check_plots(request.scatter)
+    objective = request.goal
+    request.check_files(request.scatter)
     resources = accelerator_class(request.accelerator_class)
     flows = [dataflow(name).name for name in request.dataflows]
     workload = resolve_workload(request.workload)
-    settings = ScheduleSettingsRecord(
-        method="cpsat", metric=request.metric or METRIC_OF[objective], time_limit_s=request.time_limit,
-        gap=request.gap, threads=request.threads, seed=request.seed,
-    )  # fmt: skip
+    settings = request.settings("cpsat")
     with graceful_stop() as stop, ExitStack() as stack:
-        limits = Limits(request.time_limit, request.gap, request.threads, request.seed, stop=stop,
-                        started=call.limit_from(request.time_limit))  # fmt: skip
-        progress = make_progress(
-            parse_objective(objective_name(objective)), stack, quiet=request.quiet, verbose=request.verbose,
-            log=request.log,
-        )  # fmt: skip
-        progress.head(f"{workload.name}, class {resources.name}, {' + '.join(flows)}, objective {objective}")
-        progress.task(Task(1, 1, workload.name, "costs of layers"))
+        limits = request.limits(stop)
+        head = f"{workload.name}, class {resources.name}, {' + '.join(flows)}, objective {objective}"
+        progress = request.progress(stack, head, workload)
 
         def told(point: TracePoint) -> None:
             if not watched.abandoned:
@@ -122,4 +91,4 @@ def run_codesign(request: CodesignRequest) -> int:
     if saved.failure is not None:
         error_line(saved.failure)
         return Exit.ERROR
-    return exit_code(document.status, document.best is not None, request.require_optimal)
+    return request.exit_code(document.status, solved=document.best is not None)

@@ -24,11 +24,21 @@ Metric = Annotated[
         rich_help_panel="Problem",
     ),
 ]
+RequireOptimal = Annotated[
+    bool, typer.Option("--require-optimal", help="Exit code 6 unless optimal.", rich_help_panel="Search")
+]
+Document = Annotated[
+    Path | None,
+    typer.Option(
+        "--out",
+        help="Also write the document to a .json file, whenever it changes.",
+        rich_help_panel="Output",
+    ),
+]
 Plot = Annotated[
     Path | None,
     typer.Option(help="Draw to a .png or .svg file (extra [b]plots[/b]).", rich_help_panel="Output"),
 ]
-
 Report = Annotated[
     Path | None,
     typer.Option("--report", metavar="FILE", help="Write a self-contained HTML report.",
@@ -59,18 +69,9 @@ def schedule_command(
     gap: options.Gap = "0",
     threads: options.Threads = None,
     seed: options.Seed = 0,
-    require_optimal: Annotated[
-        bool, typer.Option("--require-optimal", help="Exit code 6 unless optimal.", rich_help_panel="Search")
-    ] = False,
+    require_optimal: RequireOptimal = False,
     format: options.ShortFormat = "table",
-    out: Annotated[
-        Path | None,
-        typer.Option(
-            "--out",
-            help="Also write the document to a .json file, whenever it changes.",
-            rich_help_panel="Output",
-        ),
-    ] = None,
+    out: Document = None,
     gantt: Plot = None,
     occupancy: Plot = None,
     report: Report = None,

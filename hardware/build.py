@@ -4,26 +4,11 @@ from __future__ import annotations
 
 from fractions import Fraction
 
+from tilewright.hardware.description import FieldError, Location
 from tilewright.hardware.engine import ArrayAxis, Dma, Engine, Fanout, MemoryLevel
 from tilewright.hardware.schema import BanksSection, FanoutSection, LevelSection, MachineFile
 from tilewright.hardware.units import MAX_DECIMALS, Bandwidth, Size, exact
 from tilewright.workloads.operator import Role
-
-Location = tuple[str | int, ...]
-
-
-class FieldError(ValueError):
-    """A field whose value does not fit the rest of the file.
-
-    Parameters
-    ----------
-    location : keys and indices from the top of the file
-    message : what was expected
-    """
-
-    def __init__(self, location: Location, message: str) -> None:
-        super().__init__(message)
-        self.location = location
 
 
 def build_engine(machine: MachineFile, name: str) -> Engine:

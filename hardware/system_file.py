@@ -17,12 +17,11 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Annotated
 
-from pydantic import BeforeValidator, Field, PlainValidator, ValidationError
+from pydantic import BeforeValidator, Field, PlainValidator
 
-from tilewright.hardware.build import FieldError
 from tilewright.hardware.classes import list_system_presets, system_preset
 from tilewright.hardware.dataflows import CLOCK_MHZ, dataflow, dataflow_names
-from tilewright.hardware.load import field_text, first_problem
+from tilewright.hardware.description import FieldError, names_a_file, parse_description, read_description
 from tilewright.hardware.schema import (
     BandwidthField,
     Count,
@@ -36,10 +35,7 @@ from tilewright.hardware.schema import (
 )
 from tilewright.hardware.system import SubAccelerator, System
 from tilewright.hardware.units import parse_text, shown
-from tilewright.hardware.yaml_file import YamlError, parse_yaml
-from tilewright.workloads.errors import InputError, did_you_mean
-
-_SUFFIXES = (".yaml", ".yml")
+from tilewright.workloads.errors import did_you_mean
 
 
 def _parse_flow(value: object) -> str:
@@ -106,37 +102,15 @@ def load_system(name_or_path: str | os.PathLike[str]) -> System:
     ------
     InputError : for an unknown name, an unreadable file, or a file that does not describe a system
     """
-    text = os.fspath(name_or_path)
-    path = Path(text)
-    if isinstance(name_or_path, str) and path.suffix not in _SUFFIXES and path.name == text:
-        return system_preset(text)
-    try:
-        content = path.read_text(encoding="utf-8-sig")
-    except UnicodeDecodeError:
-        raise InputError(text, None, "not a text file, expected YAML in UTF-8") from None
-    except (OSError, ValueError) as error:
-        reason = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
-        raise InputError(text, None, f"cannot be read ({reason}), expected a YAML file") from None
-    return parse_system(content, text, path.stem)
+    if not names_a_file(name_or_path):
+        return system_preset(os.fspath(name_or_path))
+    path = Path(name_or_path)
+    return parse_system(read_description(path), str(path), path.stem)
 
 
 def parse_system(text: str, where: str, name: str) -> System:
     """The system that a file's text describes; raises ``InputError`` with line and field otherwise."""
-    try:
-        document = parse_yaml(text)
-    except YamlError as problem:
-        place = where if problem.line is None else f"{where}:{problem.line}"
-        raise InputError(place, None, f"not valid YAML: {problem}") from None
-    try:
-        return _build(SystemFile.model_validate(document.data), name)
-    except ValidationError as error:
-        location, message = first_problem(error)
-    except FieldError as problem:
-        location, message = problem.location, str(problem)
-    except RecursionError:
-        location, message = (), "nested too deeply"
-    line = document.line(location)
-    raise InputError(where if line is None else f"{where}:{line}", field_text(location), message)
+    return parse_description(text, where, SystemFile, lambda file: _build(file, name))
 
 
 def _build(file: SystemFile, name: str) -> System:

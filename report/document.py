@@ -8,7 +8,7 @@ elsewhere; beside them stands the exact fraction as text, so that nothing is los
 from __future__ import annotations
 
 from fractions import Fraction
-from typing import Annotated, Any, Final, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Final, Literal
 
 from pydantic import ConfigDict, Field
 
@@ -115,7 +115,30 @@ class OptimaRecord(Record):
     mappings: list[SolutionRecord]
 
 
-class LayerRecord(Record):
+class ClaimRecord(Record):
+    """What any search claims, figures as shown with their exact keys beside them.
+
+    The fields are declared by the records themselves, each at its place in the document.
+    """
+
+    if TYPE_CHECKING:
+        status: StatusName
+        value: Number | None
+        value_exact: ExactText | None
+        bound: Number | None
+        bound_exact: ExactText | None
+        gap: float | None
+
+    @property
+    def value_key(self) -> Fraction | None:
+        return None if self.value_exact is None else Fraction(self.value_exact)
+
+    @property
+    def bound_key(self) -> Fraction | None:
+        return None if self.bound_exact is None else Fraction(self.bound_exact)
+
+
+class LayerRecord(ClaimRecord):
     """The answer for one operator of a network, and everything that it depends on."""
 
     name: str = Field(description="the first layer with this operator")
@@ -147,14 +170,6 @@ class LayerRecord(Record):
     front: FrontRecord | None = None
     best: BestRecord | None = None
     optima: OptimaRecord | None = None
-
-    @property
-    def value_key(self) -> Fraction | None:
-        return None if self.value_exact is None else Fraction(self.value_exact)
-
-    @property
-    def bound_key(self) -> Fraction | None:
-        return None if self.bound_exact is None else Fraction(self.bound_exact)
 
 
 class TotalsRecord(Record):

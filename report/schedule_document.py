@@ -18,7 +18,7 @@ from tilewright.formulation.scheduling.search import ScheduleResult
 from tilewright.hardware.system import System
 from tilewright.heuristics.partitions import Parts
 from tilewright.report.build import number, trace_record, versions
-from tilewright.report.document import ExactText, Number, StatusName, TraceRecord
+from tilewright.report.document import ClaimRecord, ExactText, Number, StatusName, TraceRecord
 from tilewright.report.operator_data import Record
 from tilewright.report.scheduling_data import ProblemRecord, problem_record
 from tilewright.report.system_data import SystemRecord
@@ -71,7 +71,7 @@ class ScheduleSettingsRecord(Record):
     seed: int
 
 
-class ScheduleDocument(Record):
+class ScheduleDocument(ClaimRecord):
     """The whole document of ``schedule``."""
 
     model_config = ConfigDict(title=SCHEDULE, serialize_by_alias=True, populate_by_name=True)
@@ -99,14 +99,6 @@ class ScheduleDocument(Record):
     trace: list[TraceRecord]
     versions: dict[str, str]
 
-    @property
-    def value_key(self) -> Fraction | None:
-        return None if self.value_exact is None else Fraction(self.value_exact)
-
-    @property
-    def bound_key(self) -> Fraction | None:
-        return None if self.bound_exact is None else Fraction(self.bound_exact)
-
     def to_data(self) -> dict[str, Any]:
         """Plain data in the sequence of the contract."""
         return self.model_dump()
@@ -133,7 +125,7 @@ class PartitionPointRecord(Record):
         return parts_of(self.partition)
 
 
-class CodesignDocument(Record):
+class CodesignDocument(ClaimRecord):
     """The whole document of ``codesign``."""
 
     model_config = ConfigDict(title=CODESIGN, serialize_by_alias=True, populate_by_name=True)
@@ -165,14 +157,6 @@ class CodesignDocument(Record):
     wall_s: float
     trace: list[TraceRecord]
     versions: dict[str, str]
-
-    @property
-    def value_key(self) -> Fraction | None:
-        return None if self.value_exact is None else Fraction(self.value_exact)
-
-    @property
-    def bound_key(self) -> Fraction | None:
-        return None if self.bound_exact is None else Fraction(self.bound_exact)
 
     def to_data(self) -> dict[str, Any]:
         """Plain data in the sequence of the contract."""

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Protocol
 
 from tilewright.formulation.evaluator import Evaluation
 from tilewright.formulation.mapping import Mapping
@@ -13,30 +12,13 @@ from tilewright.formulation.objective import Objective, parse_objective
 from tilewright.formulation.problem import LayerProblem, layer_problem
 from tilewright.hardware.engine import Engine
 from tilewright.report.build import metrics_record, shown_gap, shown_value, totals_record
-from tilewright.report.document import LayerRecord, Number, ResultDocument
+from tilewright.report.document import ClaimRecord, LayerRecord, ResultDocument
 from tilewright.report.operator_data import Record
 from tilewright.report.verify_further import further_faults
 from tilewright.workloads.errors import InputError
 
 _SOLVED = ("optimal", "feasible")
 _UNSOLVED = ("infeasible", "unknown")
-
-
-class Claims(Protocol):
-    """What a record of any search claims; shown values beside their exact keys."""
-
-    @property
-    def status(self) -> str: ...
-    @property
-    def value(self) -> Number | None: ...
-    @property
-    def bound(self) -> Number | None: ...
-    @property
-    def gap(self) -> float | None: ...
-    @property
-    def value_key(self) -> Fraction | None: ...
-    @property
-    def bound_key(self) -> Fraction | None: ...
 
 
 @dataclass(frozen=True)
@@ -115,7 +97,7 @@ def _metric_faults(layer: LayerRecord, found: Evaluation, engine: Engine) -> Ite
     yield from metric_faults(layer.metrics, metrics_record(found, engine))
 
 
-def claim_faults(claims: Claims, objective: Objective, *, solved: bool, noun: str) -> Iterator[str]:
+def claim_faults(claims: ClaimRecord, objective: Objective, *, solved: bool, noun: str) -> Iterator[str]:
     """Status, value, bound and gap must fit together.
 
     Parameters

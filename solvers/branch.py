@@ -26,6 +26,8 @@ from tilewright.formulation.expression.batch import EXACT_LIMIT, Array
 from tilewright.formulation.mapping import Mapping as LoopNest
 from tilewright.formulation.search import Search
 from tilewright.formulation.tables import Indices, Tables
+from tilewright.heuristics.annealing import Annealing
+from tilewright.solvers import kernel
 from tilewright.solvers.base import Outcome
 from tilewright.solvers.floors import ArrayFloors
 from tilewright.solvers.stages import StagedTable, stages_of
@@ -33,6 +35,8 @@ from tilewright.solvers.tape import Tape
 
 BATCH = 1 << 16
 _DIVE_WIDTHS = (32, 512)  # nodes kept after every group; wider where a narrow dive ends nowhere
+_COMPILING = 3.0  # seconds that it takes at least
+_NOT_COMPILED = "annealed only: compiling the search, done once, takes longer (see tilewright doctor)"
 _DIVE_LINES = 3  # choices of orders and residencies followed from stage to stage
 BAND = 1e-12  # relative; products of two exact floats agree with the exact product well within it
 
@@ -48,7 +52,17 @@ class Branch:
         return __version__
 
     def solve(self, search: Search) -> Outcome:
-        """Offer every improvement, raise the bound as the cheapest open part grows dearer."""
+        """Offer every improvement, raise the bound as the cheapest open part grows dearer.
+
+        Where machine code has to be compiled first, annealing finds a mapping before that begins; it is all
+        where the limit is shorter than compiling takes.
+        """
+        limits = search.limits
+        if not (kernel.is_compiled() or limits.deterministic):
+            if limits.remaining is not None and limits.remaining < _COMPILING:
+                Annealing().solve(search)
+                return Outcome(False, _NOT_COMPILED)
+            Annealing(walkers=64, steps=60).solve(search)
         tree = Tree(search, Minimum(search, self.name))
         if tree.empty:
             return Outcome(True, "no tile sizes satisfy the constraints and fit the array")

@@ -7,6 +7,7 @@ same float64 arithmetic as the interval reader's, so both give equal bits.
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -22,6 +23,15 @@ BLOCK = 128  #: nodes per pass; their registers stay in the processor's cache
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
+
+
+def is_compiled() -> bool:
+    """Whether the machine code is at hand, in this process or kept from an earlier one."""
+    if bounds.signatures:
+        return True
+    written = Path(__file__).stat().st_mtime
+    kept = Path(str(bounds.stats.cache_path)).glob("kernel.bounds-*.nbi")
+    return any(file.stat().st_mtime > written for file in kept)
 
 
 @njit(cache=True, nogil=True)

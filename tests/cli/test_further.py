@@ -297,7 +297,7 @@ def test_deaf_search_is_left_behind(call: Call, monkeypatch: pytest.MonkeyPatch)
     release = threading.Event()
     monkeypatch.setattr("tilewright.cli.further.pareto_front", lambda *_: release.wait(20))
     began = time.monotonic()
-    outcome = call("map", TINY, *EYERISS, "--pareto", "-f", "json", "-t", "1")
+    outcome = call("map", TINY, *EYERISS, "--pareto", "-f", "json", "-t", "3")
     release.set()
     assert time.monotonic() - began < 15
     assert outcome.code == 0

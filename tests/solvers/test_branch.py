@@ -17,6 +17,7 @@ from tilewright.formulation.problem import LayerProblem, layer_problem
 from tilewright.formulation.result import Status
 from tilewright.formulation.search import Limits
 from tilewright.hardware.load import load_engine
+from tilewright.solvers import kernel
 from tilewright.solvers.solve import solve
 from tilewright.workloads.operators import conv2d
 
@@ -135,6 +136,24 @@ def test_a_time_limit_is_kept_and_its_bound_is_valid(seconds: float) -> None:
     best = min(row["value"] for row in OPTIMA["conv2_2"]["best"] if row["objective"] == "cycles")
     assert result.bound is None or result.bound <= best
     assert result.value is None or result.bound is None or result.bound <= result.value
+
+
+@pytest.mark.parametrize("seconds", [0.5, None])
+def test_a_mapping_before_anything_is_compiled(
+    seconds: float | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The first run of an installation has a mapping and a bound however short its limit."""
+    problem = layer("conv5_1", "energy")
+    optimum = solve(problem, "branch").value
+    assert optimum is not None
+    assert kernel.is_compiled()
+    monkeypatch.setattr(kernel, "is_compiled", lambda: False)
+    result = solve(problem, "branch", Limits(seconds=seconds))
+    assert result.bound is not None
+    assert result.value is not None
+    assert result.bound <= optimum <= result.value
+    assert ("annealed only" in result.message) == (seconds is not None)
+    assert result.status == ("optimal" if seconds is None else "feasible")
 
 
 def test_a_stop_from_outside_returns_the_incumbent() -> None:

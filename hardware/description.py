@@ -1,0 +1,114 @@
+"""YAML files that describe a machine or a system: read, checked and built; every problem is one line that
+names the file, the line and the field.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from pathlib import Path
+from typing import TypeVar
+
+from pydantic import BaseModel, ValidationError
+
+from tilewright.hardware.units import shown
+from tilewright.hardware.yaml_file import YamlError, parse_yaml
+from tilewright.workloads.errors import InputError
+
+Location = tuple[str | int, ...]
+_File = TypeVar("_File", bound=BaseModel)
+_Built = TypeVar("_Built")
+
+SUFFIX = ".yaml"
+_SUFFIXES = (SUFFIX, ".yml")
+
+
+class FieldError(ValueError):
+    """A field whose value does not fit the rest of the file.
+
+    Parameters
+    ----------
+    location : keys and indices from the top of the file
+    message : what was expected
+    """
+
+    def __init__(self, location: Location, message: str) -> None:
+        super().__init__(message)
+        self.location = location
+
+
+def names_a_file(name_or_path: str | os.PathLike[str]) -> bool:
+    """Whether this is a file and not a preset's name: a path object, a text with a folder in it, a text that
+    ends in ``.yaml`` or ``.yml``.
+    """
+    path = Path(name_or_path)
+    return not isinstance(name_or_path, str) or path.suffix in _SUFFIXES or path.name != name_or_path
+
+
+def read_description(path: Path) -> str:
+    """The text of a file; raises ``InputError`` where it cannot be read."""
+    try:
+        return path.read_text(encoding="utf-8-sig")
+    except UnicodeDecodeError:
+        raise InputError(str(path), None, "not a text file, expected YAML in UTF-8") from None
+    except (OSError, ValueError) as error:
+        reason = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
+        raise InputError(str(path), None, f"cannot be read ({reason}), expected a YAML file") from None
+
+
+def parse_description(text: str, where: str, schema: type[_File], build: Callable[[_File], _Built]) -> _Built:
+    """What a file's text describes.
+
+    Parameters
+    ----------
+    text : YAML
+    where : what errors call the file
+    schema : the fields of the file
+    build : from the fields to what they describe; may raise ``FieldError``
+
+    Raises
+    ------
+    InputError : for text that is not YAML or does not fit the schema, with line and field
+    """
+    try:
+        document = parse_yaml(text)
+    except YamlError as problem:
+        place = where if problem.line is None else f"{where}:{problem.line}"
+        column = None if problem.column is None else f"column {problem.column}"
+        raise InputError(place, column, f"not valid YAML: {problem}") from None
+    try:
+        return build(schema.model_validate(document.data))
+    except ValidationError as error:
+        location, message = _first_problem(error)
+    except FieldError as problem:
+        location, message = problem.location, str(problem)
+    except RecursionError:
+        location, message = (), "nested too deeply"
+    line = document.line(location)
+    raise InputError(where if line is None else f"{where}:{line}", _field_text(location), message)
+
+
+def _first_problem(error: ValidationError) -> tuple[Location, str]:
+    """Location and message of the first thing wrong."""
+    details = error.errors(include_url=False)[0]
+    location, context = details["loc"], details.get("ctx", {})
+    kind, value = details["type"], shown(details["input"])
+    if kind == "section":
+        return (*location, context["key"]), str(context["text"])
+    if kind == "value_error":
+        return location, str(context["error"])
+    if kind == "list_type":
+        return location, f"expected a list, got {value}"
+    if kind == "too_short":
+        return location, f"expected at least {context['min_length']} entries, got {context['actual_length']}"
+    if kind == "too_long":
+        return location, f"expected at most {context['max_length']} entries, got {context['actual_length']}"
+    return location, f"{details['msg']}, got {value}"
+
+
+def _field_text(location: Location) -> str | None:
+    """``levels[1].fanout.axes[0].size``; ``None`` for the whole file."""
+    text = ""
+    for step in location:
+        text += f"[{step}]" if isinstance(step, int) else f".{step}"
+    return text.removeprefix(".") or None
