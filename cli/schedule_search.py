@@ -63,10 +63,11 @@ class ScheduleRun:
             raise failure
         if failure is not None and not isinstance(failure, OutOfTimeError):
             return self.so_far(f"{type(failure).__name__}: {one_line(failure)}", error=True)
-        if self._watched.answer is None:
-            return self.so_far("" if self.limits.stop.is_set() else LEFT_BEHIND)
         reason = self._watched.answer
-        return self.so_far(reason, infeasible=bool(reason))
+        if reason is not None:
+            return self.so_far(reason, infeasible=bool(reason))
+        left_behind = self._watched.abandoned and not self.limits.stop.is_set()
+        return self.so_far(LEFT_BEHIND if left_behind else "")
 
     def so_far(self, message: str = "", *, infeasible: bool = False, error: bool = False) -> ScheduleResult:
         """The best schedule and bound that are known."""

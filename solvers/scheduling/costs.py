@@ -128,12 +128,10 @@ def _surveys(
                     yield running.pop(future), future.result()
                 if limits.expired:
                     raise OutOfTimeError
-        except OutOfTimeError:
+        except BaseException:
             for process in [*pool._processes.values()]:  # a survey may take seconds
                 process.terminate()
             raise
-        finally:
-            pool.shutdown(wait=False, cancel_futures=True)
 
 
 def _leave_with_parent() -> None:
