@@ -26,7 +26,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tilewright.formulation.nest import Block
+from tilewright.formulation.nest import Block, loop_hosts
 from tilewright.hardware.engine import Engine
 from tilewright.workloads.errors import InputError
 from tilewright.workloads.operator import Operator
@@ -57,8 +57,7 @@ class TileRule:
 
     Parameters
     ----------
-    hosts : per memory level, the level that its temporal loops count as: the nearest one outside, itself
-        included, that can store a tensor of the operator
+    hosts : per memory level, the level that its temporal loops count as (`loop_hosts`)
     """
 
     text: str
@@ -144,7 +143,7 @@ def parse_constraints(texts: Sequence[str], operator: Operator, engine: Engine) 
     orders: list[OrderRule] = []
     levels = [level.name for level in engine.levels]
     axes = [axis.name for level in engine.levels for axis in (level.fanout.axes if level.fanout else ())]
-    hosts = _hosts(operator, engine)
+    hosts = loop_hosts(operator, engine)
     for text in texts:
         line = text.replace(" ", "")
         if match := _METRIC.match(line):
@@ -184,15 +183,6 @@ def parse_constraints(texts: Sequence[str], operator: Operator, engine: Engine) 
                 "trips(C@DRAM)=1, spatial(K)=16, spatial=C,K or stationary@SPM=O",
             )
     return Constraints(tuple(caps), tuple(tiles), tuple(orders))
-
-
-def _hosts(operator: Operator, engine: Engine) -> tuple[int, ...]:
-    """Per level, the nearest one outside, itself included, that can store a tensor of the operator."""
-    roles = {tensor.role for tensor in operator.tensors}
-    hosts: list[int] = []
-    for index, level in enumerate(engine.levels):
-        hosts.append(index if roles & level.keeps or not hosts else hosts[-1])
-    return tuple(hosts)
 
 
 def _known(text: str, name: str | None, names: Sequence[str], kind: str) -> None:

@@ -118,8 +118,8 @@ def nest_of(operator: Operator, engine: Engine, mapping: Mapping, where: str = "
         match node:
             case Storage(tensor, level):
                 builder.store(tensor, level, f"nodes[{index}]")
-            case Temporal(dim, tile):
-                builder.loop(dim, tile, None)
+            case Temporal(dim, tile, level):
+                builder.loop(dim, tile, None, f"nodes[{index}]", level)
             case Spatial(dim, tile, axis):
                 builder.loop(dim, tile, axis, f"nodes[{index}]")
     return builder.nest()
@@ -136,6 +136,8 @@ class _NestBuilder:
         self.blocks: list[Block] = []
         self.positions: dict[str, dict[int, int]] = {tensor.name: {} for tensor in operator.tensors}
         self.level = self.deepest = 0
+        self._at = 0
+        self._names = [memory.name for memory in engine.levels]
         self._dims: list[str] = []
         self._inner: dict[str, Expr] = dict(self.boundaries[0])
         self.perfect = True
@@ -144,14 +146,16 @@ class _NestBuilder:
     def store(self, tensor: str, level: str, field: str = "nodes") -> None:
         """A tensor begins to live in a level."""
         self._close()
-        self.level = [memory.name for memory in self.engine.levels].index(level)
+        self.level = self._at = self._names.index(level)
         self.deepest = max(self.deepest, self.level)
         for block in self.blocks:
             if block.axis is not None and block.level >= self.level:
                 raise InputError(self.where, field, f"{level} lies outside axis {block.axis.name}")
         self.positions[tensor][self.level] = len(self.blocks)
 
-    def loop(self, dim: str, tile: int, axis_name: str | None, field: str = "nodes") -> None:
+    def loop(
+        self, dim: str, tile: int, axis_name: str | None, field: str = "nodes", level: str | None = None
+    ) -> None:
         """A loop; one of a single iteration is no loop."""
         inner, outer = as_expr(tile), self._inner[dim]
         if outer is inner:
@@ -161,8 +165,14 @@ class _NestBuilder:
         if axis_name is not None:
             self._spatial_loop(dim, inner, axis_name, field)
             return
-        if dim in self._dims:
+        at = self.level if level is None else self._names.index(level)
+        if dim in self._dims or at != self._at:
             self._close()
+        if at < self._at:
+            names = self._names[at], self._names[self._at]
+            raise InputError(self.where, field, f"a loop of {names[0]} inside one of {names[1]}")
+        self._at = at
+        self.deepest = max(self.deepest, at)
         self._dims.append(dim)
         self._inner[dim] = inner
 
@@ -200,7 +210,7 @@ class _NestBuilder:
         if self._dims:
             slides = self.sliding
             order = order_effect(self.operator, self._dims, slides)
-            self.blocks.append(Block(self.level, None, (order,)))
+            self.blocks.append(Block(self._at, None, (order,)))
             self.boundaries.append(dict(self._inner))
             self._dims = []
 

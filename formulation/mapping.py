@@ -20,10 +20,17 @@ from tilewright.workloads.operator import Operator
 
 @dataclass(frozen=True, slots=True)
 class Temporal:
-    """A loop in time over tiles of ``tile`` iterations of ``dim``."""
+    """A loop in time over tiles of ``tile`` iterations of ``dim``.
+
+    Parameters
+    ----------
+    level : the memory level whose loop it is, where that is not the last one in which a tensor began to live
+        but an inner one, which every tensor bypasses
+    """
 
     dim: str
     tile: int
+    level: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,6 +82,7 @@ class Mapping:
                 for axis in level.fanout.axes}  # fmt: skip
         tile = dict(operator.bounds)
         depth: dict[str, int] = {}
+        at = 0
         for index, node in enumerate(self.nodes):
             field = f"nodes[{index}]"
             if isinstance(node, Storage):
@@ -90,7 +98,7 @@ class Mapping:
                     )
                 if operator.tensor(node.tensor).role not in engine.levels[level].keeps:
                     raise InputError(where, field, f"{node.level} does not keep {node.tensor}")
-                depth[node.tensor] = level
+                depth[node.tensor] = at = level
                 continue
             if node.dim not in tile:
                 raise InputError(
@@ -105,6 +113,8 @@ class Mapping:
             tile[node.dim] = node.tile
             if isinstance(node, Spatial) and node.axis not in axes:
                 raise InputError(where, field, f"unknown axis {node.axis!r}, expected one of {[*axes]}")
+            if isinstance(node, Temporal) and node.level is not None and node.level not in levels[at:]:
+                raise InputError(where, field, f"loop at {node.level!r}, expected one of {levels[at:]}")
         for dim, rest in tile.items():
             if rest != 1:
                 raise InputError(where, "nodes", f"{dim} ends with a tile of {rest}, the innermost must be 1")
@@ -118,8 +128,10 @@ class Mapping:
         rows: list[dict[str, Any]] = []
         for node in self.nodes:
             match node:
-                case Temporal(dim, tile):
+                case Temporal(dim, tile, None):
                     rows.append({"temporal": dim, "tile": tile})
+                case Temporal(dim, tile, at):
+                    rows.append({"temporal": dim, "tile": tile, "level": at})
                 case Spatial(dim, tile, axis):
                     rows.append({"spatial": dim, "tile": tile, "axis": axis})
                 case Storage(tensor, level):
@@ -136,6 +148,7 @@ class Mapping:
 
 _SHAPES: MappingABC[frozenset[str], type[Node]] = {
     frozenset(("temporal", "tile")): Temporal,
+    frozenset(("temporal", "tile", "level")): Temporal,
     frozenset(("spatial", "tile", "axis")): Spatial,
     frozenset(("store", "level")): Storage,
 }
@@ -144,13 +157,14 @@ _SHAPES: MappingABC[frozenset[str], type[Node]] = {
 def _node(row: object, where: str, field: str) -> Node:
     shape = _SHAPES.get(frozenset(row)) if isinstance(row, dict) else None
     if shape is None or not isinstance(row, dict):
-        raise InputError(where, field, "expected {temporal, tile}, {spatial, tile, axis} or {store, level}")
+        shapes = "{temporal, tile}, {temporal, tile, level}, {spatial, tile, axis} or {store, level}"
+        raise InputError(where, field, f"expected {shapes}")
     for key, value in row.items():
         wanted = int if key == "tile" else str
         if not isinstance(value, wanted) or isinstance(value, bool):
             raise InputError(where, f"{field}.{key}", f"expected {wanted.__name__}, got {value!r}")
     if shape is Temporal:
-        return Temporal(row["temporal"], row["tile"])
+        return Temporal(row["temporal"], row["tile"], row.get("level"))
     if shape is Spatial:
         return Spatial(row["spatial"], row["tile"], row["axis"])
     return Storage(row["store"], row["level"])

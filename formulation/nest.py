@@ -517,6 +517,18 @@ class Nest:
         return walk(0)
 
 
+def loop_hosts(operator: Operator, engine: Engine) -> tuple[int, ...]:
+    """Per level, the one that its temporal loops count as.
+
+    That is the nearest one outside, itself included, that can store a tensor of the operator.
+    """
+    roles = {tensor.role for tensor in operator.tensors}
+    hosts: list[int] = []
+    for index, level in enumerate(engine.levels):
+        hosts.append(index if roles & level.keeps or not hosts else hosts[-1])
+    return tuple(hosts)
+
+
 def whole(operator: Operator) -> dict[str, Expr]:
     """The outermost boundary: every dimension at its bound."""
     return {dim: as_expr(bound) for dim, bound in operator.bounds.items()}

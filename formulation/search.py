@@ -64,6 +64,10 @@ class UnsoundBoundError(RuntimeError):
     """A bound was claimed that a confirmed value contradicts."""
 
 
+class DisagreementError(RuntimeError):
+    """The evaluator refuses what a solver's statement of the problem allows."""
+
+
 class Incumbent:
     """Best value and best bound so far; safe to share between threads.
 
@@ -159,6 +163,17 @@ class Search(Incumbent):
             if self._improves(key):
                 self.mapping, self.evaluation, self.value = mapping, evaluation, key
                 self._record(source, improved=True, heuristic=heuristic)
+        return key
+
+    def confirm(self, mapping: Mapping, source: str) -> Fraction:
+        """Offer a mapping that the statement of the problem calls legal; returns its key.
+
+        Raises ``DisagreementError`` where the evaluator calls it illegal: a solver that passed over it in
+        silence would claim to have seen everything.
+        """
+        key = self.offer(mapping, source)
+        if key is None:
+            raise DisagreementError(f"the evaluator rejects a mapping that {source} takes for legal")
         return key
 
     def result(

@@ -24,7 +24,7 @@ from tilewright.formulation.chains import (
 )
 from tilewright.formulation.expression import Expr, Variable, as_expr
 from tilewright.formulation.mapping import Mapping, Node, Spatial, Storage, Temporal
-from tilewright.formulation.nest import Block, Nest, Residency, whole
+from tilewright.formulation.nest import Block, Nest, Residency, loop_hosts, whole
 from tilewright.formulation.orders import OrderClass
 from tilewright.hardware.engine import Engine
 from tilewright.workloads.operator import Operator
@@ -93,8 +93,12 @@ class MapSpace:
                 name = nest.engine.levels[level].name
                 stores.setdefault(residency.positions[level], []).append(Storage(tensor.name, name))
         nodes: list[Node] = []
+        names, hosts = [level.name for level in nest.engine.levels], loop_hosts(nest.operator, nest.engine)
+        stored = names[0]
         for index, block in enumerate(nest.blocks):
             nodes += stores.get(index, [])
+            stored = stores[index][-1].level if index in stores else stored
+            host = names[hosts[block.level]]
             order: Sequence[str] = [*nest.operator.bounds]
             if block.orders:
                 order = _full_order(block.orders[_index(block.selector, assignment)], nest.operator)
@@ -102,7 +106,9 @@ class MapSpace:
                 if tiles[index][dim] != tiles[index + 1][dim]:
                     tile = tiles[index + 1][dim]
                     nodes.append(
-                        Temporal(dim, tile) if block.axis is None else Spatial(dim, tile, block.axis.name)
+                        Temporal(dim, tile, None if host == stored else host)
+                        if block.axis is None
+                        else Spatial(dim, tile, block.axis.name)
                     )
         return Mapping(tuple(nodes))
 

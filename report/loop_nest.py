@@ -15,7 +15,7 @@ import textwrap
 from collections.abc import Sequence
 
 from tilewright.formulation.directives import Directives, TensorTile
-from tilewright.formulation.mapping import Mapping, Spatial, Storage
+from tilewright.formulation.mapping import Mapping, Spatial, Storage, Temporal
 from tilewright.hardware.engine import Engine
 from tilewright.report.operator_data import statement_text
 from tilewright.report.quantities import bytes_text
@@ -81,10 +81,17 @@ def _rows(operator: Operator, engine: Engine, mapping: Mapping) -> list[tuple[in
         trips = -(-outer // node.tile)
         last = outer - (trips - 1) * node.tile
         rest = f", last {last}" if last != node.tile else ""
-        word, site = ("par", f" on {node.axis}") if isinstance(node, Spatial) else ("for", "")
+        word, site = _words(node)
         tiles = f" (tile {node.tile}{rest})" if node.tile > 1 or rest else ""
         rows.append((depth, f"{word} {node.dim} in {trips}{tiles}{site}", []))
         tile[node.dim] = node.tile
         depth += 1
     rows.append((depth, statement_text(operator), []))
     return rows
+
+
+def _words(node: Temporal | Spatial) -> tuple[str, str]:
+    """What a loop is, and where."""
+    if isinstance(node, Spatial):
+        return "par", f" on {node.axis}"
+    return "for", f" at {node.level}" if node.level else ""

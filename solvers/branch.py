@@ -128,7 +128,7 @@ class Minimum:
 
     def take(self, leaves: Leaves) -> None:
         """Offer the best."""
-        self._search.offer(leaves.mapping(int(np.argmin(leaves.keys))), self._source)
+        self._search.confirm(leaves.mapping(int(np.argmin(leaves.keys))), self._source)
 
 
 @dataclass(frozen=True, slots=True)

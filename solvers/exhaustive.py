@@ -64,7 +64,7 @@ class Exhaustive:
         for candidate in minima(problem, tables, limits):
             if best is None or candidate.key < best:
                 best = candidate.key
-                search.offer(problem.decode(_assignment(problem, tables, candidate)), self.name)
+                search.confirm(problem.decode(_assignment(problem, tables, candidate)), self.name)
         if limits.expired:
             _bound(search, tables, self.name)
             return Outcome(False)

@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from tilewright.formulation.mapping import Mapping
 from tilewright.formulation.problem import LayerProblem
 from tilewright.formulation.result import SearchResult, TracePoint
-from tilewright.formulation.search import Limits, Search, UnsoundBoundError
+from tilewright.formulation.search import DisagreementError, Limits, Search, UnsoundBoundError
 from tilewright.solvers.base import Outcome
 from tilewright.solvers.methods import method
 from tilewright.solvers.opening import is_large, open_search
@@ -48,7 +48,7 @@ def solve(
         outcome = engine.solve(search)
     except TimeoutError:
         outcome = Outcome(False, "a limit struck while the problem was laid out")
-    except (MemoryError, OverflowError) as failure:
+    except (MemoryError, OverflowError, DisagreementError) as failure:
         outcome = Outcome(False, f"{type(failure).__name__}: {failure}", error=True)
     try:
         return search.result(name, engine.version, outcome.exhausted, outcome.message, outcome.error)

@@ -71,7 +71,8 @@ def tile_sizes(problem: LayerProblem, mapping: Mapping) -> dict[Variable, int]:
             case Spatial():
                 loops.setdefault(node.axis, {})[node.dim] = node.tile
             case _:
-                loops.setdefault(level, {})[node.dim] = node.tile
+                at = level if node.level is None else names.index(node.level)
+                loops.setdefault(at, {})[node.dim] = node.tile
     current = dict(problem.operator.bounds)
     result: dict[Variable, int] = {}
     for index, block in enumerate(nest.blocks):

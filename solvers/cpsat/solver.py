@@ -12,7 +12,7 @@ import numpy as np
 from tilewright.formulation.expression import Variable
 from tilewright.formulation.expression.exact import evaluate
 from tilewright.formulation.mapping import Mapping as LayerMapping
-from tilewright.formulation.search import Search
+from tilewright.formulation.search import DisagreementError, Search
 from tilewright.formulation.tables import Tables
 from tilewright.solvers.base import Outcome
 from tilewright.solvers.cpsat.dive import Dive, Point
@@ -50,10 +50,6 @@ class CpSat:
             return _Proof(search).run()
         except DisagreementError as failure:
             return Outcome(False, str(failure), error=True)
-
-
-class DisagreementError(Exception):
-    """A solution of the model is not what the evaluator makes of it."""
 
 
 class _Proof:
@@ -161,12 +157,10 @@ class _Proof:
     def _offer(self, assignment: Mapping[Variable, int], cutoff: int | None) -> bool:
         """Offer a solution; whether it is better than the incumbent."""
         before = self.search.value
-        key = self.search.offer(self.problem.decode(assignment), self.name)
-        if key is not None and (before is None or key < before):
+        key = self.search.confirm(self.problem.decode(assignment), self.name)
+        if before is None or key < before:
             self.best, self.own = dict(assignment), self.search.mapping
             return True
-        if key is None:
-            raise DisagreementError("the evaluator rejects a solution of CP-SAT's model")
         if cutoff is not None and key * self.problem.key_scale >= cutoff:
             self._note(assignment, cutoff)
         return False

@@ -249,5 +249,4 @@ class MipSearch:
         key = self.key
         if decision.legal and (key is None or decision.key < key):
             self.best = decision
-            if self.search.offer(self.problem.decode(decision.assignment), self.name) is None:
-                raise ChildError("the evaluator rejects a mapping that the expressions call legal")
+            self.search.confirm(self.problem.decode(decision.assignment), self.name)

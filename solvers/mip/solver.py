@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from importlib.util import find_spec
 
-from tilewright.formulation.search import Search
+from tilewright.formulation.search import DisagreementError, Search
 from tilewright.solvers.base import Outcome
 from tilewright.solvers.mip.child import Child, ChildError
 from tilewright.solvers.mip.search import MipSearch
@@ -43,7 +43,7 @@ class Mip:
                     return MipSearch(search, child, self.name).run()
                 finally:
                     self._version = child.version
-        except ChildError as failure:
+        except (ChildError, DisagreementError) as failure:
             return Outcome(False, f"solver {self.name}: {failure}", error=True)
 
 

@@ -50,10 +50,19 @@ def figure(problem: LayerProblem, rule: str, assignment: dict) -> int:  # type: 
         return assignment.get(expr) or expr.value  # type: ignore[attr-defined,no-any-return]
 
     sites = [str(site) for site in problem.space.sites]
+    levels = [level.name for level in problem.engine.levels]
+    stored = {tensor.role for tensor in problem.operator.tensors}
+    homes = [level.name for level in problem.engine.levels if level.keeps & stored]
+
+    def counts_as(place: str) -> str:
+        """The level itself, or the nearest one outside that can store a tensor."""
+        return next(name for name in levels[levels.index(place) :: -1] if name in homes)
+
     if what == "tile":
-        return tile(sites.index(str(site)))
+        at = [levels.index(s.split(":")[0] if ":" in s else counts_as(s)) for s in sites]
+        return tile(next((i for i, level in enumerate(at) if level >= levels.index(str(site))), len(sites)))
     if what == "trips":
-        places = [sites.index(str(site))]
+        places = [i for i, name in enumerate(sites) if ":" not in name and counts_as(name) == site]
     else:
         places = [i for i, name in enumerate(sites) if ":" in name and site in (None, name.split(":")[1])]
     return prod(-(-tile(i) // tile(i + 1)) for i in places)
@@ -138,7 +147,7 @@ def demanding(draw: st.DrawFn, model: str) -> Instance:
 
 def _agrees_with_filtering(instance: Instance) -> None:
     problem = instance.problem()
-    free = Instance(instance.operator, instance.engine, instance.objective).problem()
+    free = replace(instance, constraints=()).problem()
     best = None
     for mapping in set(map(free.decode, _assignments(free))):
         found = problem.evaluate(mapping)
@@ -236,6 +245,23 @@ def test_loops_of_a_level_that_stores_nothing_count_as_those_of_the_level_outsid
     engine = Engine("e", "hierarchy", 16, Fraction(1), Fraction(500), levels)
     pooling = pool2d(c=4, p=2, q=1, r=1, s=1)
     _agrees_with_filtering(Instance(pooling, engine, objective, tuple(rules)))
+
+
+@pytest.mark.parametrize("factors", ["perfect", "imperfect"])
+@pytest.mark.parametrize(
+    "rule", ["trips(N@L0)<=1", "trips(N@L1)<=1", "tile(N@L1)=3", "tile(N@L1)=2", "trips(C@L0)=2"]
+)
+def test_loops_of_a_level_that_everything_may_bypass_count_as_its_own(rule: str, factors: str) -> None:
+    """Whether or not a tensor stays there: the mapping says at which level a loop stands."""
+    array = Fanout((ArrayAxis("x", 2),), sharing=True)
+    levels = (
+        MemoryLevel("L0", None, Fraction(0), Fraction(0), fanout=array),
+        MemoryLevel("L1", 4, Fraction(0), Fraction(1), may_bypass=frozenset({Role.INPUT, Role.OUTPUT})),
+        MemoryLevel("L2", 4, Fraction(0), Fraction(0)),
+    )
+    engine = Engine("e", "hierarchy", 16, Fraction(0), Fraction(500), levels)
+    pooling = pool2d(n=3, c=4, p=1, q=1, r=1, s=1)
+    _agrees_with_filtering(Instance(pooling, engine, "energy", (rule,), factors))
 
 
 def test_the_innermost_loops_have_no_order() -> None:

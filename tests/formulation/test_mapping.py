@@ -44,6 +44,10 @@ def spread(dim: str, axis: str, tile: int = 1) -> dict[str, Any]:
     return {"spatial": dim, "tile": tile, "axis": axis}
 
 
+def at(dim: str, level: str) -> dict[str, Any]:
+    return {"temporal": dim, "tile": 1, "level": level}
+
+
 def evaluated(rows: list[dict[str, Any]], engine: Engine = ENGINE) -> Evaluation:
     return evaluate_mapping(GEMM, engine, cost_model("hierarchy"), Mapping.from_data(rows))
 
@@ -60,11 +64,12 @@ def test_mappings_survive_yaml(data: st.DataObject) -> None:
 
 def test_data_of_every_node() -> None:
     """Each kind of node has its own keys."""
-    mapping = Mapping((Storage("A", "DRAM"), Temporal("M", 2), Spatial("K", 1, "x")))
+    mapping = Mapping((Storage("A", "DRAM"), Temporal("M", 2), Spatial("K", 1, "x"), Temporal("M", 1, "SPM")))
     rows = [
         {"store": "A", "level": "DRAM"},
         {"temporal": "M", "tile": 2},
         {"spatial": "K", "tile": 1, "axis": "x"},
+        {"temporal": "M", "tile": 1, "level": "SPM"},
     ]
     assert mapping.to_data() == rows
     assert Mapping.from_data(rows) == mapping
@@ -80,7 +85,11 @@ def test_loops_have_the_trip_counts_of_their_place() -> None:
     ("rows", "field", "message"),
     [
         ("text", "nodes", "expected a list of nodes"),
-        ([3], "nodes[0]", "expected {temporal, tile}, {spatial, tile, axis} or {store, level}"),
+        (
+            [3],
+            "nodes[0]",
+            "expected {temporal, tile}, {temporal, tile, level}, {spatial, tile, axis} or {store",
+        ),
         ([{"temporal": "M"}], "nodes[0]", "expected {temporal, tile}"),
         ([*PLAIN[:2], {"spatial": "M", "tile": 1}], "nodes[2]", "{spatial, tile, axis}"),
         ([{"temporal": "M", "tile": 1, "axis": "x", "level": "RF"}], "nodes[0]", "expected {temporal"),
@@ -128,6 +137,11 @@ def test_malformed_data_names_the_node(rows: Any, field: str, message: str) -> N
          "nodes[8]", "spatial loops on x must stand together"),
         ([*DRAM, *SPM, spread("M", "x"), LOOPS[1], spread("K", "y")],
          "nodes[8]", "spatial loops on y must stand together"),
+        ([*DRAM, *SPM, at("M", "DRAM"), *LOOPS[1:]],
+         "nodes[6]", "loop at 'DRAM', expected one of ['SPM', 'RF']"),
+        ([*DRAM, at("M", "L2"), *LOOPS[1:]], "nodes[3]", "loop at 'L2', expected one of ['DRAM'"),
+        ([*DRAM, at("M", "SPM"), *LOOPS[1:]], "nodes[4]", "a loop of DRAM inside one of SPM"),
+        ([*DRAM, at("M", "SPM"), spread("N", "z"), LOOPS[2]], "nodes[4]", "axis z lies outside SPM"),
     ],
 )  # fmt: skip
 def test_a_mapping_that_does_not_fit_names_the_node(

@@ -95,6 +95,19 @@ def test_loop_nest_of_an_uneven_imperfect_mapping() -> None:
     assert text == NEST.replace("A 32 B   B 16 B   C 16 B", "A 64 B   B 16 B   C 8 B")
 
 
+def test_a_loop_of_a_level_that_stores_nothing_says_so() -> None:
+    """Its level stands behind it, there being no store to tell."""
+    operator = parse_layer("gemm:M=4,N=1,K=8")[1]
+    stores = [Storage(name, "DRAM") for name in "ABC"]
+    nodes = (*stores, Temporal("M", 1), Temporal("K", 2, "GLB"), Temporal("K", 1, "RF"))
+    lines = loop_nest(operator, load_engine("eyeriss-168"), Mapping(nodes)).splitlines()
+    assert [line.strip() for line in lines[1:4]] == [
+        "for M in 4",
+        "for K in 4 (tile 2) at GLB",
+        "for K in 2 at RF",
+    ]
+
+
 def test_loop_nest_on_buffers_that_share() -> None:
     """A tile is told with the number of buffers that keep it together."""
     engine = load_engine(str(Path(__file__).parents[1] / "data" / "four-nodes.yaml"))

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from fractions import Fraction
 
 import pytest
 
+from tilewright.formulation.evaluator import Evaluation
+from tilewright.formulation.mapping import Mapping
 from tilewright.formulation.objective import parse_objective
 from tilewright.formulation.problem import LayerProblem, layer_problem
 from tilewright.formulation.result import Status, TracePoint
@@ -78,6 +81,27 @@ def test_a_solver_that_dies_is_an_error_with_what_was_found(
     assert result.status is Status.ERROR
     assert result.mapping == first
     assert result.message == f"{type(failure).__name__}: {failure}"
+
+
+@pytest.mark.parametrize("name", ["auto", "branch", "exhaustive", "cpsat", "highs", "cbc"])
+def test_nothing_is_claimed_where_the_evaluator_refuses_a_legal_mapping(
+    name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A solver that passed over it would call the next best mapping optimal."""
+    if name in ("highs", "cbc"):
+        pytest.importorskip("pulp")
+    stated = problem()
+    best = solve(stated, "branch").value
+    evaluate = LayerProblem.evaluate
+
+    def refuse(self: LayerProblem, mapping: Mapping, where: str = "mapping") -> Evaluation:
+        found = evaluate(self, mapping, where)
+        return replace(found, violations=("refused",)) if self.key_of(found) == best else found
+
+    monkeypatch.setattr(LayerProblem, "evaluate", refuse)
+    result = solve(stated, name)
+    assert result.status is Status.ERROR
+    assert "rejects" in result.message
 
 
 def test_every_step_is_heard() -> None:
