@@ -7,7 +7,7 @@
     arch: eyeriss-168                                # a preset, a YAML file beside this one, or engine data
     nodes:
       - {store: I, level: DRAM}
-      - {temporal: K, tile: 16}
+      - {temporal: K, tile: 16}                      # level: SPM beside it where nothing is stored in SPM
       - {spatial: C, tile: 4, axis: y}
 
 ``name``, ``cost_model``, ``objective``, ``constraints`` and ``factors`` may stand beside them.
