@@ -232,11 +232,13 @@ class _Edge:
         loops = self.nest.temporal(self.target)
         for now in self.nest.indices(loops):
             arriving: dict[Index, Box] = {}
+            idle: set[Index] = set()
             consecutive: set[Index] = set()
             for place in self.nest.indices(self.spatial):
                 at = dict(zip(loops, now, strict=True)) | dict(zip(self.spatial, place, strict=True))
                 box = self.nest.box(self.tensor, self.target, at)
                 if box is None or not self._is_inside(at):
+                    idle.add(place)
                     continue
                 before = self.clock.get(place)
                 self.clock[place] = now
@@ -250,7 +252,8 @@ class _Edge:
             if not self.tile and self.inner is not None:
                 self._note_first(arriving)
             if self.tensor.is_output:
-                self._write_back({place: self.tile[place] for place in arriving if place in self.tile})
+                leaving = {*arriving, *idle} if arriving else set()  # without work left, too
+                self._write_back({place: self.tile.pop(place) for place in leaving & self.tile.keys()})
                 self._start(arriving)
             else:
                 self._fetch(arriving, consecutive)
