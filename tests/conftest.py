@@ -6,10 +6,11 @@ import os
 from pathlib import Path
 
 import pytest
+from effort import effort
 from hypothesis import HealthCheck, settings
 
 settings.register_profile(
-    "local", deadline=None, max_examples=60, suppress_health_check=[HealthCheck.too_slow]
+    "local", deadline=None, max_examples=effort(60), suppress_health_check=[HealthCheck.too_slow]
 )
 settings.register_profile("ci", settings.get_profile("local"), derandomize=True, database=None)
 settings.load_profile("ci" if os.environ.get("CI") else "local")

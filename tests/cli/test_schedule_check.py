@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 from calls import Call
+from effort import effort
 from graphs import optimum_by_clock, optimum_by_orders, small_problems
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -255,7 +256,7 @@ def test_a_missing_layer_is_a_violation(call: Call, tmp_path: Path, schedule: Do
     assert "expected once" in out.out
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=effort(40), deadline=None)
 @given(small_problems(most=8, fetch_memory=True))
 def test_problems_come_back_from_their_records(problem: SchedulingProblem) -> None:
     """A problem written down and read again is the same in everything that counts."""
@@ -265,7 +266,7 @@ def test_problems_come_back_from_their_records(problem: SchedulingProblem) -> No
     assert again.content_hash == problem.content_hash
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=effort(30), deadline=None)
 @given(small_problems(most=5), st.sampled_from(ScheduleObjective))
 def test_orders_of_pairs_find_nothing_below_the_optimum(
     problem: SchedulingProblem, objective: ScheduleObjective
@@ -280,7 +281,7 @@ def test_orders_of_pairs_find_nothing_below_the_optimum(
     assert schedule_below(problem, objective, above, limits, core=2).answer is not Answer.NONE
 
 
-@settings(max_examples=15, deadline=None)
+@settings(max_examples=effort(15), deadline=None)
 @given(small_problems(most=4, fetch_memory=True))
 def test_orders_of_pairs_know_the_memory_of_fetches(problem: SchedulingProblem) -> None:
     """Where fetches take memory too, the least makespan is that of all start cycles."""

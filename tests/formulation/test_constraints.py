@@ -10,6 +10,7 @@ from itertools import product as cartesian
 from math import prod
 
 import pytest
+from effort import effort
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from instances import Instance, instances, metric_caps, order_rules, tile_rules
@@ -93,7 +94,7 @@ def ruled(draw: st.DrawFn, model: str) -> tuple[Instance, str]:
     return instance, draw(tile_rules(instance.operator, instance.engine))
 
 
-@settings(max_examples=60)
+@settings(max_examples=effort(60))
 @given(st.sampled_from(["hierarchy", "dmazerunner"]).flatmap(ruled))
 def test_tile_rules_keep_exactly_the_rows_that_satisfy_them(case: tuple[Instance, str]) -> None:
     """Tile sizes, trip counts and spatial splits: the same rows as filtering the free space."""
@@ -115,7 +116,7 @@ def capped(draw: st.DrawFn, model: str) -> tuple[Instance, str]:
     return instance, draw(metric_caps(instance.operator, instance.engine))
 
 
-@settings(max_examples=60)
+@settings(max_examples=effort(60))
 @given(st.sampled_from(["hierarchy", "dmazerunner"]).flatmap(capped))
 def test_caps_on_metrics_keep_exactly_the_points_below_them(case: tuple[Instance, str]) -> None:
     """Energy, cycles, their product and utilization: limits hold where the stated figures do."""
@@ -160,7 +161,7 @@ def _agrees_with_filtering(instance: Instance) -> None:
         assert result.status is (Status.INFEASIBLE if best is None else Status.OPTIMAL)
 
 
-@settings(max_examples=30)
+@settings(max_examples=effort(30))
 @given(st.sampled_from(["hierarchy", "dmazerunner"]).flatmap(demanding))
 def test_the_optimum_under_rules_is_the_best_mapping_that_the_evaluator_accepts(instance: Instance) -> None:
     """Searching the narrowed space equals filtering all mappings of the free one by their evaluation."""
@@ -175,7 +176,7 @@ def ordered(draw: st.DrawFn, model: str) -> Instance:
     return replace(instance, constraints=(*instance.constraints[:1], *draw(rules)))
 
 
-@settings(max_examples=30)
+@settings(max_examples=effort(30))
 @given(st.sampled_from(["hierarchy", "dmazerunner"]).flatmap(ordered))
 def test_order_rules_keep_exactly_what_the_evaluator_accepts(instance: Instance) -> None:
     """Where loops that could keep the tensor run at a level, one of them is innermost; else all is free."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from effort import effort
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from instances import hierarchies, mappings, operators
@@ -43,7 +44,7 @@ def by_place(rows: list[Access] | tuple[Access, ...]) -> dict[tuple[str, str], A
     return {(row.level, row.tensor): row for row in rows}
 
 
-@settings(max_examples=120)
+@settings(max_examples=effort(120))
 @given(st.data())
 def test_counts_and_sizes_equal_the_evaluators(data: st.DataObject) -> None:
     """On random operators, machines and mappings: even or uneven, with perfect or imperfect factors."""
@@ -58,7 +59,7 @@ def test_counts_and_sizes_equal_the_evaluators(data: st.DataObject) -> None:
     assert by_place(access_counts(directives, engine)) == by_place(found.accesses)
 
 
-@settings(max_examples=60)
+@settings(max_examples=effort(60))
 @given(st.data())
 def test_text_and_back(data: st.DataObject) -> None:
     """Written, read and turned into loops again, a mapping is what it was."""

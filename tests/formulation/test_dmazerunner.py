@@ -6,6 +6,7 @@ from dataclasses import replace
 from fractions import Fraction
 
 import pytest
+from effort import effort
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from instances import dmazerunners, mappings, operators
@@ -37,7 +38,7 @@ def cases(draw: st.DrawFn) -> tuple[Operator, Engine, Mapping]:
     return operator, engine, draw(mappings(operator, engine))
 
 
-@settings(max_examples=200)
+@settings(max_examples=effort(200))
 @given(cases())
 def test_energy_and_cycles_are_those_of_a_run_pass_by_pass(case: tuple[Operator, Engine, Mapping]) -> None:
     """Every component, the rounded energy, the cycles and the passes of random mappings."""

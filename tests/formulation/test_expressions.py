@@ -10,6 +10,7 @@ from itertools import product as cartesian
 
 import numpy as np
 import pytest
+from effort import effort
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -86,7 +87,7 @@ LEAVES = st.one_of(st.sampled_from(VARIABLES), st.integers(0, 5).map(as_expr))
 EXPRESSIONS = st.recursive(LEAVES, combine, max_leaves=12)
 
 
-@settings(max_examples=200)
+@settings(max_examples=effort(200))
 @given(EXPRESSIONS)
 def test_batch_reader_gives_the_exact_values(expr: Expr) -> None:
     """One value per candidate: arrays over all assignments equal the exact reader's numbers."""
@@ -95,7 +96,7 @@ def test_batch_reader_gives_the_exact_values(expr: Expr) -> None:
     assert found.tolist() == values(expr)
 
 
-@settings(max_examples=200)
+@settings(max_examples=effort(200))
 @given(EXPRESSIONS, st.data())
 def test_intervals_contain_every_value(expr: Expr, data: st.DataObject) -> None:
     """With any variables fixed, no completion has a value outside the interval."""
@@ -108,7 +109,7 @@ def test_intervals_contain_every_value(expr: Expr, data: st.DataObject) -> None:
     assert float(reader.high(expr)) >= max(found)
 
 
-@settings(max_examples=100)
+@settings(max_examples=effort(100))
 @given(EXPRESSIONS)
 def test_intervals_of_decided_expressions_are_points(expr: Expr) -> None:
     """Where every variable is fixed both ends are the exact value."""
@@ -181,7 +182,7 @@ def test_constants_fold() -> None:
     assert tighten(3, lower=5) is as_expr(3)
 
 
-@settings(max_examples=100)
+@settings(max_examples=effort(100))
 @given(EXPRESSIONS, EXPRESSIONS, st.integers(-3, 3))
 def test_arithmetic_means_what_it_says(one: Expr, other: Expr, number: int) -> None:
     """Sums, differences and multiples of expressions have the sums, differences and multiples of values."""
@@ -239,7 +240,7 @@ def test_a_difference_is_a_sum_with_a_negative_coefficient() -> None:
     assert expr is total([X, -3 * X])
 
 
-@settings(max_examples=200)
+@settings(max_examples=effort(200))
 @given(st.integers(0, 10**6), st.integers(1, 50))
 def test_rounding_is_to_the_nearest_and_halves_to_even(value: int, denominator: int) -> None:
     """Exact, batch and interval readers round as Python rounds fractions."""

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 import yaml
+from effort import effort
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from instances import hierarchies, mappings, operators
@@ -52,7 +53,7 @@ def evaluated(rows: list[dict[str, Any]], engine: Engine = ENGINE) -> Evaluation
     return evaluate_mapping(GEMM, engine, cost_model("hierarchy"), Mapping.from_data(rows))
 
 
-@settings(max_examples=60)
+@settings(max_examples=effort(60))
 @given(st.data())
 def test_mappings_survive_yaml(data: st.DataObject) -> None:
     """Plain data, written and read as YAML, gives the same mapping back, even or uneven."""

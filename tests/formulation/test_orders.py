@@ -7,6 +7,7 @@ from itertools import permutations
 from itertools import product as cartesian
 
 import pytest
+from effort import effort
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from instances import KINDS, Instance, dmazerunners, hierarchies, operators
@@ -56,7 +57,7 @@ def test_which_windows_slide() -> None:
     assert SLIDING["W"] == SLIDING["O"] == frozenset()
 
 
-@settings(max_examples=60)
+@settings(max_examples=effort(60))
 @given(operators(most=64), st.booleans())
 def test_effects_are_those_of_all_permutations(operator: Operator, slides: bool) -> None:
     """Every permutation has the effect of one class, and every class has the effect of its permutation."""
@@ -67,7 +68,7 @@ def test_effects_are_those_of_all_permutations(operator: Operator, slides: bool)
     assert found == plain
 
 
-@settings(max_examples=60)
+@settings(max_examples=effort(60))
 @given(operators(most=64), st.booleans())
 def test_kept_classes_dominate_all_and_not_each_other(operator: Operator, slides: bool) -> None:
     """Dropped effects have a kept one that is at least as good; no kept one is superfluous."""
@@ -130,7 +131,7 @@ def counts(found: Evaluation) -> tuple[int, ...]:
     return (*accesses, found.cycles, int(found.energy * 1000))
 
 
-@settings(max_examples=60)
+@settings(max_examples=effort(60))
 @given(st.sampled_from(KINDS).flatmap(lambda kind: tilings("hierarchy", [kind])))
 def test_some_class_is_at_least_as_good_as_any_permutation(case: tuple[LayerProblem, dict]) -> None:  # type: ignore[type-arg]
     """For every order of every level's loops, some choice of classes has no count above that order's.
@@ -158,7 +159,7 @@ def test_some_class_is_at_least_as_good_as_any_permutation(case: tuple[LayerProb
         assert any(all(a <= b for a, b in zip(row, limit, strict=True)) for row in by_class)
 
 
-@settings(max_examples=80)
+@settings(max_examples=effort(80))
 @given(tilings("dmazerunner"))
 def test_dmazerunner_classes_reach_the_optimum_over_all_permutations(case: tuple[LayerProblem, dict]) -> None:  # type: ignore[type-arg]
     """Energy, cycles and energy-delay product: the least over legal classes is the least over all orders."""

@@ -9,6 +9,7 @@ from math import prod
 
 import numpy as np
 import pytest
+from effort import effort
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -195,7 +196,7 @@ class Walk:
                 self.first[key] = self.first.get(key, 0) + prod(high - low for low, high in box)
 
 
-@settings(max_examples=120)
+@settings(max_examples=effort(120))
 @given(st.integers(0, 10**9))
 def test_counts_equal_a_walk_through_the_loops(seed: int) -> None:
     """Fills, reads and updates of random imperfect mappings equal those of running them loop by loop."""
@@ -269,7 +270,7 @@ def test_cuts_of_many_chains_at_once(chain: tuple[tuple[int, ...], tuple[bool, .
     assert tuple(sorted(found.items(), reverse=True)) == cut(sizes, counted)
 
 
-@settings(max_examples=200)
+@settings(max_examples=effort(200))
 @given(st.data())
 def test_windows_of_many_nests_at_once(data: st.DataObject) -> None:
     """Arrays of nests fetch as many elements as each nest alone, sliding or not, shared or not."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from effort import effort
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from instances import Instance, instances
@@ -16,7 +17,7 @@ from tilewright.solvers.solve import solve
 from tilewright.workloads.layer_text import parse_layer
 
 
-@settings(max_examples=40)
+@settings(max_examples=effort(40))
 @given(st.data())
 def test_bound_and_rows_on_random_problems(data: st.DataObject) -> None:
     """The bound is at most the optimum, and the best of every chunk of the space uses usable rows only."""

@@ -6,6 +6,7 @@ from dataclasses import replace
 from fractions import Fraction
 
 import pytest
+from effort import effort
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from instances import hierarchies, mappings, operators
@@ -107,7 +108,7 @@ def without_sharing(engine: Engine) -> Engine:
     return replace(engine, levels=tuple(levels))
 
 
-@settings(max_examples=80)
+@settings(max_examples=effort(80))
 @given(st.data())
 def test_what_sharing_changes(data: st.DataObject) -> None:
     """Of n buffers that share, each holds an n-th; outer reads never grow; with perfect factors a read in n
@@ -135,7 +136,7 @@ def test_what_sharing_changes(data: st.DataObject) -> None:
             assert one == other
 
 
-@settings(max_examples=120)
+@settings(max_examples=effort(120))
 @given(st.data())
 def test_directives_tell_the_same(data: st.DataObject) -> None:
     """On random machines with sharing: text and back, and sizes, accesses and hops as evaluated."""

@@ -7,6 +7,7 @@ from itertools import permutations
 from pathlib import Path
 
 import pytest
+from effort import effort
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from instances import dmazerunners, operators
@@ -91,7 +92,7 @@ def test_five_orderings_of_the_printed_example() -> None:
     ]  # fmt: skip
 
 
-@settings(max_examples=40)
+@settings(max_examples=effort(40))
 @given(operators())
 def test_orderings_have_every_reuse(operator: Operator) -> None:
     """Algorithm 2 finds exactly the reuse effects that some permutation has, but for none at all."""
@@ -131,7 +132,7 @@ def test_listing_finds_as_many(layer: str, opts: str) -> None:
     assert listed(problem_of(layer), Prunings(read_opts(opts))) == COUNTS[layer][opts]
 
 
-@settings(max_examples=25)
+@settings(max_examples=effort(25))
 @given(operators(most=64), dmazerunners(), st.sampled_from(["none", "1", "2", "3", "1-3"]))
 def test_listing_counts_on_random_problems(operator: Operator, engine: object, opts: str) -> None:
     """Both agree wherever counting applies."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from fractions import Fraction
 
+from effort import effort
 from graphs import problem_of, small_problems
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -64,7 +65,7 @@ def test_looking_ahead_fills_idle_time() -> None:
     assert in_order(problem, chosen, order, eliminate_idle=True).makespan == 11
 
 
-@settings(max_examples=60)
+@settings(max_examples=effort(60))
 @given(
     small_problems(most=12, fetch_memory=True),
     st.sampled_from(METRICS),

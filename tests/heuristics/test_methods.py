@@ -6,6 +6,7 @@ import threading
 from functools import lru_cache
 
 import pytest
+from effort import effort
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from instances import Instance, instances
@@ -52,7 +53,7 @@ def judged(result: SearchResult, problem: LayerProblem, proven: SearchResult) ->
 
 
 @pytest.mark.parametrize("method", METHODS)
-@settings(max_examples=8)
+@settings(max_examples=effort(8))
 @given(data=st.data())
 def test_against_the_exhaustive_oracle(method: str, data: st.DataObject) -> None:
     """On random problems of both cost models and both kinds of factors, constrained or not."""

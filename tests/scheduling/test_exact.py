@@ -5,6 +5,7 @@ from __future__ import annotations
 from fractions import Fraction
 
 import pytest
+from effort import effort
 from graphs import optimum_by_clock, optimum_by_orders, problem_of, small_problems
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
@@ -36,7 +37,7 @@ def solved(
     return search.result(name, "", infeasible=bool(message), message=message)
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=effort(40), deadline=None)
 @given(small_problems(), st.sampled_from(ScheduleObjective))
 def test_optimum_equals_enumeration_of_orders(
     problem: SchedulingProblem, objective: ScheduleObjective
@@ -47,7 +48,7 @@ def test_optimum_equals_enumeration_of_orders(
     assert result.value == optimum_by_orders(problem, objective)
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=effort(25), deadline=None)
 @given(small_problems(most=4, fetch_memory=True))
 @example(
     problem_of([[(Option(0, 1, Fraction(), fetch_memory=1), Option(1, 1, Fraction(), fetch=1))]], memory=0)
@@ -60,7 +61,7 @@ def test_makespan_equals_enumeration_of_start_cycles(problem: SchedulingProblem)
 
 
 @pytest.mark.slow
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=effort(60), deadline=None)
 @given(small_problems(most=8), st.sampled_from(ScheduleObjective))
 def test_optimum_equals_enumeration_up_to_eight_layers(
     problem: SchedulingProblem, objective: ScheduleObjective
@@ -69,7 +70,7 @@ def test_optimum_equals_enumeration_up_to_eight_layers(
     assert solved(problem, objective).value == optimum_by_orders(problem, objective)
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=effort(40), deadline=None)
 @given(small_problems(most=10, fetch_memory=True), st.sampled_from(ScheduleObjective))
 def test_every_method_passes_the_evaluator(problem: SchedulingProblem, objective: ScheduleObjective) -> None:
     """Heuristics return legal schedules whose value is not below the bound that they report."""
@@ -83,7 +84,7 @@ def test_every_method_passes_the_evaluator(problem: SchedulingProblem, objective
         assert result.bound <= result.value
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=effort(40), deadline=None)
 @given(small_problems(most=8, fetch_memory=True), st.data())
 def test_decoded_schedules_are_legal(problem: SchedulingProblem, data: st.DataObject) -> None:
     """List scheduling makes a legal schedule of any options and priorities."""
@@ -94,7 +95,7 @@ def test_decoded_schedules_are_legal(problem: SchedulingProblem, data: st.DataOb
     assert not evaluate_schedule(problem, schedule).violations
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=effort(40), deadline=None)
 @given(small_problems(most=5), st.sampled_from(ScheduleObjective))
 def test_cheap_bounds_are_valid(problem: SchedulingProblem, objective: ScheduleObjective) -> None:
     """Critical path, cheapest options and the assignment LP never exceed the optimum."""

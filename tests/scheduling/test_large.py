@@ -9,6 +9,7 @@ import time
 from fractions import Fraction
 
 import pytest
+from effort import effort
 from graphs import optimum_by_orders, problem_of, small_problems
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -57,7 +58,7 @@ def chains(runs: int, layers: int, seed: int = 0) -> SchedulingProblem:
     return problem_of([own for _ in range(runs)])
 
 
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=effort(20), deadline=None)
 @given(problem=small_problems(most=5), objective=TIMED)
 def test_the_large_path_encloses_the_optimum(
     problem: SchedulingProblem, objective: ScheduleObjective
@@ -74,7 +75,7 @@ def test_the_large_path_encloses_the_optimum(
     assert search.bound <= optimum <= search.value
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=effort(40), deadline=None)
 @given(small_problems(most=5), TIMED, st.integers(0, 5))
 def test_bounds_of_relaxations_are_valid(
     problem: SchedulingProblem, objective: ScheduleObjective, size: int
@@ -102,7 +103,7 @@ def test_half_planes_raise_the_bound_of_the_product() -> None:
     assert before < search.bound <= optimum_by_orders(search.problem, ScheduleObjective.EDP)
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=effort(30), deadline=None)
 @given(small_problems(most=7, fetch_memory=True), TIMED, st.data())
 def test_neighbourhoods_are_legal_and_never_worse(
     problem: SchedulingProblem, objective: ScheduleObjective, data: st.DataObject

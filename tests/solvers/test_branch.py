@@ -6,6 +6,7 @@ import time
 from fractions import Fraction
 
 import pytest
+from effort import effort
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from instances import Instance, instances
@@ -33,14 +34,14 @@ def layer(name: str, objective: str) -> LayerProblem:
     )
 
 
-@settings(max_examples=60)
+@settings(max_examples=effort(60))
 @given(MODELS.flatmap(lambda model: instances(model, most=24, largest=50_000)))
 def test_branch_finds_what_enumeration_finds(instance: Instance) -> None:
     """Status and value equal the oracle's over both cost models and all objectives."""
     _compare(instance)
 
 
-@settings(max_examples=50)
+@settings(max_examples=effort(50))
 @given(MODELS.flatmap(lambda model: instances(model, most=24, largest=50_000, constrained=True)))
 def test_branch_finds_what_enumeration_finds_under_constraints(instance: Instance) -> None:
     """The same with rules on tiles and caps on metrics, many of which leave nothing."""
@@ -48,7 +49,7 @@ def test_branch_finds_what_enumeration_finds_under_constraints(instance: Instanc
     _compare(instance)
 
 
-@settings(max_examples=40)
+@settings(max_examples=effort(40))
 @given(instances("hierarchy", most=16, largest=20_000, factors="imperfect"))
 def test_branch_finds_what_enumeration_finds_with_imperfect_factors(instance: Instance) -> None:
     """The same where tiles need not divide the tiles around them."""
@@ -66,7 +67,7 @@ def _compare(instance: Instance) -> None:
         assert instance.problem().key_of(evaluation) == found.value
 
 
-@settings(max_examples=40)
+@settings(max_examples=effort(40))
 @given(
     MODELS.flatmap(lambda model: instances(model, most=24, largest=20_000)), st.sampled_from([0.01, 0.1, 0.5])
 )
@@ -83,7 +84,7 @@ def test_a_gap_that_is_asked_for_is_kept(instance: Instance, gap: float) -> None
         assert found.status is expected
 
 
-@settings(max_examples=20)
+@settings(max_examples=effort(20))
 @given(MODELS.flatmap(lambda model: instances(model, most=24, largest=20_000)))
 def test_two_runs_are_one(instance: Instance) -> None:
     """The same values, bounds and mapping in the same sequence."""

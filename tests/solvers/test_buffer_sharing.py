@@ -6,6 +6,7 @@ from dataclasses import replace
 from fractions import Fraction
 
 import pytest
+from effort import effort
 from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
 from instances import OBJECTIVES, Instance, instances, sizes
@@ -56,7 +57,7 @@ def agrees(instance: Instance, name: str) -> None:
 def test_branch_agrees_with_enumeration(factors: str) -> None:
     """Value, bound and status, though capacities may fall as more instances share a tile."""
 
-    @settings(max_examples=60)
+    @settings(max_examples=effort(40))
     @given(some(factors, 20_000))
     def check(instance: Instance) -> None:
         agrees(instance, "branch")
@@ -68,7 +69,7 @@ def test_branch_agrees_with_enumeration(factors: str) -> None:
 def test_cpsat_agrees_with_enumeration(factors: str) -> None:
     """The same for CP-SAT, where a tile over a number of instances is a quotient of two variables."""
 
-    @settings(max_examples=25)
+    @settings(max_examples=effort(15))
     @given(some(factors, 5000))
     def check(instance: Instance) -> None:
         agrees(instance, "cpsat")
@@ -81,7 +82,7 @@ def test_mip_agrees_with_enumeration(factors: str) -> None:
     """The same for the MIP, where such quotients are bounded and closed by splitting."""
     pytest.importorskip("pulp")
 
-    @settings(max_examples=10, derandomize=True, database=None, phases=[Phase.generate])
+    @settings(max_examples=effort(10), derandomize=True, database=None, phases=[Phase.generate])
     @given(some(factors, 800, most=12))
     def check(instance: Instance) -> None:
         agrees(instance, "highs")

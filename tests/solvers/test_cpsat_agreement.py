@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from effort import effort
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from instances import SPACES, Instance, instances
@@ -29,7 +30,7 @@ def agrees(instance: Instance) -> None:
 
 
 @pytest.mark.parametrize(("model", "factors"), SPACES)
-@settings(max_examples=45)
+@settings(max_examples=effort(30))
 @given(data=st.data())
 def test_solver_agrees_with_enumeration(model: str, factors: str, data: st.DataObject) -> None:
     """Same optimum and same verdict of infeasibility, over all objectives and with constraints."""
@@ -37,7 +38,7 @@ def test_solver_agrees_with_enumeration(model: str, factors: str, data: st.DataO
 
 
 @pytest.mark.parametrize(("model", "factors"), SPACES)
-@settings(max_examples=15)
+@settings(max_examples=effort(15))
 @given(data=st.data())
 def test_solver_agrees_without_a_dive(model: str, factors: str, data: st.DataObject) -> None:
     """CP-SAT finds the optimum by itself."""
@@ -47,7 +48,7 @@ def test_solver_agrees_without_a_dive(model: str, factors: str, data: st.DataObj
 
 
 @pytest.mark.parametrize(("model", "factors"), SPACES)
-@settings(max_examples=15)
+@settings(max_examples=effort(15))
 @given(data=st.data())
 def test_scaled_objectives_stay_exact(model: str, factors: str, data: st.DataObject) -> None:
     """With far fewer bits than the key needs, the proof is still exact."""
@@ -58,7 +59,7 @@ def test_scaled_objectives_stay_exact(model: str, factors: str, data: st.DataObj
         agrees(data.draw(instances(model, factors=factors, largest=4000, objectives=objectives)))
 
 
-@settings(max_examples=15)
+@settings(max_examples=effort(15))
 @given(instances("dmazerunner", largest=4000))
 def test_unexpanded_products_agree(instance: Instance) -> None:
     """Where expressions are too many to push products into them, the proof is the same."""

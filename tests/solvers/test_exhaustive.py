@@ -6,6 +6,7 @@ from fractions import Fraction
 from itertools import product as cartesian
 
 import pytest
+from effort import effort
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from instances import Instance, instances
@@ -21,7 +22,7 @@ from tilewright.solvers.solve import solve
 from tilewright.workloads.operators import conv2d, gemm
 
 
-@settings(max_examples=40)
+@settings(max_examples=effort(40))
 @given(st.sampled_from(["hierarchy", "dmazerunner"]).flatmap(lambda m: instances(m, most=8, largest=60)))
 def test_the_oracle_is_the_least_over_all_decoded_points(instance: Instance) -> None:
     """Decoding and evaluating every point one by one gives the same status and value."""

@@ -17,6 +17,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 import pytest
+from effort import effort
 from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
 from instances import Instance, instances
@@ -100,7 +101,9 @@ def agrees(engine: Solver, instance: Instance) -> None:
 def test_agrees_with_enumeration(solver: Solver, model: str) -> None:
     """Value, bound and status are those of the oracle, whatever the objective and the constraints."""
 
-    @settings(max_examples=10, deadline=None, derandomize=True, database=None, phases=[Phase.generate])
+    @settings(
+        max_examples=effort(10), deadline=None, derandomize=True, database=None, phases=[Phase.generate]
+    )
     @given(instances(model, most=16, largest=1_500, constrained=True))
     def check(instance: Instance) -> None:
         agrees(solver, instance)
@@ -113,7 +116,7 @@ def test_agrees_with_enumeration(solver: Solver, model: str) -> None:
 def test_agrees_with_enumeration_at_length(solver: Solver, model: str) -> None:
     """The same on many and larger instances."""
 
-    @settings(max_examples=150, deadline=None, database=None, phases=[Phase.generate])
+    @settings(max_examples=effort(150), deadline=None, database=None, phases=[Phase.generate])
     @given(instances(model, largest=20_000, constrained=True))
     def check(instance: Instance) -> None:
         agrees(solver, instance)
@@ -332,7 +335,9 @@ def test_no_decision_is_cut_off(model: str) -> None:
     all that is no better around it were excluded.
     """
 
-    @settings(max_examples=15, deadline=None, derandomize=True, database=None, phases=[Phase.generate])
+    @settings(
+        max_examples=effort(15), deadline=None, derandomize=True, database=None, phases=[Phase.generate]
+    )
     @given(instances(model, most=16, largest=1_500, constrained=True), st.integers(0, 2**32 - 1))
     def check(instance: Instance, seed: int) -> None:
         problem = instance.problem()

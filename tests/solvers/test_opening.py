@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from effort import effort
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from instances import Instance, instances
@@ -22,7 +23,7 @@ INSTANCES = st.sampled_from(["hierarchy", "dmazerunner"]).flatmap(
 )
 
 
-@settings(max_examples=40)
+@settings(max_examples=effort(40))
 @given(INSTANCES)
 def test_opening_is_on_both_sides_of_the_optimum(instance: Instance) -> None:
     """Its bound is none above, its mapping is none below what enumeration finds."""
@@ -37,7 +38,7 @@ def test_opening_is_on_both_sides_of_the_optimum(instance: Instance) -> None:
     assert search.value is None or search.value >= best.value
 
 
-@settings(max_examples=20)
+@settings(max_examples=effort(20))
 @given(INSTANCES)
 def test_answers_are_the_same_with_an_opening(instance: Instance) -> None:
     """Branch and bound proves the same optimum after it."""

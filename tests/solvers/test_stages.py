@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+from effort import effort
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from instances import Instance, instances
@@ -25,7 +26,7 @@ def roots(problem: LayerProblem) -> list[Expr]:
     return [statement.energy, statement.cycles, *(limit.expr for limit in problem.limits)]
 
 
-@settings(max_examples=40)
+@settings(max_examples=effort(40))
 @given(INSTANCES)
 def test_stages_decide_everything_once(instance: Instance) -> None:
     """Each selector is decided by one stage, and each boundary of the nest too, from the outside inwards."""
@@ -51,7 +52,7 @@ def test_stages_of_the_papers_machine() -> None:
     ]
 
 
-@settings(max_examples=40)
+@settings(max_examples=effort(40))
 @given(INSTANCES)
 def test_cells_are_nested_and_their_ends_exact(instance: Instance) -> None:
     """Cells of a stage part the rows, inner cells part outer ones, ends are minima and maxima over rows.
@@ -87,7 +88,7 @@ def test_cells_are_nested_and_their_ends_exact(instance: Instance) -> None:
                 assert children[-1] == len(inner)
 
 
-@settings(max_examples=40)
+@settings(max_examples=effort(40))
 @given(INSTANCES)
 def test_tables_hold_the_exact_values_of_what_one_group_decides(instance: Instance) -> None:
     """Each tabulated expression depends on its group alone and has its exact value in every row."""
@@ -101,7 +102,7 @@ def test_tables_hold_the_exact_values_of_what_one_group_decides(instance: Instan
                 assert values[row] == evaluate(node, tiles)
 
 
-@settings(max_examples=40)
+@settings(max_examples=effort(40))
 @given(INSTANCES)
 def test_local_nodes_are_the_largest(instance: Instance) -> None:
     """No expression that is read passes by the tables: below the shared part everything is tabulated."""
@@ -120,7 +121,7 @@ def test_local_nodes_are_the_largest(instance: Instance) -> None:
         assert {node.group for node in nodes} == {group}
 
 
-@settings(max_examples=20)
+@settings(max_examples=effort(20))
 @given(INSTANCES)
 def test_look_ups_give_the_values_of_the_rows_that_are_asked_for(instance: Instance) -> None:
     """Known values of several candidates are those of their rows, and so are the tile sizes."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 from fractions import Fraction
 
 import pytest
+from effort import effort
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from instances import instances
@@ -36,7 +37,7 @@ def least(problem: LayerProblem) -> Fraction | None:
 
 @pytest.mark.parametrize("solver", ["cpsat", "branch"])
 @pytest.mark.parametrize("model", ["dmazerunner", "hierarchy"])
-@settings(max_examples=10)
+@settings(max_examples=effort(10))
 @given(data=st.data())
 def test_lexicographic_optimum(model: str, solver: str, data: st.DataObject) -> None:
     """The second objective is the least one among all mappings of the least first one."""

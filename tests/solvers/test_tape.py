@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 import pytest
+from effort import effort
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from instances import Instance, instances
@@ -68,7 +69,7 @@ def laid_out(problem: LayerProblem) -> tuple[list[StagedTable], dict[Expr, float
     return staged, array.floors(roots), roots
 
 
-@settings(max_examples=80)
+@settings(max_examples=effort(80))
 @given(INSTANCES, st.data())
 def test_equal_bits(instance: Instance, data: st.DataObject) -> None:
     """Nodes of any stages, with any choices made, have the bounds that the interval reader gives."""

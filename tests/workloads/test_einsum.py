@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 
 import pytest
+from effort import effort
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -89,7 +90,7 @@ def test_errors_point_at_the_fault(line: str, message: str) -> None:
     assert "\n" not in str(caught.value)
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=effort(300), deadline=None)
 @given(st.text(alphabet="On[]+=*,:1 WkI?-", max_size=40))
 def test_any_text_is_an_operator_or_an_input_error(line: str) -> None:
     """No text makes the parser fail in any other way than by an input error."""

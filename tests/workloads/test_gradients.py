@@ -7,6 +7,7 @@ from collections.abc import Mapping
 
 import numpy as np
 import pytest
+from effort import effort
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
@@ -77,7 +78,7 @@ def test_gradients_are_derivatives(operator: Operator) -> None:
         assert [tensor.role for tensor in made.inputs] == [Role.INPUT, Role.WEIGHT]
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=effort(25), deadline=None)
 @given(
     kernel=st.sampled_from([1, 2, 3, 5]),
     dilation=st.integers(1, 2),

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from effort import effort
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -64,7 +65,7 @@ def test_a_text_means_what_its_builder_builds(text: str, operator: Operator) -> 
     assert parse_layer(text) == (text.partition(":")[0], operator)
 
 
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=effort(50), deadline=None)
 @given(SIZE, SIZE, SIZE, SIZE, SIZE, st.integers(1, 7), st.integers(1, 4), st.randoms())
 def test_fields_come_in_any_order(
     n: int, k: int, c: int, p: int, q: int, r: int, stride: int, random: st.DataObject
@@ -76,7 +77,7 @@ def test_fields_come_in_any_order(
     assert operator == conv2d(n=n, k=k, c=c, p=p, q=q, r=r, s=r, stride=stride)
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=effort(300), deadline=None)
 @given(
     st.sampled_from([*KINDS, "convx", ""]), st.text(alphabet="NKCPQRSMHWB=,x-0123456789 :pad.", max_size=60)
 )

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import onnx
 import pytest
+from effort import effort
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from onnx import TensorProto, helper, numpy_helper, shape_inference
@@ -57,7 +58,7 @@ def only(network: Network) -> Operator:
     return network.layers[0].operator
 
 
-@settings(max_examples=80, deadline=None)
+@settings(max_examples=effort(80), deadline=None)
 @given(st.data())
 def test_convolutions_agree_with_onnx_shape_inference(data: st.DataObject) -> None:
     """For any pads, strides, dilations and groups, the operator's output has the size that ONNX infers."""

@@ -7,6 +7,7 @@ import math
 
 import numpy as np
 import pytest
+from effort import effort
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -62,7 +63,7 @@ def convolutions(draw: st.DrawFn) -> Operator:
     )  # fmt: skip
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=effort(60), deadline=None)
 @given(convolutions(), st.data())
 def test_footprint_is_the_box_of_enumerated_accesses(operator: Operator, data: st.DataObject) -> None:
     """The footprint of any tile of a convolution is the box around the elements it really touches."""
@@ -71,7 +72,7 @@ def test_footprint_is_the_box_of_enumerated_accesses(operator: Operator, data: s
         assert tensor.footprint(tile) == box(touched(operator, tensor, tile))
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=effort(60), deadline=None)
 @given(
     st.integers(1, 12),
     st.integers(1, 4),
@@ -179,7 +180,7 @@ def test_matmul_folds_an_unbatched_operand_into_gemm() -> None:
     assert matmul(m=4, n=5, k=6) == gemm(m=4, n=5, k=6)
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=effort(40), deadline=None)
 @given(st.lists(st.tuples(small, st.sampled_from(["both", "a", "b"])), max_size=3))
 def test_matmul_broadcasts_as_numpy_does(axes: list[tuple[int, str]]) -> None:
     """Sizes of all three tensors agree with numpy's broadcast batched product."""
@@ -213,7 +214,7 @@ def test_global_pooling_covers_the_whole_input() -> None:
     assert pool2d(c=8, h=7, w=5).bounds == {"N": 1, "C": 8, "P": 1, "Q": 1, "R": 7, "S": 5}
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=effort(60), deadline=None)
 @given(st.integers(1, 12), st.integers(1, 4), st.integers(1, 4), st.integers(0, 2))
 def test_ceiling_pooling_counts_windows_that_start_on_data(h: int, r: int, stride: int, pad: int) -> None:
     """Rounding up adds a window that overhangs the end, but none that starts beyond the data."""
