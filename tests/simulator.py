@@ -323,6 +323,9 @@ class _Edge:
     ) -> Iterator[tuple[Index, Box, int]]:
         """Accesses left after the networks below have merged equal tiles: (outer instance, tile, elements).
 
+        Of overlapping tiles only whole ones are merged: one cut short is fetched for itself, though another
+        with the same elements may be at hand.
+
         Parameters
         ----------
         wanted : per instance, its tile and the elements that it moves
@@ -338,11 +341,23 @@ class _Edge:
                 or (self.nest.loops[i].dim in self.tensor.dims and i not in self.fan)
             )
         ]
-        merged: dict[tuple[Index, Box], tuple[Index, Box, int]] = {}
+        own = [i for i in self.fan if self.nest.loops[i].dim in self.tensor.dims]
+        whole: dict[Index, list[int]] = {}
+        for place, (box, _) in wanted.items():
+            group = tuple(k for i, k in zip(self.spatial, place, strict=True) if i not in own)
+            extents = [extent for _, extent in box]
+            whole[group] = [*map(max, extents, whole.get(group, extents))]
+        merged: dict[tuple[Index, Index, Box], tuple[Index, Box, int]] = {}
         for place, (box, count) in wanted.items():
             at = dict(zip(self.spatial, place, strict=True))
             outer = tuple(at[i] for i in self.spatial if i not in below)
-            merged.setdefault((tuple(at[i] for i in apart), box), (outer, box, count))
+            most = whole[tuple(at[i] for i in self.spatial if i not in own)]
+            cut_short = any(
+                axis.is_compound and extent < largest
+                for axis, (_, extent), largest in zip(self.tensor.axes, box, most, strict=True)
+            )
+            alone = tuple(at[i] for i in own) if cut_short else ()
+            merged.setdefault((tuple(at[i] for i in apart), alone, box), (outer, box, count))
         yield from merged.values()
 
     def _cross(self, wanted: Mapping[Index, tuple[Box, int]]) -> None:
