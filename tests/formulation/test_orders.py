@@ -93,13 +93,19 @@ def test_labels() -> None:
 
 
 def reordered(mapping: Mapping) -> Iterator[Mapping]:
-    """The mapping under all orders of the temporal loops of each level."""
+    """The mapping under all orders of the temporal loops of each level.
+
+    A loop of a dimension that has one already is the next level's, though nothing is stored between them.
+    """
     runs: list[list[Node]] = []
+    dims: set[str] = set()
     for node in mapping.nodes:
-        if runs and isinstance(node, Temporal) and isinstance(runs[-1][-1], Temporal):
+        if isinstance(node, Temporal) and dims and node.dim not in dims:
             runs[-1].append(node)
+            dims.add(node.dim)
         else:
             runs.append([node])
+            dims = {node.dim} if isinstance(node, Temporal) else set()
     for combination in cartesian(*(permutations(run) for run in runs)):
         yield Mapping(tuple(node for run in combination for node in run))
 
