@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import multiprocessing
-import os
 import signal
 import threading
 from collections.abc import Iterator, Sequence
@@ -14,6 +13,7 @@ from pebble import ProcessExpired, ProcessPool
 
 from tilewright.benchmarks.cells import Answer, Task
 from tilewright.benchmarks.work import answer, failed
+from tilewright.solvers.processes import leave_with_parent
 
 _STEP = 0.1
 _GRACE = 20.0
@@ -59,14 +59,5 @@ def _outcome(future: Future[Answer]) -> Answer:
 
 def _prepare() -> None:
     """A worker leaves Ctrl-C to the main process, and ends when that has died."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    leave_with_parent()
     signal.signal(signal.SIGTERM, signal.SIG_DFL)  # end at once, whatever the search is doing
-    parent = multiprocessing.parent_process()
-    if parent is not None:
-        threading.Thread(target=_follow, args=(parent.join,), daemon=True).start()
-
-
-def _follow(parent_ends: object) -> None:
-    assert callable(parent_ends)
-    parent_ends()
-    os._exit(1)

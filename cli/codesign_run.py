@@ -6,9 +6,6 @@ from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
 
-from tilewright.cli.clock import call
-from tilewright.cli.console import error_line, show, write
-from tilewright.cli.exits import Exit
 from tilewright.cli.saving import SavedFile
 from tilewright.cli.schedule_request import SchedulingRequest, resolve_workload
 from tilewright.cli.schedule_search import GRACE, LEFT_BEHIND, WITHOUT_COSTS
@@ -75,11 +72,7 @@ def run_codesign(request: CodesignRequest) -> int:
         message = LEFT_BEHIND if watched.abandoned and not stop.is_set() else ""
         outcome = search.outcome(WITHOUT_COSTS if isinstance(watched.failure, OutOfTimeError) else message)
         document = document_of(outcome, complete=True)
-        saved.end(json_text(document.to_data()))
-        if request.form == "json":
-            write(json_text(document.to_data()))
-        else:
-            show(*codesign_views(document, call.elapsed))
+        request.deliver(document, saved, codesign_views)
     if request.scatter is not None and document.points:
         from tilewright.report.plots.partitions import draw_partitions
 
@@ -88,7 +81,4 @@ def run_codesign(request: CodesignRequest) -> int:
         from tilewright.report.html.schedule import write_codesign_report
 
         write_codesign_report(request.report, document)
-    if saved.failure is not None:
-        error_line(saved.failure)
-        return Exit.ERROR
-    return request.exit_code(document.status, solved=document.best is not None)
+    return request.exit_code(document.status, saved, solved=document.best is not None)

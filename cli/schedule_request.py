@@ -3,25 +3,38 @@
 from __future__ import annotations
 
 import threading
+from collections.abc import Callable, Iterable
 from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TypeVar
+
+from rich.console import RenderableType
 
 from tilewright.cli.clock import call
+from tilewright.cli.console import error_line, show, write
 from tilewright.cli.exits import Exit
 from tilewright.cli.progress import Progress, make_progress
 from tilewright.cli.progress_lines import Task
+from tilewright.cli.saving import SavedFile
 from tilewright.formulation.objective import parse_objective
 from tilewright.formulation.scheduling.problem import ScheduleObjective
 from tilewright.formulation.search import Limits
-from tilewright.report.files import check_writable
-from tilewright.report.schedule_document import ScheduleSettingsRecord, objective_name
+from tilewright.report.files import check_writable, json_text
+from tilewright.report.schedule_document import (
+    CodesignDocument,
+    ScheduleDocument,
+    ScheduleSettingsRecord,
+    objective_name,
+)
 from tilewright.solvers.scheduling.build import METRIC_OF
 from tilewright.workloads.catalog import resolve_model
 from tilewright.workloads.errors import InputError, did_you_mean
 from tilewright.workloads.workload import Part, Workload
 from tilewright.workloads.workload_file import is_workload, list_workloads, load_workload
 from tilewright.workloads.yaml_file import read_yaml
+
+Delivered = TypeVar("Delivered", ScheduleDocument, CodesignDocument)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -89,8 +102,25 @@ class SchedulingRequest:
             if path is not None:
                 _check_plot(path)
 
-    def exit_code(self, status: str, *, solved: bool) -> Exit:
-        """The exit code of a search with that status, which has a schedule or none."""
+    def deliver(
+        self,
+        document: Delivered,
+        saved: SavedFile,
+        views: Callable[[Delivered, float], Iterable[RenderableType]],
+    ) -> None:
+        """Write the whole document to its file, and it or its tables to stdout."""
+        text = json_text(document.to_data())
+        saved.end(text)
+        if self.form == "json":
+            write(text)
+        else:
+            show(*views(document, call.elapsed))
+
+    def exit_code(self, status: str, saved: SavedFile, *, solved: bool) -> Exit:
+        """The exit code of a search with that status, which has a schedule or none; tells of a lost file."""
+        if saved.failure is not None:
+            error_line(saved.failure)
+            return Exit.ERROR
         if not solved:
             codes = {"infeasible": Exit.INFEASIBLE, "interrupted": Exit.INTERRUPTED, "error": Exit.ERROR}
             return codes.get(status, Exit.LIMIT)

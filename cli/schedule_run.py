@@ -6,9 +6,6 @@ from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
 
-from tilewright.cli.clock import call
-from tilewright.cli.console import error_line, show, write
-from tilewright.cli.exits import Exit
 from tilewright.cli.saving import SavedFile
 from tilewright.cli.schedule_request import SchedulingRequest, resolve_workload
 from tilewright.cli.schedule_search import ScheduleRun
@@ -64,20 +61,13 @@ def run_schedule(request: ScheduleRequest) -> int:
         saved = SavedFile(request.out, lambda: json_text(document_of(run.so_far(), complete=False).to_data()))
         result = run.run()
         document = document_of(result, complete=True)
-        saved.end(json_text(document.to_data()))
-        if request.form == "json":
-            write(json_text(document.to_data()))
-        else:
-            show(*schedule_views(document, call.elapsed))
+        request.deliver(document, saved, schedule_views)
     _draw(request, run.problem, result, system)
     if request.report is not None:
         from tilewright.report.html.schedule import write_schedule_report
 
         write_schedule_report(request.report, document)
-    if saved.failure is not None:
-        error_line(saved.failure)
-        return Exit.ERROR
-    return request.exit_code(document.status, solved=document.schedule is not None)
+    return request.exit_code(document.status, saved, solved=document.schedule is not None)
 
 
 def _draw(

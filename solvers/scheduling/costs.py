@@ -3,9 +3,6 @@
 from __future__ import annotations
 
 import multiprocessing
-import os
-import signal
-import threading
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
 from dataclasses import dataclass
@@ -15,6 +12,7 @@ from pathlib import Path
 from tilewright.formulation.search import Limits
 from tilewright.hardware.dataflows import Dataflow
 from tilewright.hardware.system import SubAccelerator, System
+from tilewright.solvers.processes import leave_with_parent
 from tilewright.solvers.scheduling.store import Cost, Costs, CostStore, survey_hash
 from tilewright.solvers.survey import METRICS, Point, Surveyed, survey
 from tilewright.workloads.operator import Operator
@@ -114,7 +112,7 @@ def _surveys(
             yield job, _survey(job)
         return
     context = multiprocessing.get_context("spawn")
-    with ProcessPoolExecutor(workers, context, initializer=_leave_with_parent) as pool:
+    with ProcessPoolExecutor(workers, context, initializer=leave_with_parent) as pool:
         running: dict[Future[dict[tuple[Point, str], Surveyed]], _Job] = {}
         rest = iter(jobs)
         try:
@@ -132,19 +130,6 @@ def _surveys(
             for process in [*pool._processes.values()]:  # a survey may take seconds
                 process.terminate()
             raise
-
-
-def _leave_with_parent() -> None:
-    """In a process of surveys: Ctrl-C is the parent's business, and where that dies nothing stays behind."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
-    parent = multiprocessing.parent_process()
-    assert parent is not None
-
-    def wait_for_parent() -> None:
-        parent.join()
-        os._exit(1)
-
-    threading.Thread(target=wait_for_parent, daemon=True).start()
 
 
 def _survey(job: _Job) -> dict[tuple[Point, str], Surveyed]:

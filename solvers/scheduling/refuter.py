@@ -15,7 +15,6 @@ load on the engines.  Where even that has no solution there is no schedule.
 from __future__ import annotations
 
 import math
-import threading
 from collections.abc import Iterator
 from dataclasses import dataclass
 from enum import StrEnum
@@ -36,11 +35,11 @@ from tilewright.formulation.scheduling.problem import (
 from tilewright.formulation.scheduling.schedule import Schedule, make_schedule
 from tilewright.formulation.scheduling.timeline import memory_may_bind
 from tilewright.formulation.search import Limits
+from tilewright.solvers.scheduling.running import solve_until
 
 _LARGEST = 2**59  # of any number in a model
 _STEP = 1.05  # from a stretch's beginning to its end; products on its chord are up to 0.06 % above K
 _NEAR = 16  # a solution closer to an end than this part of the stretch does not divide it
-_POLL = 0.05
 
 
 class Answer(StrEnum):
@@ -222,14 +221,7 @@ class _Question:
         solver.parameters.catch_sigint_signal = False
         if self.limits.remaining is not None:
             solver.parameters.max_time_in_seconds = max(0.01, self.limits.remaining)
-        outcome: list[cp_model.CpSolverStatus] = []
-        thread = threading.Thread(target=lambda: outcome.append(solver.solve(model.model)), daemon=True)
-        thread.start()
-        while thread.is_alive():
-            thread.join(_POLL)
-            if self.limits.expired:
-                solver.stop_search()
-        status = outcome[0] if outcome else cp_model.UNKNOWN
+        status = solve_until(solver, model.model, lambda: self.limits.expired)
         if status == cp_model.INFEASIBLE:
             return Answer.NONE
         return model.solution(solver) if status in (cp_model.OPTIMAL, cp_model.FEASIBLE) else Answer.OPEN

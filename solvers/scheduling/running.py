@@ -51,13 +51,28 @@ def run_model(
         solver.parameters.max_time_in_seconds = max(0.01, min(x for x in (left, seconds) if x is not None))
     if on_bound is not None:
         solver.best_bound_callback = lambda bound: on_bound(integer(bound))
-    outcome: list[cp_model.CpSolverStatus] = []
     told = None if on_solution is None else _Told(on_solution)
+    status = solve_until(
+        solver, statement.model, lambda: search.done or (enough is not None and enough()), told
+    )
+    if on_bound is not None and status in (cp_model.OPTIMAL, cp_model.FEASIBLE):
+        on_bound(integer(solver.best_objective_bound))
+    return status, solver
+
+
+def solve_until(
+    solver: cp_model.CpSolver,
+    model: cp_model.CpModel,
+    over: Callable[[], bool],
+    told: cp_model.CpSolverSolutionCallback | None = None,
+) -> cp_model.CpSolverStatus:
+    """Solve in a thread of its own, and stop it once it is over; what the solver raises is raised here."""
+    outcome: list[cp_model.CpSolverStatus] = []
     failures: list[BaseException] = []
 
     def work() -> None:
         try:
-            outcome.append(solver.solve(statement.model, told))
+            outcome.append(solver.solve(model, told))
         except BaseException as failure:
             failures.append(failure)
 
@@ -65,13 +80,11 @@ def run_model(
     thread.start()
     while thread.is_alive():
         thread.join(_JOIN)
-        if search.done or (enough is not None and enough()):
+        if over():
             solver.stop_search()
     if failures:
         raise failures[0]
-    if on_bound is not None and outcome[0] in (cp_model.OPTIMAL, cp_model.FEASIBLE):
-        on_bound(integer(solver.best_objective_bound))
-    return outcome[0], solver
+    return outcome[0]
 
 
 def read(

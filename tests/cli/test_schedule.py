@@ -8,25 +8,13 @@ from pathlib import Path
 import jsonschema
 import pytest
 from calls import Call
+from systems import LAYERS, SYSTEM
 
 from tilewright.cli.main import run
 from tilewright.hardware import classes
 from tilewright.hardware.classes import AcceleratorClass
 from tilewright.report.schedule_document import CodesignDocument, ScheduleDocument
 from tilewright.report.schemas import CODESIGN, SCHEDULE, generated_schema, result_schema
-
-LAYERS = """
-- conv:K=8,C=4,P=8,Q=8,R=3,S=3
-- depthwise:C=8,P=8,Q=8,R=3,S=3
-- gemm:M=1,N=16,K=32
-"""
-SYSTEM = """
-memory: 16 kB
-dram_bandwidth: 16 GB/s
-sub_accelerators:
-  - {name: deep, dataflow: nvdla, pes: 16, bandwidth: 4 GB/s}
-  - {name: wide, dataflow: shidiannao, pes: 16, bandwidth: 12 GB/s}
-"""
 
 
 @pytest.fixture(autouse=True)

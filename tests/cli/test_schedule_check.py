@@ -14,6 +14,7 @@ from effort import effort
 from graphs import optimum_by_clock, optimum_by_orders, small_problems
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from systems import LAYERS, SYSTEM
 
 from tilewright.formulation.scheduling.problem import ScheduleObjective, SchedulingProblem
 from tilewright.formulation.search import Limits
@@ -23,18 +24,6 @@ from tilewright.report.scheduling_data import ProblemRecord, problem_record
 from tilewright.solvers.scheduling.multipliers import multiplier_bound
 from tilewright.solvers.scheduling.refuter import Answer, schedule_below
 
-LAYERS = """
-- conv:K=8,C=4,P=8,Q=8,R=3,S=3
-- depthwise:C=8,P=8,Q=8,R=3,S=3
-- gemm:M=1,N=16,K=32
-"""
-SYSTEM = """
-memory: 16 kB
-dram_bandwidth: 16 GB/s
-sub_accelerators:
-  - {name: deep, dataflow: nvdla, pes: 16, bandwidth: 4 GB/s}
-  - {name: wide, dataflow: shidiannao, pes: 16, bandwidth: 12 GB/s}
-"""
 Document = dict[str, Any]
 
 

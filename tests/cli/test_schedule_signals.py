@@ -12,6 +12,7 @@ from pathlib import Path
 import jsonschema
 import pytest
 from calls import finish, start
+from systems import SYSTEM
 
 from tilewright.report.schemas import CODESIGN, SCHEDULE, result_schema
 
@@ -22,13 +23,6 @@ NETWORK = """
 - gemm:M=16,N=16,K=5
 """
 WORKLOAD = "networks: [{name: net, model: net.yaml, batches: 20}]"
-SYSTEM = """
-memory: 16 kB
-dram_bandwidth: 16 GB/s
-sub_accelerators:
-  - {name: deep, dataflow: nvdla, pes: 16, bandwidth: 4 GB/s}
-  - {name: wide, dataflow: shidiannao, pes: 16, bandwidth: 12 GB/s}
-"""
 SCHEDULE_WORK = ("schedule", "work.yaml", "--system", "system.yaml")
 CODESIGN_WORK = ("codesign", "work.yaml", "--class", "edge")
 

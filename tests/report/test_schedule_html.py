@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from systems import SYSTEM
 
 from tilewright.cli.main import run
 from tilewright.hardware import classes
@@ -21,13 +22,6 @@ pytest.importorskip("jinja2")
 
 BROWSER = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
 LAYERS = "- conv:K=8,C=4,P=8,Q=8,R=3,S=3,name=<first>\n- gemm:M=1,N=16,K=32,name=second\n"
-SYSTEM = """
-memory: 16 kB
-dram_bandwidth: 16 GB/s
-sub_accelerators:
-  - {name: deep, dataflow: nvdla, pes: 16, bandwidth: 4 GB/s}
-  - {name: wide, dataflow: shidiannao, pes: 16, bandwidth: 12 GB/s}
-"""
 
 
 @pytest.fixture(autouse=True)
