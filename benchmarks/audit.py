@@ -6,9 +6,9 @@ from collections.abc import Iterator
 from fractions import Fraction
 
 from tilewright.benchmarks.store import Cell, Store
-from tilewright.formulation.mapping import Mapping
-from tilewright.formulation.problem import LayerProblem
-from tilewright.solvers.methods import method
+from tilewright.formulation.mapping.mapping import Mapping
+from tilewright.formulation.mapping.problem import LayerProblem
+from tilewright.solvers.mapping.methods import method
 from tilewright.workloads.errors import InputError
 
 

@@ -13,12 +13,12 @@ from enum import StrEnum
 from typing import Any
 
 from tilewright import __version__
+from tilewright.formulation.mapping.problem import LayerProblem, layer_problem
 from tilewright.formulation.objective import parse_objective
-from tilewright.formulation.problem import LayerProblem, layer_problem
-from tilewright.report.build import factors_of
-from tilewright.report.document import FactorsName
-from tilewright.report.engine_data import ArchRecord
-from tilewright.report.operator_data import OperatorRecord, Record
+from tilewright.report.records.mapping.build import factors_of
+from tilewright.report.records.mapping.document import FactorsName
+from tilewright.report.records.mapping.engine import ArchRecord
+from tilewright.report.records.mapping.operator import OperatorRecord, Record
 
 
 class Part(StrEnum):
@@ -99,9 +99,14 @@ class Task:
     def key(self) -> str:
         """Content hash of everything that the answer depends on, this program's version included."""
         content = [
-            __version__, self.input_hash, self.method, self.method_version, self.seed, self.seconds,
+            __version__,
+            self.input_hash,
+            self.method,
+            self.method_version,
+            self.seed,
+            self.seconds,
             self.threads,
-        ]  # fmt: skip
+        ]
         return hashlib.sha256(json.dumps(content).encode()).hexdigest()
 
 

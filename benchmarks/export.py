@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from tilewright.benchmarks.rows import Row
-from tilewright.report.files import check_writable, write_atomic
+from tilewright.report.records.files import check_writable, write_atomic
 from tilewright.workloads.errors import InputError, unknown_name
 
 SUFFIXES = (".csv", ".parquet", ".json")

@@ -9,10 +9,10 @@ from itertools import product
 
 from tilewright.benchmarks.cells import Entry, Part, Place, ProblemRecord, Task
 from tilewright.benchmarks.suites import Case, suite
+from tilewright.formulation.mapping.problem import LayerProblem, layer_problem
 from tilewright.formulation.objective import Objective, parse_objective
-from tilewright.formulation.problem import LayerProblem, layer_problem
-from tilewright.hardware.load import load_engine
-from tilewright.solvers.methods import method
+from tilewright.hardware.mapping.load import load_engine
+from tilewright.solvers.mapping.methods import method
 from tilewright.workloads.errors import InputError, did_you_mean
 
 

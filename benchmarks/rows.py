@@ -11,7 +11,7 @@ from tilewright.benchmarks.cells import Part, Place, ProblemRecord
 from tilewright.benchmarks.measures import Step, overhead, primal_integral, seconds_to
 from tilewright.benchmarks.store import Cell, Placed, Store
 from tilewright.formulation.objective import parse_objective
-from tilewright.report.operator_data import shape_text
+from tilewright.report.records.mapping.operator import shape_text
 from tilewright.workloads.errors import InputError, unknown_name
 
 MISSING = "missing"
@@ -159,23 +159,52 @@ def _row(placed: Placed, shape: str, cell: Cell | None = None, optimum: Fraction
     place = placed.place
     if cell is None:
         return Row(
-            place.suite, place.layer, shape, placed.count, place.arch, place.objective, place.part.value,
-            place.method, place.seed, MISSING, key=placed.key,
-        )  # fmt: skip
+            place.suite,
+            place.layer,
+            shape,
+            placed.count,
+            place.arch,
+            place.objective,
+            place.part.value,
+            place.method,
+            place.seed,
+            MISSING,
+            key=placed.key,
+        )
     answer, objective = cell.answer, parse_objective(place.objective)
     metrics = answer.metrics or {}
     judged = _judged(cell, optimum, objective.root)
     return Row(
-        suite=place.suite, layer=place.layer, shape=shape, count=placed.count, arch=place.arch,
-        objective=place.objective, part=place.part.value, method=place.method, seed=place.seed,
-        status=answer.status, value=answer.value, bound=answer.bound,
-        optimum=None if optimum is None else float(objective.value(optimum)), gap=judged[0],
-        seconds_10=judged[1], seconds_1=judged[2], seconds_0=judged[3], primal_integral_s=judged[4],
-        wall_s=answer.wall_s, time_limit_s=cell.time_limit_s, energy_pj=metrics.get("energy_pj"),
-        cycles=metrics.get("cycles"), utilization=metrics.get("utilization"), value_key=answer.value_key,
-        method_version=cell.method_version, message=answer.message, ended=cell.ended,
-        input_hash=cell.problem, key=cell.key,
-    )  # fmt: skip
+        suite=place.suite,
+        layer=place.layer,
+        shape=shape,
+        count=placed.count,
+        arch=place.arch,
+        objective=place.objective,
+        part=place.part.value,
+        method=place.method,
+        seed=place.seed,
+        status=answer.status,
+        value=answer.value,
+        bound=answer.bound,
+        optimum=None if optimum is None else float(objective.value(optimum)),
+        gap=judged[0],
+        seconds_10=judged[1],
+        seconds_1=judged[2],
+        seconds_0=judged[3],
+        primal_integral_s=judged[4],
+        wall_s=answer.wall_s,
+        time_limit_s=cell.time_limit_s,
+        energy_pj=metrics.get("energy_pj"),
+        cycles=metrics.get("cycles"),
+        utilization=metrics.get("utilization"),
+        value_key=answer.value_key,
+        method_version=cell.method_version,
+        message=answer.message,
+        ended=cell.ended,
+        input_hash=cell.problem,
+        key=cell.key,
+    )
 
 
 def _judged(cell: Cell, optimum: Fraction | None, root: int) -> Sequence[float | None]:

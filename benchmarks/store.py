@@ -58,9 +58,26 @@ CREATE INDEX cell_problem ON cell (problem);
 """
 
 _CELL = (
-    "key", "problem", "method", "method_version", "seed", "time_limit_s", "threads", "status", "value_key",
-    "bound_key", "value", "bound", "wall_s", "message", "metrics", "mapping", "trace", "versions", "ended",
-)  # fmt: skip
+    "key",
+    "problem",
+    "method",
+    "method_version",
+    "seed",
+    "time_limit_s",
+    "threads",
+    "status",
+    "value_key",
+    "bound_key",
+    "value",
+    "bound",
+    "wall_s",
+    "message",
+    "metrics",
+    "mapping",
+    "trace",
+    "versions",
+    "ended",
+)
 
 
 @dataclass(frozen=True)
@@ -185,12 +202,26 @@ class Store:
     def put(self, task: Task, answer: Answer) -> None:
         """Store a cell for good."""
         values = (
-            task.key, task.input_hash, task.method, task.method_version, task.seed, task.seconds,
-            task.threads, answer.status, answer.value_key, answer.bound_key, answer.value, answer.bound,
-            answer.wall_s, answer.message, _json(answer.metrics), _json(answer.mapping),
-            json.dumps(answer.trace), json.dumps(answer.versions),
+            task.key,
+            task.input_hash,
+            task.method,
+            task.method_version,
+            task.seed,
+            task.seconds,
+            task.threads,
+            answer.status,
+            answer.value_key,
+            answer.bound_key,
+            answer.value,
+            answer.bound,
+            answer.wall_s,
+            answer.message,
+            _json(answer.metrics),
+            _json(answer.mapping),
+            json.dumps(answer.trace),
+            json.dumps(answer.versions),
             datetime.now(UTC).isoformat(timespec="seconds"),
-        )  # fmt: skip
+        )
         marks = ", ".join("?" * len(_CELL))
         self._base.execute(f"INSERT OR REPLACE INTO cell ({', '.join(_CELL)}) VALUES ({marks})", values)
 
@@ -233,12 +264,26 @@ def _cell(row: dict[str, Any]) -> Cell:
         return None if row[name] is None else json.loads(row[name])
 
     told = Answer(
-        status=row["status"], value_key=row["value_key"], bound_key=row["bound_key"], value=row["value"],
-        bound=row["bound"], wall_s=row["wall_s"], message=row["message"], metrics=read("metrics"),
-        mapping=read("mapping"), trace=read("trace"), versions=read("versions"),
-    )  # fmt: skip
+        status=row["status"],
+        value_key=row["value_key"],
+        bound_key=row["bound_key"],
+        value=row["value"],
+        bound=row["bound"],
+        wall_s=row["wall_s"],
+        message=row["message"],
+        metrics=read("metrics"),
+        mapping=read("mapping"),
+        trace=read("trace"),
+        versions=read("versions"),
+    )
     return Cell(
-        key=row["key"], problem=row["problem"], method=row["method"], method_version=row["method_version"],
-        seed=row["seed"], time_limit_s=row["time_limit_s"], threads=row["threads"], ended=row["ended"],
+        key=row["key"],
+        problem=row["problem"],
+        method=row["method"],
+        method_version=row["method_version"],
+        seed=row["seed"],
+        time_limit_s=row["time_limit_s"],
+        threads=row["threads"],
+        ended=row["ended"],
         answer=told,
-    )  # fmt: skip
+    )

@@ -9,8 +9,8 @@ from pathlib import Path
 from tilewright.benchmarks import shapes
 from tilewright.workloads.catalog import list_models, resolve_model
 from tilewright.workloads.errors import InputError, unknown_name
-from tilewright.workloads.layer_text import is_layer_text, parse_layer
-from tilewright.workloads.operator import Operator
+from tilewright.workloads.mapping.layer_text import is_layer_text, parse_layer
+from tilewright.workloads.mapping.operator import Operator
 
 RANDOM_LAYERS, RANDOM_SEED = 40, 20
 _FILES = (".onnx", ".yaml", ".yml")
@@ -80,9 +80,7 @@ _SUITES: dict[str, Suite] = {
     "densenet121": _network("onnx:densenet121"),
     "bert-base": _transformer("BERT base", tokens=128, width=768, heads=12),
     "gpt-2": _transformer("GPT-2 small", tokens=1024, width=768, heads=12),
-    "primes": _layers(
-        "Twenty convolutions in which no dimension has a divisor.", shapes.prime_texts()
-    ),
+    "primes": _layers("Twenty convolutions in which no dimension has a divisor.", shapes.prime_texts()),
     "random": _layers(
         f"{RANDOM_LAYERS} small convolutions and matrix products of random sizes, seed {RANDOM_SEED}.",
         shapes.random_texts(RANDOM_LAYERS, RANDOM_SEED),
@@ -90,7 +88,7 @@ _SUITES: dict[str, Suite] = {
     "tiny": _layers(
         "Five of random sizes up to 6: solved in a blink.", shapes.random_texts(5, RANDOM_SEED, most=6)
     ),
-}  # fmt: skip
+}
 
 
 def suite_names() -> list[str]:

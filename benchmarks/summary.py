@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
 from tilewright.benchmarks.rows import MISSING, Row
-from tilewright.report.quantities import seconds_text
+from tilewright.report.text.quantities import seconds_text
 
 FIELDS = ("objective", "method", "arch", "suite", "layer")
 """What runs may be grouped by."""
@@ -156,8 +156,19 @@ def share_text(share: float | None) -> str:
 def markdown(rows: Sequence[Row], by: Sequence[str] = ("objective", "method")) -> str:
     """Summary and proofs as Markdown tables."""
     lines = summary(rows, by)
-    heads = [*by, "runs", "no mapping", "mean gap", "median", "worst", "within 10 %", "within 1 %", "optimum",
-             "median time", "primal integral"]  # fmt: skip
+    heads = [
+        *by,
+        "runs",
+        "no mapping",
+        "mean gap",
+        "median",
+        "worst",
+        "within 10 %",
+        "within 1 %",
+        "optimum",
+        "median time",
+        "primal integral",
+    ]
     text = _table(heads, len(by), [[*line.group, *cells(line)] for line in lines])
     unjudged = sum(line.unjudged for line in lines)
     if unjudged:
@@ -170,7 +181,7 @@ def markdown(rows: Sequence[Row], by: Sequence[str] = ("objective", "method")) -
         body = [
             [*one.group, str(one.problems), str(one.proven), *map(seconds_text, (one.median_s, one.worst_s))]
             for one in proven
-        ]  # fmt: skip
+        ]
         text += "\n" + _table(heads, 3, body)
     return text
 

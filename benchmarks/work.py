@@ -8,9 +8,9 @@ from typing import Any
 from tilewright.benchmarks.cells import Answer, ProblemRecord, Task
 from tilewright.formulation.result import SearchResult, Status, TracePoint
 from tilewright.formulation.search import Limits
-from tilewright.report.build import metrics_record, versions
-from tilewright.solvers.methods import method
-from tilewright.solvers.solve import solve
+from tilewright.report.records.mapping.build import metrics_record, versions
+from tilewright.solvers.mapping.methods import method
+from tilewright.solvers.mapping.solve import solve
 from tilewright.workloads.errors import InputError, one_line
 
 

@@ -1,6 +1,6 @@
 """``tilewright check``: whether a result holds, and with ``--prove`` whether another solver agrees.
 
-Documents of ``schedule`` and ``codesign`` go to `tilewright.cli.check_schedule`.
+Documents of ``schedule`` and ``codesign`` go to `tilewright.cli.scheduling.check`.
 """
 
 from __future__ import annotations
@@ -12,13 +12,13 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from tilewright.cli import options
-from tilewright.cli.clock import call
 from tilewright.cli.exits import Exit
+from tilewright.cli.terminal.clock import call
 
 if TYPE_CHECKING:
-    from tilewright.cli.proof import Proof
-    from tilewright.report.document import ResultDocument
-    from tilewright.report.verify import LayerCheck
+    from tilewright.cli.mapping.proof import Proof
+    from tilewright.report.checks.mapping.document import LayerCheck
+    from tilewright.report.records.mapping.document import ResultDocument
 
 SCHEMA = "tilewright.check/1"
 
@@ -38,13 +38,13 @@ def check_command(
     options.parse_choice(format, "--format", ("table", "json"))
     seconds, workers = options.parse_duration(time_limit), options.parse_threads(threads)
 
-    from tilewright.report.files import parse_document, read_data
-    from tilewright.report.schedule_files import is_schedule
-    from tilewright.report.verify import check_document, totals_faults
+    from tilewright.report.checks.mapping.document import check_document, totals_faults
+    from tilewright.report.records.files import parse_document, read_data
+    from tilewright.report.records.scheduling.herald.files import is_schedule
 
     data = read_data(result)
     if is_schedule(data):
-        from tilewright.cli.check_schedule import check_schedules
+        from tilewright.cli.scheduling.check import check_schedules
 
         return check_schedules(data, str(result), prove, seconds, workers, seed, format)
     document = parse_document(data, str(result))
@@ -68,10 +68,10 @@ def _prove_all(
     """A second opinion on every layer; each has its equal share of the time that is left."""
     import sys
 
-    from tilewright.cli.proof import Proof, Verdict, prove
-    from tilewright.cli.signals import graceful_stop
+    from tilewright.cli.mapping.proof import Proof, Verdict, prove
+    from tilewright.cli.terminal.signals import graceful_stop
     from tilewright.formulation.search import Limits
-    from tilewright.report.quantities import seconds_text
+    from tilewright.report.text.quantities import seconds_text
 
     proofs: list[Proof] = []
     with graceful_stop() as stop:
@@ -101,19 +101,30 @@ def _print_json(
 ) -> None:
     import json
 
-    from tilewright.cli.console import write
-    from tilewright.cli.proof import proof_data
+    from tilewright.cli.mapping.proof import proof_data
+    from tilewright.cli.terminal.console import write
 
     layers: list[dict[str, Any]] = []
     for index, check in enumerate(checks):
         layer = check.layer
-        entry: dict[str, Any] = {"name": layer.name, "status": layer.status, "holds": not check.faults,
-                                 "faults": list(check.faults)}  # fmt: skip
+        entry: dict[str, Any] = {
+            "name": layer.name,
+            "status": layer.status,
+            "holds": not check.faults,
+            "faults": list(check.faults),
+        }
         if proofs:
             entry["proof"] = proof_data(proofs[index])
         layers.append(entry)
-    data = {"schema": SCHEMA, "command": "check", "arch": document.arch.name, "holds": holds,
-            "complete": document.complete, "layers": layers, "totals_faults": list(totals)}  # fmt: skip
+    data = {
+        "schema": SCHEMA,
+        "command": "check",
+        "arch": document.arch.name,
+        "holds": holds,
+        "complete": document.complete,
+        "layers": layers,
+        "totals_faults": list(totals),
+    }
     write(json.dumps(data, indent=2, ensure_ascii=False) + "\n")
 
 
@@ -122,10 +133,10 @@ def _print_table(
 ) -> None:
     from rich.text import Text
 
-    from tilewright.cli.console import show
-    from tilewright.cli.proof import STYLES
-    from tilewright.report.quantities import seconds_text
-    from tilewright.report.tables import plain_table, status_text
+    from tilewright.cli.mapping.proof import STYLES
+    from tilewright.cli.terminal.console import show
+    from tilewright.report.text.quantities import seconds_text
+    from tilewright.report.text.tables import plain_table, status_text
 
     columns = [("layer", "left"), ("n", "right"), ("result", "left"), ("claims", "left")]
     if proofs:
@@ -139,11 +150,7 @@ def _print_table(
         if proofs:
             proof = proofs[index]
             verdict = proof.verdict.value
-            cells += [
-                Text(verdict, STYLES.get(verdict, "yellow")),
-                proof.solver,
-                seconds_text(proof.seconds),
-            ]
+            cells += [Text(verdict, STYLES.get(verdict, "yellow")), proof.solver, seconds_text(proof.seconds)]
         table.add_row(*cells)
     failed = [check for check in checks if check.faults]
     faults = [Text(f"{check.layer.name}: {fault}", "red") for check in failed for fault in check.faults]

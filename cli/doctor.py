@@ -16,8 +16,8 @@ from typing import Annotated
 import typer
 
 from tilewright.cli import options
-from tilewright.cli.console import show, write
 from tilewright.cli.exits import Exit
+from tilewright.cli.terminal.console import show, write
 from tilewright.workloads.errors import one_line
 
 _PACKAGES = ("numpy", "numba", "onnx", "networkx", "ortools", "pydantic", "pyyaml", "rich", "typer")
@@ -77,8 +77,12 @@ def _findings() -> Iterator[Finding]:
         except PackageNotFoundError:
             yield Finding(package, False, "not installed")
     looks = {
-        "solvers": _solvers, "machines": _presets, "models": _models, "proof": _proof, "schedule": _schedule
-    }  # fmt: skip
+        "solvers": _solvers,
+        "machines": _presets,
+        "models": _models,
+        "proof": _proof,
+        "schedule": _schedule,
+    }
     for name, look in looks.items():
         yield _looked(name, look)
 
@@ -101,7 +105,7 @@ def _machine() -> str:
 
 
 def _solvers() -> tuple[bool, str]:
-    from tilewright.solvers.registry import solver, solver_names
+    from tilewright.solvers.mapping.registry import solver, solver_names
 
     import_module("ortools.sat.python.cp_model")
     missing = []
@@ -114,7 +118,7 @@ def _solvers() -> tuple[bool, str]:
 
 
 def _presets() -> tuple[bool, str]:
-    from tilewright.hardware.load import list_presets, load_engine
+    from tilewright.hardware.mapping.load import list_presets, load_engine
 
     engines = [load_engine(name) for name in list_presets()]
     return bool(engines), f"{len(engines)} presets"
@@ -131,13 +135,13 @@ def _models() -> tuple[bool, str]:
 
 
 def _proof() -> tuple[bool, str]:
+    from tilewright.formulation.mapping.problem import layer_problem
     from tilewright.formulation.objective import parse_objective
-    from tilewright.formulation.problem import layer_problem
     from tilewright.formulation.search import Limits
-    from tilewright.hardware.load import load_engine
-    from tilewright.report.quantities import seconds_text
-    from tilewright.solvers.solve import solve
-    from tilewright.workloads.layer_text import parse_layer
+    from tilewright.hardware.mapping.load import load_engine
+    from tilewright.report.text.quantities import seconds_text
+    from tilewright.solvers.mapping.solve import solve
+    from tilewright.workloads.mapping.layer_text import parse_layer
 
     operator = parse_layer(_LAYER)[1]
     limits = Limits(seconds=_SLOW)
@@ -148,17 +152,17 @@ def _proof() -> tuple[bool, str]:
 
 def _schedule() -> tuple[bool, str]:
     """Anneals a schedule of two tasks; the first time after an installation it compiles for seconds."""
-    from tilewright.formulation.scheduling.problem import (
+    from tilewright.formulation.scheduling.herald.problem import (
         Option,
         ScheduleObjective,
         SchedulingProblem,
         Task,
         feasible_options,
     )
-    from tilewright.formulation.scheduling.search import ScheduleSearch
+    from tilewright.formulation.scheduling.herald.search import ScheduleSearch
     from tilewright.formulation.search import Limits
-    from tilewright.report.quantities import seconds_text
-    from tilewright.solvers.scheduling.annealing import Annealing
+    from tilewright.report.text.quantities import seconds_text
+    from tilewright.solvers.scheduling.herald.annealing import Annealing
 
     options = (Option(0, 2, Fraction(2)), Option(1, 3, Fraction(1)))
     tasks = tuple(Task("net", "net", name, options) for name in ("first", "second"))

@@ -1,4 +1,4 @@
-"""``tilewright evaluate``: what a given mapping costs; schedules go to `tilewright.cli.evaluate_schedule`."""
+"""``tilewright evaluate``: what a given mapping costs; schedules go to `tilewright.cli.scheduling.evaluate`."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from tilewright.cli.exits import Exit
 from tilewright.workloads.errors import InputError, did_you_mean
 
 if TYPE_CHECKING:
-    from tilewright.formulation.evaluator import Evaluation
-    from tilewright.formulation.problem import LayerProblem
-    from tilewright.report.mapping_file import StoredMapping
+    from tilewright.formulation.mapping.evaluator import Evaluation
+    from tilewright.formulation.mapping.problem import LayerProblem
+    from tilewright.report.records.mapping.mapping_file import StoredMapping
 
 SCHEMA = "tilewright.evaluation/1"
 
@@ -51,16 +51,26 @@ def evaluate_command(
     options.parse_choice(format, "--format", ("table", "json"))
     options.parse_factors(factors)
 
-    from tilewright.cli.stored_mappings import read_mappings
-    from tilewright.report.files import read_data
-    from tilewright.report.schedule_files import is_schedule
+    from tilewright.cli.mapping.stored_mappings import read_mappings
+    from tilewright.report.records.files import read_data
+    from tilewright.report.records.scheduling.herald.files import is_schedule
 
     data = read_data(mapping)
     if is_schedule(data):
-        from tilewright.cli.evaluate_schedule import evaluate_edited
+        from tilewright.cli.scheduling.evaluate import evaluate_edited
 
-        _refuse({"--arch": arch, "--layer": layer, "--layers": layers, "--cost-model": cost_model,
-                 "--factors": factors, "--constraint": constraint}, "a mapping", str(mapping))  # fmt: skip
+        _refuse(
+            {
+                "--arch": arch,
+                "--layer": layer,
+                "--layers": layers,
+                "--cost-model": cost_model,
+                "--factors": factors,
+                "--constraint": constraint,
+            },
+            "a mapping",
+            str(mapping),
+        )
         return evaluate_edited(data, str(mapping), objective, format, in_order=in_order)
     _refuse({"--in-order": in_order or None}, "a schedule", str(mapping))
     chosen = _chosen(read_mappings(mapping), layers or [], str(mapping))
@@ -104,9 +114,9 @@ def _problem(
     constraints: list[str] | None,
 ) -> LayerProblem:
     """The problem that the file states, changed by the flags."""
-    from tilewright.formulation.problem import layer_problem
-    from tilewright.hardware.load import load_engine
-    from tilewright.workloads.layer_text import parse_layer
+    from tilewright.formulation.mapping.problem import layer_problem
+    from tilewright.hardware.mapping.load import load_engine
+    from tilewright.workloads.mapping.layer_text import parse_layer
 
     operator = parse_layer(layer)[1] if layer is not None else stored.operator
     if operator is None:
@@ -124,9 +134,9 @@ def _problem(
 def _print_json(found: list[tuple[StoredMapping, LayerProblem, Evaluation]]) -> None:
     import json
 
-    from tilewright.cli.console import write
-    from tilewright.report.build import factors_of, metrics_record, shown_value, versions
-    from tilewright.report.operator_data import OperatorRecord
+    from tilewright.cli.terminal.console import write
+    from tilewright.report.records.mapping.build import factors_of, metrics_record, shown_value, versions
+    from tilewright.report.records.mapping.operator import OperatorRecord
 
     def entry(stored: StoredMapping, problem: LayerProblem, evaluation: Evaluation) -> dict[str, Any]:
         key = problem.key_of(evaluation)
@@ -157,11 +167,11 @@ def _print_tables(found: list[tuple[StoredMapping, LayerProblem, Evaluation]]) -
     from rich.table import Table
     from rich.text import Text
 
-    from tilewright.cli.console import show
-    from tilewright.report import tables
-    from tilewright.report.build import metrics_record, shown_value
-    from tilewright.report.operator_data import shape_text
-    from tilewright.report.quantities import objective_text
+    from tilewright.cli.terminal.console import show
+    from tilewright.report.records.mapping.build import metrics_record, shown_value
+    from tilewright.report.records.mapping.operator import shape_text
+    from tilewright.report.text import tables
+    from tilewright.report.text.quantities import objective_text
 
     for index, (stored, problem, evaluation) in enumerate(found):
         operator, engine = problem.operator, problem.engine

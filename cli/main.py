@@ -10,11 +10,15 @@ from typing import Annotated, Any, NoReturn
 
 import typer
 
-from tilewright.cli import bench, check, codesign, doctor, evaluate, listing, map, runs, schedule, show
-from tilewright.cli.clock import call
-from tilewright.cli.console import error_line
+from tilewright.cli import check, doctor, evaluate
+from tilewright.cli.benchmarks import bench, runs
+from tilewright.cli.catalog import listing, show
 from tilewright.cli.exits import Exit
-from tilewright.cli.signals import Interruption, interrupt_on_signals
+from tilewright.cli.mapping import map
+from tilewright.cli.scheduling import codesign, schedule
+from tilewright.cli.terminal.clock import call
+from tilewright.cli.terminal.console import error_line
+from tilewright.cli.terminal.signals import Interruption, interrupt_on_signals
 from tilewright.workloads.errors import InputError, one_line
 
 PROGRAM = "tilewright"

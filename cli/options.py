@@ -28,8 +28,7 @@ Arch = Annotated[
     ),
 ]
 CostModel = Annotated[
-    str | None,
-    typer.Option("--cost-model", help="Instead of the machine's own.", rich_help_panel="Problem"),
+    str | None, typer.Option("--cost-model", help="Instead of the machine's own.", rich_help_panel="Problem")
 ]
 Factors = Annotated[
     str | None,
@@ -55,9 +54,10 @@ Constraints = Annotated[
 ]
 Layers = Annotated[
     list[str] | None,
-    typer.Option("--layers", metavar="GLOB", help="Only layers of these names; repeatable.",
-                 rich_help_panel="Problem"),
-]  # fmt: skip
+    typer.Option(
+        "--layers", metavar="GLOB", help="Only layers of these names; repeatable.", rich_help_panel="Problem"
+    ),
+]
 TimeLimit = Annotated[
     str | None,
     typer.Option(
@@ -150,7 +150,7 @@ def parse_gap(text: str, flag: str = "--gap") -> float:
 
 def parse_then(text: str, objective: str) -> Literal["energy", "cycles"]:
     """The second objective of a lexicographic optimum; raises ``InputError`` where the two do not fit."""
-    from tilewright.solvers.sweeps import check_lexicographic
+    from tilewright.solvers.mapping.repeated_solves import check_lexicographic
 
     second = read_objective(text, "--then")
     check_lexicographic(read_objective(objective), second)

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from enum import StrEnum
 from fractions import Fraction
 
-from tilewright.formulation.evaluator import Evaluation
-from tilewright.formulation.mapping import Mapping
+from tilewright.formulation.mapping.evaluator import Evaluation
+from tilewright.formulation.mapping.mapping import Mapping
 
 
 class Status(StrEnum):

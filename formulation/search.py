@@ -12,9 +12,9 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from fractions import Fraction
 
-from tilewright.formulation.evaluator import Evaluation
-from tilewright.formulation.mapping import Mapping
-from tilewright.formulation.problem import LayerProblem
+from tilewright.formulation.mapping.evaluator import Evaluation
+from tilewright.formulation.mapping.mapping import Mapping
+from tilewright.formulation.mapping.problem import LayerProblem
 from tilewright.formulation.result import SearchResult, Status, TracePoint, relative_gap
 
 
@@ -177,12 +177,7 @@ class Search(Incumbent):
         return key
 
     def result(
-        self,
-        solver: str,
-        version: str,
-        exhausted: bool = False,
-        message: str = "",
-        error: bool = False,
+        self, solver: str, version: str, exhausted: bool = False, message: str = "", error: bool = False
     ) -> SearchResult:
         """The outcome; ``exhausted`` tells that the whole space is accounted for.
 

@@ -51,9 +51,13 @@ def start(folder: Path, *args: object, before: str = "") -> subprocess.Popen[str
     entry = ["-c", run] if before else ["-m", "tilewright.cli"]
     command = [sys.executable, *entry, *(str(arg) for arg in args)]
     process = subprocess.Popen(
-        command, cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+        command,
+        cwd=folder,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
         env={**os.environ, "COLUMNS": "80", "PYTHONUNBUFFERED": "1"},
-    )  # fmt: skip
+    )
     STARTED.append(process)
     return process
 

@@ -8,10 +8,15 @@ from itertools import pairwise
 
 from hypothesis import strategies as st
 
-from tilewright.formulation.scheduling.evaluator import evaluate_schedule
-from tilewright.formulation.scheduling.problem import Option, ScheduleObjective, SchedulingProblem, Task
-from tilewright.formulation.scheduling.schedule import make_schedule
-from tilewright.formulation.scheduling.timeline import Timeline
+from tilewright.formulation.scheduling.herald.evaluator import evaluate_schedule
+from tilewright.formulation.scheduling.herald.problem import (
+    Option,
+    ScheduleObjective,
+    SchedulingProblem,
+    Task,
+)
+from tilewright.formulation.scheduling.herald.schedule import make_schedule
+from tilewright.formulation.scheduling.herald.timeline import Timeline
 
 
 def problem_of(
@@ -44,9 +49,13 @@ def small_problems(draw: st.DrawFn, most: int = 6, fetch_memory: bool = False) -
     memory = draw(st.one_of(st.none(), st.integers(max(needs), max(needs) + 4)))
     context = draw(st.sampled_from([(0, 0), (1, 0), (2, 3)]))
     return problem_of(
-        runs, engines, draw(st.booleans()), memory=memory, context_cycles=context[0],
+        runs,
+        engines,
+        draw(st.booleans()),
+        memory=memory,
+        context_cycles=context[0],
         context_energy=Fraction(context[1]),
-    )  # fmt: skip
+    )
 
 
 @st.composite

@@ -12,14 +12,14 @@ from fractions import Fraction
 from hypothesis import assume
 from hypothesis import strategies as st
 
-from tilewright.formulation.mapping import Mapping, Node, Spatial, Storage, Temporal
+from tilewright.formulation.mapping.mapping import Mapping, Node, Spatial, Storage, Temporal
+from tilewright.formulation.mapping.problem import LayerProblem, layer_problem
 from tilewright.formulation.objective import parse_objective
-from tilewright.formulation.problem import LayerProblem, layer_problem
-from tilewright.hardware.engine import ArrayAxis, Dma, Engine, Fanout, MemoryLevel
-from tilewright.workloads.einsum import nest
+from tilewright.hardware.mapping.engine import ArrayAxis, Dma, Engine, Fanout, MemoryLevel
 from tilewright.workloads.errors import InputError
-from tilewright.workloads.operator import Operator, Role
-from tilewright.workloads.operators import (
+from tilewright.workloads.mapping.einsum import nest
+from tilewright.workloads.mapping.operator import Operator, Role
+from tilewright.workloads.mapping.operators import (
     conv2d,
     depthwise_conv2d,
     elementwise,
@@ -64,9 +64,17 @@ def operators(draw: st.DrawFn, kinds: Sequence[str] = KINDS, most: int = 32) -> 
         groups = draw(st.sampled_from([1, 1, 2]))
         unused = draw(st.integers(0, stride - 1))  # input rows that a stride leaves unread
         return conv2d(
-            n=n, k=k * groups, c=c * groups, h=(p - 1) * stride + r + unused, q=q, r=r, s=s,
-            stride=(stride, 1), dilation=(1, dilation), groups=groups,
-        )  # fmt: skip
+            n=n,
+            k=k * groups,
+            c=c * groups,
+            h=(p - 1) * stride + r + unused,
+            q=q,
+            r=r,
+            s=s,
+            stride=(stride, 1),
+            dilation=(1, dilation),
+            groups=groups,
+        )
     if kind == "depthwise":
         n, c, p, q, r, s, multiplier = draw(sizes(7, most))
         return depthwise_conv2d(n=n, c=max(c, 2), multiplier=multiplier, p=p, q=q, r=r, s=s, stride=stride)

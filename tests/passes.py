@@ -12,9 +12,9 @@ from dataclasses import dataclass
 from fractions import Fraction
 from itertools import product
 
-from tilewright.formulation.mapping import Mapping, Spatial, Storage
-from tilewright.hardware.engine import Engine
-from tilewright.workloads.operator import Operator, Tensor
+from tilewright.formulation.mapping.mapping import Mapping, Spatial, Storage
+from tilewright.hardware.mapping.engine import Engine
+from tilewright.workloads.mapping.operator import Operator, Tensor
 
 Loop = tuple[str, int]
 

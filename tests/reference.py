@@ -8,26 +8,34 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
-from tilewright.formulation.mapping import Mapping as LayerMapping
-from tilewright.formulation.mapping import Node, Spatial, Storage, Temporal
-from tilewright.hardware.engine import ArrayAxis, Engine, Fanout, MemoryLevel
-from tilewright.workloads.operator import Operator
-from tilewright.workloads.operators import conv2d
+from tilewright.formulation.mapping.mapping import Mapping as LayerMapping
+from tilewright.formulation.mapping.mapping import Node, Spatial, Storage, Temporal
+from tilewright.hardware.mapping.engine import ArrayAxis, Engine, Fanout, MemoryLevel
+from tilewright.workloads.mapping.operator import Operator
+from tilewright.workloads.mapping.operators import conv2d
 
 DIMS = "NKCPQRS"
 DATA = Path(__file__).parent / "data"
 
 TIMELOOP = Engine(
-    "timeloop", "hierarchy", 16, Fraction(1), Fraction(500),
+    "timeloop",
+    "hierarchy",
+    16,
+    Fraction(1),
+    Fraction(500),
     (
         MemoryLevel("DRAM", None, Fraction(200), Fraction(200)),
         MemoryLevel(
-            "SPM", 32768, Fraction("4.19"), Fraction("4.19"), sliding_window=True,
+            "SPM",
+            32768,
+            Fraction("4.19"),
+            Fraction("4.19"),
+            sliding_window=True,
             fanout=Fanout((ArrayAxis("pe", 256),)),
         ),
         MemoryLevel("RF", 256, Fraction(1), Fraction(1), sliding_window=True),
     ),
-)  # fmt: skip
+)
 
 
 def load(name: str, rows: str) -> Any:

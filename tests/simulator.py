@@ -28,10 +28,10 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import product
 
-from tilewright.formulation.mapping import Mapping as LayerMapping
-from tilewright.formulation.mapping import Spatial, Storage
-from tilewright.hardware.engine import Engine
-from tilewright.workloads.operator import Operator, Tensor
+from tilewright.formulation.mapping.mapping import Mapping as LayerMapping
+from tilewright.formulation.mapping.mapping import Spatial, Storage
+from tilewright.hardware.mapping.engine import Engine
+from tilewright.workloads.mapping.operator import Operator, Tensor
 
 Box = tuple[tuple[int, int], ...]
 Index = tuple[int, ...]

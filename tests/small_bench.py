@@ -17,10 +17,15 @@ METHODS = ("random[victory=20]", "annealing[walkers=8,steps=10]", "branch")
 def small_request(**changes: object) -> Request:
     """Three small layers on two machines by two objectives, three methods, two seeds."""
     fields: dict[str, object] = {
-        "suites": ("tiny",), "machines": ("nvdla-256", "tpu-edge"), "objectives": ("edp", "E^0.5*D^0.5"),
-        "methods": METHODS, "seeds": 2, "seconds": 20.0, "factors": "perfect",
+        "suites": ("tiny",),
+        "machines": ("nvdla-256", "tpu-edge"),
+        "objectives": ("edp", "E^0.5*D^0.5"),
+        "methods": METHODS,
+        "seeds": 2,
+        "seconds": 20.0,
+        "factors": "perfect",
         "patterns": ("00[012]*",),
-    }  # fmt: skip
+    }
     return Request(**{**fields, **changes})  # type: ignore[arg-type]
 
 

@@ -10,11 +10,11 @@ import onnx
 
 from tilewright.workloads.blueprint import Blueprint
 from tilewright.workloads.errors import InputError, did_you_mean
-from tilewright.workloads.layer_fields import KINDS
-from tilewright.workloads.layer_text import NamedOperator, is_layer_text, parse_layer, read_layers
+from tilewright.workloads.mapping.layer_fields import KINDS
+from tilewright.workloads.mapping.layer_text import NamedOperator, is_layer_text, parse_layer, read_layers
 from tilewright.workloads.network import Layer, Network
 from tilewright.workloads.networks import builders
-from tilewright.workloads.onnx_import import load_onnx
+from tilewright.workloads.onnx.importer import load_onnx
 from tilewright.workloads.training import training_network
 
 PREFIX = "onnx:"

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, TypeAlias
 import networkx as nx
 
 from tilewright.workloads.errors import InputError
-from tilewright.workloads.operator import Operator, Role
+from tilewright.workloads.mapping.operator import Operator, Role
 
 if TYPE_CHECKING:
     Graph: TypeAlias = nx.DiGraph[str]

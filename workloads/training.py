@@ -20,10 +20,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from tilewright.workloads.errors import InputError
-from tilewright.workloads.gradients import gradient
+from tilewright.workloads.mapping.gradients import gradient
+from tilewright.workloads.mapping.operator import Operator, Role
+from tilewright.workloads.mapping.operators import elementwise, reduction
 from tilewright.workloads.network import Layer, Link, Network
-from tilewright.workloads.operator import Operator, Role
-from tilewright.workloads.operators import elementwise, reduction
 
 SUMS = frozenset({"Add", "Sum"})
 LOOKUP = "Gather"

@@ -5,14 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 
-from tilewright.formulation.expression.nodes import (
-    Choice,
-    Expr,
-    Function,
-    Variable,
-    Where,
-    round_half_even,
-)
+from tilewright.formulation.expression.nodes import Choice, Expr, Function, Variable, Where, round_half_even
 from tilewright.formulation.expression.reader import Reader
 
 

@@ -6,9 +6,9 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from tilewright.benchmarks.curves import Convergence, Curve
-from tilewright.report.breakdown import EnergyPart
 from tilewright.report.html.page import Figure
 from tilewright.report.plots.style import DASHES, MARKERS, colours, dashes, markers, tensor_colours
+from tilewright.report.records.mapping.breakdown import EnergyPart
 
 _DASHES = dict(zip(DASHES, ("solid", "dash", "dashdot", "dot"), strict=True))
 _SYMBOLS = dict(zip(MARKERS, ("circle", "square", "triangle-up", "diamond"), strict=True))
@@ -35,12 +35,14 @@ def curves_figure(
 
 def _steps(curve: Curve, first: float, end: float, colour: str, dash: str) -> dict[str, Any]:
     return {
-        "type": "scatter", "mode": "lines", "name": curve.name,
+        "type": "scatter",
+        "mode": "lines",
+        "name": curve.name,
         "line": {"shape": "hv", "color": colour, "dash": dash},
         "x": [min([first, *curve.xs[:1]]), *curve.xs, max([end, *curve.xs[-1:]])],
         "y": [0, *curve.ys, *(curve.ys[-1:] or [0])],
         "hovertemplate": "%{y:.1%} at %{x:.3g}",
-    }  # fmt: skip
+    }
 
 
 def gaps_figure(by_method: Mapping[str, Sequence[float]]) -> Figure:
@@ -48,14 +50,20 @@ def gaps_figure(by_method: Mapping[str, Sequence[float]]) -> Figure:
     colour = colours([*by_method])
     data = [
         {
-            "type": "box", "name": name, "orientation": "h",
+            "type": "box",
+            "name": name,
+            "orientation": "h",
             "x": [max(100 * gap, _LEAST_GAP) for gap in some],
-            "boxpoints": "all", "jitter": 0.5, "pointpos": 0, "marker": {"size": 3, "opacity": 0.6},
-            "line": {"color": colour[name], "width": 1.2}, "showlegend": False,
+            "boxpoints": "all",
+            "jitter": 0.5,
+            "pointpos": 0,
+            "marker": {"size": 3, "opacity": 0.6},
+            "line": {"color": colour[name], "width": 1.2},
+            "showlegend": False,
             "hovertemplate": "%{x:.3g} %",
         }
         for name, some in by_method.items()
-    ]  # fmt: skip
+    ]
     layout = base_layout("gap to the optimum [%]; a gap of 0 stands at the left end", "")
     layout["xaxis"].update({**_LOGARITHMIC, "dtick": 1})
     layout["yaxis"].update(autorange="reversed")
@@ -79,22 +87,33 @@ def convergence_figure(
             seen.add(run.name)
             data.append(
                 {
-                    "type": "scatter", "mode": "lines+markers", "name": run.name, "legendgroup": run.name,
+                    "type": "scatter",
+                    "mode": "lines+markers",
+                    "name": run.name,
+                    "legendgroup": run.name,
                     "marker": {"size": 5, "symbol": _SYMBOLS[markers_of[run.name]]},
-                    "showlegend": first, "line": {"shape": "hv", "color": colour[run.name], "dash": dash},
+                    "showlegend": first,
+                    "line": {"shape": "hv", "color": colour[run.name], "dash": dash},
                     "x": [*curve.xs, max(run.seconds, curve.xs[-1])],
                     "y": [scale * y for y in (*curve.ys, curve.ys[-1])],
                     "hovertemplate": f"{what} %{{y:.4g}} at %{{x:.3g}} s",
                 }
-            )  # fmt: skip
+            )
     layout = base_layout("time [s]", label)
     layout["xaxis"].update(_LOGARITHMIC)
     layout["yaxis"].update({**_LOGARITHMIC, "tickformat": "~s"})
     if optimum is not None:
         layout["shapes"] = [
-            {"type": "line", "xref": "paper", "x0": 0, "x1": 1, "y0": scale * optimum, "y1": scale * optimum,
-             "line": {"color": "#000", "width": 1, "dash": "dot"}}
-        ]  # fmt: skip
+            {
+                "type": "line",
+                "xref": "paper",
+                "x0": 0,
+                "x1": 1,
+                "y0": scale * optimum,
+                "y1": scale * optimum,
+                "line": {"color": "#000", "width": 1, "dash": "dot"},
+            }
+        ]
     return {"data": data, "layout": layout}
 
 
@@ -115,13 +134,19 @@ def energy_figure(bars: Sequence[tuple[str, Sequence[EnergyPart]]]) -> Figure:
         shape = patterns[components.index(component) % len(patterns)]
         data.append(
             {
-                "type": "bar", "orientation": "h", "name": name, "y": [title for title, _ in bars], "x": sums,
-                "marker": {"color": colour[tensor], "pattern": {"shape": shape, "fgcolor": "#fff", "size": 6,
-                                       "fillmode": "overlay"},
-                           "line": {"color": "#fff", "width": 0.5}},
+                "type": "bar",
+                "orientation": "h",
+                "name": name,
+                "y": [title for title, _ in bars],
+                "x": sums,
+                "marker": {
+                    "color": colour[tensor],
+                    "pattern": {"shape": shape, "fgcolor": "#fff", "size": 6, "fillmode": "overlay"},
+                    "line": {"color": "#fff", "width": 0.5},
+                },
                 "hovertemplate": f"{name}: %{{x:.3s}}J",
             }
-        )  # fmt: skip
+        )
     layout = base_layout("energy [J]", "")
     layout["barmode"] = "stack"
     layout["xaxis"]["tickformat"] = "~s"
@@ -135,8 +160,13 @@ def base_layout(x_title: str, y_title: str) -> dict[str, Any]:
     """What all plots have in common, with titles of both axes."""
     axis = {"gridcolor": "#e5e9ed", "linecolor": "#8a949e", "zeroline": False, "automargin": True}
     return {
-        "xaxis": {**axis, "title": {"text": x_title}}, "yaxis": {**axis, "title": {"text": y_title}},
-        "font": {"size": 13, "color": "#1b1f24"}, "plot_bgcolor": "#fff", "paper_bgcolor": "#fff",
-        "margin": {"l": 70, "r": 20, "t": 20, "b": 55}, "legend": {"orientation": "v"}, "height": 420,
+        "xaxis": {**axis, "title": {"text": x_title}},
+        "yaxis": {**axis, "title": {"text": y_title}},
+        "font": {"size": 13, "color": "#1b1f24"},
+        "plot_bgcolor": "#fff",
+        "paper_bgcolor": "#fff",
+        "margin": {"l": 70, "r": 20, "t": 20, "b": 55},
+        "legend": {"orientation": "v"},
+        "height": 420,
         "hovermode": "closest",
-    }  # fmt: skip
+    }

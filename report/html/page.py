@@ -8,7 +8,7 @@ from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
-from tilewright.report.files import check_writable, write_atomic
+from tilewright.report.records.files import check_writable, write_atomic
 from tilewright.workloads.errors import InputError
 
 _FOLDER = "tilewright.report.html"
@@ -109,12 +109,15 @@ def render_page(title: str, facts: Sequence[str], sections: Sequence[Section]) -
     }
     return str(
         template.render(
-            title=title, facts=facts, sections=numbered, figures=figures,
+            title=title,
+            facts=facts,
+            sections=numbered,
+            figures=figures,
             style=(folder / "page.css").read_text(encoding="utf-8"),
             script=(folder / "page.js").read_text(encoding="utf-8"),
             plotly=plotly.offline.get_plotlyjs() if figures else "",
         )
-    )  # fmt: skip
+    )
 
 
 def _libraries() -> tuple[Any, Any]:

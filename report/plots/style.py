@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from tilewright.report.files import check_writable
+from tilewright.report.records.files import check_writable
 from tilewright.workloads.errors import InputError, unknown_name
 
 if TYPE_CHECKING:

@@ -14,9 +14,9 @@ from tilewright.benchmarks.cells import Part, ProblemRecord
 from tilewright.benchmarks.plan import make_plan
 from tilewright.benchmarks.suites import description, suite, suite_names
 from tilewright.benchmarks.work import answer
-from tilewright.hardware.load import load_engine
-from tilewright.heuristics.registry import heuristic_names
-from tilewright.solvers.methods import method
+from tilewright.hardware.mapping.load import load_engine
+from tilewright.heuristics.mapping.registry import heuristic_names
+from tilewright.solvers.mapping.methods import method
 from tilewright.workloads.errors import InputError
 
 
@@ -81,9 +81,13 @@ def test_key_depends_on_all_that_the_answer_depends_on(
     keys = _keys(**same)
     assert keys == _keys(**same)
     for change in (
-        {"seconds": 21.0}, {"threads": 2}, {"factors": "imperfect"}, {"machines": ("tpu-edge",)},
-        {"methods": ("random[victory=9]",)}, {"objectives": ("energy",)},
-    ):  # fmt: skip
+        {"seconds": 21.0},
+        {"threads": 2},
+        {"factors": "imperfect"},
+        {"machines": ("tpu-edge",)},
+        {"methods": ("random[victory=9]",)},
+        {"objectives": ("energy",)},
+    ):
         assert not keys & _keys(**{**same, **change})
     monkeypatch.setattr(cells, "__version__", "0.0.0")
     assert not keys & _keys(**same)
@@ -110,9 +114,15 @@ def test_methods_whose_answer_depends_on_the_seed_say_so(name: str) -> None:
     """One that draws at random is run once per seed; another one gives the same answer to every seed."""
     layer = "conv:K=12,C=10,P=14,Q=15,R=3,S=3"
     plan = make_plan(
-        small_request(suites=(layer,), patterns=(), machines=("eyeriss-256",), objectives=("edp",),
-                      methods=(name,), optimum=None)
-    )  # fmt: skip
+        small_request(
+            suites=(layer,),
+            patterns=(),
+            machines=("eyeriss-256",),
+            objectives=("edp",),
+            methods=(name,),
+            optimum=None,
+        )
+    )
     tasks = [entry.task for entry in plan.entries]
     if len(tasks) == 1:
         tasks.append(replace(tasks[0], seed=7))

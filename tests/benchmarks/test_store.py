@@ -21,8 +21,8 @@ from tilewright.benchmarks.rows import Filters, Row, read_rows, steps_of
 from tilewright.benchmarks.run import run_cells
 from tilewright.benchmarks.store import Store
 from tilewright.benchmarks.summary import markdown, proofs, summary
-from tilewright.hardware.load import engine_to_dict, load_engine
-from tilewright.report.files import write_atomic
+from tilewright.hardware.mapping.load import engine_to_dict, load_engine
+from tilewright.report.records.files import write_atomic
 from tilewright.workloads.errors import InputError
 
 
@@ -57,7 +57,9 @@ def test_only_what_changed_runs_again(copied_store: Path, tmp_path: Path) -> Non
     with Store(copied_store, create=True) as store:
         before = {row.at: row for row in read_rows(store)}
         path = tmp_path / "tpu-edge.yaml"
-        machine = yaml.safe_load((files("tilewright.hardware") / "presets" / "tpu-edge.yaml").read_text())
+        machine = yaml.safe_load(
+            (files("tilewright.hardware.mapping") / "presets" / "tpu-edge.yaml").read_text()
+        )
         machine["compute"]["mac_energy"] = 7
         path.write_text(yaml.safe_dump(machine))
         assert engine_to_dict(load_engine(path)) != data
@@ -213,21 +215,37 @@ def test_filters(filled_store: Path) -> None:
 
 def _row(**changes: object) -> Row:
     fields: dict[str, object] = {
-        "suite": "s", "layer": "l", "shape": "K4", "count": 1, "arch": "a", "objective": "edp",
-        "part": "method", "method": "m", "seed": 0, "status": "feasible", "value": 100.0,
-        "optimum": 100.0, "gap": 0.0,
-        "primal_integral_s": 1.0, "wall_s": 2.0, "time_limit_s": 10.0,
-    }  # fmt: skip
+        "suite": "s",
+        "layer": "l",
+        "shape": "K4",
+        "count": 1,
+        "arch": "a",
+        "objective": "edp",
+        "part": "method",
+        "method": "m",
+        "seed": 0,
+        "status": "feasible",
+        "value": 100.0,
+        "optimum": 100.0,
+        "gap": 0.0,
+        "primal_integral_s": 1.0,
+        "wall_s": 2.0,
+        "time_limit_s": 10.0,
+    }
     return Row(**{**fields, **changes})  # type: ignore[arg-type]
 
 
 def test_summary_by_hand() -> None:
     """Mean, median, worst and shares of five runs, one of them empty and one of an unproven problem."""
     rows = [
-        _row(gap=0.0), _row(gap=0.005), _row(gap=0.055), _row(gap=None, value=None, status="unknown"),
-        _row(gap=None, optimum=None), _row(status="missing", value=None, optimum=None, gap=None),
+        _row(gap=0.0),
+        _row(gap=0.005),
+        _row(gap=0.055),
+        _row(gap=None, value=None, status="unknown"),
+        _row(gap=None, optimum=None),
+        _row(status="missing", value=None, optimum=None, gap=None),
         _row(part="optimum", method="auto", status="optimal"),
-    ]  # fmt: skip
+    ]
     (line,) = summary(rows)
     assert (line.runs, line.missing, line.empty, line.unjudged) == (5, 1, 1, 1)
     assert line.mean == pytest.approx(0.02)

@@ -13,16 +13,59 @@ import pytest
 from calls import SMALL, Call, finish, start
 
 QUICK = (
-    "random", "-a", "nvdla-256", "--layers", "0[01]*", "-m", "random[victory=5]", "--seeds", "9",
-    "--factors", "perfect", "-t", "60", "--optimum", "branch", "--jobs", "2",
-)  # fmt: skip
+    "random",
+    "-a",
+    "nvdla-256",
+    "--layers",
+    "0[01]*",
+    "-m",
+    "random[victory=5]",
+    "--seeds",
+    "9",
+    "--factors",
+    "perfect",
+    "-t",
+    "60",
+    "--optimum",
+    "branch",
+    "--jobs",
+    "2",
+)
 """200 runs: twenty layers, a proof and nine seeds each."""
-ENDLESS = ("tiny", "-a", "nvdla-256", "-m", "random[victory=5],annealing[steps=100000000]", "-t", "300",
-           "--seeds", "2", "--factors", "perfect", "--optimum", "branch", "--jobs", "2")  # fmt: skip
+ENDLESS = (
+    "tiny",
+    "-a",
+    "nvdla-256",
+    "-m",
+    "random[victory=5],annealing[steps=100000000]",
+    "-t",
+    "300",
+    "--seeds",
+    "2",
+    "--factors",
+    "perfect",
+    "--optimum",
+    "branch",
+    "--jobs",
+    "2",
+)
 TABLE = (
-    "suite", "layer", "arch", "objective", "part", "method", "seed", "status", "value_key", "bound", "gap",
-    "energy_pj", "cycles", "input_hash", "key",
-)  # fmt: skip
+    "suite",
+    "layer",
+    "arch",
+    "objective",
+    "part",
+    "method",
+    "seed",
+    "status",
+    "value_key",
+    "bound",
+    "gap",
+    "energy_pj",
+    "cycles",
+    "input_hash",
+    "key",
+)
 """All but what a clock measures."""
 
 
@@ -102,8 +145,20 @@ def test_signal_stops_cleanly(tmp_path: Path, number: signal.Signals) -> None:
 
 def test_bench_and_runs(call: Call, tmp_path: Path) -> None:
     """A layer text as a suite; table, JSON, CSV and Markdown of the same runs; everything fits 80 columns."""
-    args = ("bench", SMALL, "-a", "nvdla-256,tpu-edge", "-o", "edp,energy", "-m", "random[victory=5],branch",
-            "--seeds", "2", "--jobs", "1")  # fmt: skip
+    args = (
+        "bench",
+        SMALL,
+        "-a",
+        "nvdla-256,tpu-edge",
+        "-o",
+        "edp,energy",
+        "-m",
+        "random[victory=5],branch",
+        "--seeds",
+        "2",
+        "--jobs",
+        "1",
+    )
     first = call(*args)
     assert first.code == 0, first.err
     assert "16 runs" in first.err
@@ -185,7 +240,7 @@ BAD = [
     (("runs", "store.sqlite", "--plot", "energy", "--plot-file", "p.png"), ["one problem", "--layer"]),
     (("runs", "store.sqlite", "--report", "r.txt"), ["r.txt", ".html"]),
     (("list", "suits"), ["did you mean 'suites'?"]),
-]  # fmt: skip
+]
 
 
 @pytest.mark.parametrize(("args", "told"), BAD, ids=lambda value: " ".join(value)[:70])

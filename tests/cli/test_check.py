@@ -12,19 +12,19 @@ import numpy as np
 import pytest
 from calls import SMALL, Call
 
-from tilewright.cli import proof
-from tilewright.cli.proof import Verdict, proof_solvers
+from tilewright.cli.mapping import proof
+from tilewright.cli.mapping.proof import Verdict, proof_solvers
+from tilewright.formulation.mapping.problem import LayerProblem, layer_problem
 from tilewright.formulation.objective import parse_objective
-from tilewright.formulation.problem import LayerProblem, layer_problem
 from tilewright.formulation.search import Search
-from tilewright.hardware.load import load_engine
+from tilewright.hardware.mapping.load import load_engine
 from tilewright.solvers.base import Outcome
-from tilewright.solvers.beyond import best_mappings
-from tilewright.solvers.branch import Branch
-from tilewright.solvers.cpsat import solver as cpsat_solver
-from tilewright.solvers.cpsat.dive import Dive
-from tilewright.solvers.cpsat.ends import Open
-from tilewright.workloads.layer_text import parse_layer
+from tilewright.solvers.mapping.answer_sets import best_mappings
+from tilewright.solvers.mapping.branch import Branch
+from tilewright.solvers.mapping.cpsat import solver as cpsat_solver
+from tilewright.solvers.mapping.cpsat.dive import Dive
+from tilewright.solvers.mapping.cpsat.intervals import Open
+from tilewright.workloads.mapping.layer_text import parse_layer
 
 Lie = Callable[[dict[str, Any]], None]
 

@@ -16,8 +16,23 @@ from tilewright.benchmarks import cluster
 
 pytest.importorskip("distributed")
 
-BENCH = ("tiny", "-a", "nvdla-256", "-o", "edp", "-m", "random[victory=5],branch", "--seeds", "2",
-         "--factors", "perfect", "--optimum", "branch", "-t", "60")  # fmt: skip
+BENCH = (
+    "tiny",
+    "-a",
+    "nvdla-256",
+    "-o",
+    "edp",
+    "-m",
+    "random[victory=5],branch",
+    "--seeds",
+    "2",
+    "--factors",
+    "perfect",
+    "--optimum",
+    "branch",
+    "-t",
+    "60",
+)
 
 
 @pytest.fixture
@@ -36,10 +51,14 @@ def address(tmp_path: Path) -> Iterator[str]:
     )
     worker = ("dask_worker", "--scheduler-file", told, "--nthreads", "1", "--no-dashboard", "--no-nanny")
     processes = [
-        Popen([sys.executable, "-m", f"distributed.cli.{name}", *map(str, rest)], cwd=tmp_path,
-              stdout=DEVNULL, stderr=DEVNULL)
+        Popen(
+            [sys.executable, "-m", f"distributed.cli.{name}", *map(str, rest)],
+            cwd=tmp_path,
+            stdout=DEVNULL,
+            stderr=DEVNULL,
+        )
         for name, *rest in (scheduler, worker, worker)
-    ]  # fmt: skip
+    ]
     try:
         while not told.exists():
             assert processes[0].poll() is None

@@ -11,11 +11,11 @@ import pytest
 import yaml
 from calls import SMALL, Call
 
+from tilewright.formulation.mapping.problem import layer_problem
 from tilewright.formulation.objective import parse_objective
-from tilewright.formulation.problem import layer_problem
-from tilewright.hardware.load import load_engine
-from tilewright.report.schemas import result_schema
-from tilewright.workloads.layer_text import parse_layer
+from tilewright.hardware.mapping.load import load_engine
+from tilewright.report.records.schemas import result_schema
+from tilewright.workloads.mapping.layer_text import parse_layer
 
 PRIME = "gemm:M=7,N=4,K=5"
 """A layer whose bounds have no divisors: imperfect factors win."""
@@ -126,7 +126,7 @@ def test_clash_names_the_level(call: Call, tmp_path: Path, network: Path) -> Non
 
 def test_clash_that_takes_too_long_is_left_out(call: Call, monkeypatch: pytest.MonkeyPatch) -> None:
     """Infeasibility stands without its explanation."""
-    monkeypatch.setattr("tilewright.cli.clash.clashing_constraints", lambda *_: ())
+    monkeypatch.setattr("tilewright.cli.mapping.clashing_demands.clashing_constraints", lambda *_: ())
     outcome = call("map", SMALL, *ARCH, "--constraint", "cycles<=10", "-f", "json")
     assert outcome.code == 3
     layer = outcome.document["layers"][0]

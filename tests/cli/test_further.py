@@ -18,27 +18,22 @@ import jsonschema
 import pytest
 from calls import Call, finish, start
 
-from tilewright.cli.further import WARM_START, adopted, undominated
 from tilewright.cli.main import run
-from tilewright.cli.progress import AllProgress
-from tilewright.cli.proof import Verdict, prove
+from tilewright.cli.mapping.answer_sets import WARM_START, adopted, undominated
+from tilewright.cli.mapping.proof import Verdict, prove
+from tilewright.cli.terminal.progress import AllProgress
+from tilewright.formulation.mapping.problem import LayerProblem, layer_problem
 from tilewright.formulation.objective import parse_objective
-from tilewright.formulation.problem import LayerProblem, layer_problem
 from tilewright.formulation.result import SearchResult, Status
 from tilewright.formulation.search import Limits
-from tilewright.hardware.load import load_engine
-from tilewright.report.build import layer_record, then_record
-from tilewright.report.files import load_document, render
-from tilewright.report.schemas import result_schema
-from tilewright.report.verify_further import further_faults
-from tilewright.solvers.beyond import (
-    Answers,
-    best_mappings,
-    optimal_mappings,
-    pareto_front,
-)
-from tilewright.solvers.solve import solve
-from tilewright.workloads.layer_text import parse_layer
+from tilewright.hardware.mapping.load import load_engine
+from tilewright.report.checks.mapping.answer_sets import further_faults
+from tilewright.report.records.files import load_document, render
+from tilewright.report.records.mapping.build import layer_record, then_record
+from tilewright.report.records.schemas import result_schema
+from tilewright.solvers.mapping.answer_sets import Answers, best_mappings, optimal_mappings, pareto_front
+from tilewright.solvers.mapping.solve import solve
+from tilewright.workloads.mapping.layer_text import parse_layer
 
 TINY = "gemm:M=4,N=2,K=4"
 LONG = "conv:N=4,K=64,C=64,P=28,Q=28,R=3,S=3,pad=1"
@@ -295,7 +290,7 @@ def test_signal_returns_the_front_so_far(tmp_path: Path) -> None:
 def test_deaf_search_is_left_behind(call: Call, monkeypatch: pytest.MonkeyPatch) -> None:
     """A front that does not heed its limit is given up; the layer's own mapping is all of it."""
     release = threading.Event()
-    monkeypatch.setattr("tilewright.cli.further.pareto_front", lambda *_: release.wait(20))
+    monkeypatch.setattr("tilewright.cli.mapping.answer_sets.pareto_front", lambda *_: release.wait(20))
     began = time.monotonic()
     outcome = call("map", TINY, *EYERISS, "--pareto", "-f", "json", "-t", "3")
     release.set()
@@ -313,7 +308,7 @@ def test_crash_does_not_lose_the_layer(call: Call, monkeypatch: pytest.MonkeyPat
     def crash(*_: object) -> Answers:
         raise RuntimeError("broken")
 
-    monkeypatch.setattr("tilewright.cli.further.pareto_front", crash)
+    monkeypatch.setattr("tilewright.cli.mapping.answer_sets.pareto_front", crash)
     (layer,) = valid(call("map", TINY, *EYERISS, *ALL, "-f", "json").document)["layers"]
     assert (layer["status"], layer["message"]) == ("optimal", "Pareto front: RuntimeError: broken")
     assert layer["front"]["complete"] is False
@@ -346,9 +341,14 @@ def worse(result: SearchResult, found: Answers, source: str = "branch") -> Searc
     value = one.evaluation.energy * one.evaluation.cycles
     trace = tuple(replace(point, source=source) for point in result.trace)
     return replace(
-        result, status=Status.FEASIBLE, mapping=one.mapping, evaluation=one.evaluation, value=value,
-        bound=Fraction(1), trace=trace,
-    )  # fmt: skip
+        result,
+        status=Status.FEASIBLE,
+        mapping=one.mapping,
+        evaluation=one.evaluation,
+        value=value,
+        bound=Fraction(1),
+        trace=trace,
+    )
 
 
 def test_better_mapping_becomes_the_layers(solved: tuple[LayerProblem, SearchResult, Answers]) -> None:

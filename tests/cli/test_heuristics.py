@@ -7,10 +7,10 @@ from pathlib import Path
 import pytest
 from calls import SMALL, Call
 
-from tilewright.cli.stored_mappings import read_mappings
-from tilewright.formulation.directives import parse_directives
-from tilewright.heuristics.registry import heuristic_names
-from tilewright.solvers.scheduling.registry import method_names
+from tilewright.cli.mapping.stored_mappings import read_mappings
+from tilewright.formulation.mapping.directives import parse_directives
+from tilewright.heuristics.mapping.registry import heuristic_names
+from tilewright.solvers.scheduling.herald.registry import method_names
 
 
 def test_map_with_a_heuristic(call: Call) -> None:

@@ -14,12 +14,12 @@ import pytest
 import yaml
 from calls import SMALL, Call
 
-from tilewright.formulation.mapping import Mapping
+from tilewright.formulation.mapping.mapping import Mapping
+from tilewright.formulation.mapping.problem import layer_problem
 from tilewright.formulation.objective import parse_objective
-from tilewright.formulation.problem import layer_problem
-from tilewright.hardware.load import load_engine
-from tilewright.report.schemas import result_schema
-from tilewright.workloads.layer_text import parse_layer
+from tilewright.hardware.mapping.load import load_engine
+from tilewright.report.records.schemas import result_schema
+from tilewright.workloads.mapping.layer_text import parse_layer
 
 TIGHT = """\
 clock_mhz: 100
@@ -276,7 +276,7 @@ def test_crashing_solver_does_not_lose_other_layers(
     call: Call, network: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """An exception inside a solver is that layer's error; the next layer is still solved."""
-    from tilewright.solvers.branch import Branch
+    from tilewright.solvers.mapping.branch import Branch
 
     solve, calls = Branch.solve, []
 
@@ -315,7 +315,7 @@ def test_disk_that_fills_up_does_not_lose_the_answer(
     def full(*_: object) -> None:
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr("tilewright.report.files.write_atomic", full)
+    monkeypatch.setattr("tilewright.report.records.files.write_atomic", full)
     outcome = call("map", network, "-a", "tpu-edge", "-q", "-f", "json", "--out", "r.json")
     assert outcome.code == 1
     assert len(valid(outcome.document)["layers"]) == 2

@@ -13,7 +13,7 @@ import pytest
 from calls import Call
 
 from tilewright.workloads.catalog import resolve_model
-from tilewright.workloads.onnx_import import load_onnx
+from tilewright.workloads.onnx.importer import load_onnx
 
 
 def test_a_network_is_a_table_with_totals(call: Call) -> None:

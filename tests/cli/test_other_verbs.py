@@ -13,9 +13,9 @@ import pytest
 import yaml
 from calls import SMALL, Call, finish, start
 
-from tilewright.cli.listing import KINDS, Listing
-from tilewright.hardware.load import list_presets
-from tilewright.solvers.registry import solver_names
+from tilewright.cli.catalog.listing import KINDS, Listing
+from tilewright.hardware.mapping.load import list_presets
+from tilewright.solvers.mapping.registry import solver_names
 from tilewright.workloads.catalog import list_models
 
 MAPPING = """\
@@ -150,8 +150,7 @@ def test_show_formulas(call: Call) -> None:
 
 
 @pytest.mark.parametrize(
-    ("what", "names"),
-    [("archs", list_presets()), ("models", list_models()), ("solvers", solver_names())],
+    ("what", "names"), [("archs", list_presets()), ("models", list_models()), ("solvers", solver_names())]
 )
 def test_list_names_everything(call: Call, what: str, names: list[str]) -> None:
     """Each list has every name, in every format."""
@@ -223,7 +222,7 @@ def test_unexpected_exception_is_one_line(call: Call, monkeypatch: pytest.Monkey
     def broken(*_: object) -> None:
         raise RuntimeError("out of\nluck")
 
-    monkeypatch.setattr("tilewright.hardware.load.load_engine", broken)
+    monkeypatch.setattr("tilewright.hardware.mapping.load.load_engine", broken)
     outcome = call("show", "tpu-edge")
     assert (outcome.code, outcome.out) == (1, "")
     assert outcome.err == "tilewright: error: RuntimeError: out of luck (-v shows the traceback)\n"

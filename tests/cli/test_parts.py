@@ -10,12 +10,12 @@ from pathlib import Path
 
 import pytest
 
-from tilewright.cli import progress as progress_module
 from tilewright.cli.exits import Exit, exit_of_layers
+from tilewright.cli.mapping.selection import select_jobs
 from tilewright.cli.options import parse_duration, parse_gap, parse_threads
-from tilewright.cli.progress import PlainProgress, make_progress
-from tilewright.cli.progress_lines import Task
-from tilewright.cli.selection import select_jobs
+from tilewright.cli.terminal import progress as progress_module
+from tilewright.cli.terminal.lines import Task
+from tilewright.cli.terminal.progress import PlainProgress, make_progress
 from tilewright.formulation.objective import parse_objective
 from tilewright.formulation.result import TracePoint
 from tilewright.workloads.catalog import resolve_model
@@ -26,9 +26,17 @@ EDP = parse_objective("edp")
 
 @pytest.mark.parametrize(
     ("text", "seconds"),
-    [("60", 60), ("90s", 90), ("5m", 300), ("1h", 3600), ("1h30m", 5400), ("0.5", 0.5), ("250ms", 0.25),
-     ("2 min", 120)],
-)  # fmt: skip
+    [
+        ("60", 60),
+        ("90s", 90),
+        ("5m", 300),
+        ("1h", 3600),
+        ("1h30m", 5400),
+        ("0.5", 0.5),
+        ("250ms", 0.25),
+        ("2 min", 120),
+    ],
+)
 def test_durations(text: str, seconds: float) -> None:
     """Times come in seconds, minutes and hours, alone or together."""
     assert parse_duration(text) == pytest.approx(seconds)
@@ -83,8 +91,9 @@ def point(seconds: float, value: int | None, bound: int | None, **marks: bool) -
     def key(number: int | None) -> Fraction | None:
         return None if number is None else Fraction(number)
 
-    return TracePoint(seconds, key(value), key(bound), "branch", marks.get("improved", False),
-                      marks.get("heuristic", False))  # fmt: skip
+    return TracePoint(
+        seconds, key(value), key(bound), "branch", marks.get("improved", False), marks.get("heuristic", False)
+    )
 
 
 def test_plain_lines_have_marks_and_few_bounds() -> None:

@@ -11,10 +11,10 @@ from calls import Call
 from systems import LAYERS, SYSTEM
 
 from tilewright.cli.main import run
-from tilewright.hardware import classes
-from tilewright.hardware.classes import AcceleratorClass
-from tilewright.report.schedule_document import CodesignDocument, ScheduleDocument
-from tilewright.report.schemas import CODESIGN, SCHEDULE, generated_schema, result_schema
+from tilewright.hardware.scheduling.herald import classes
+from tilewright.hardware.scheduling.herald.classes import AcceleratorClass
+from tilewright.report.records.scheduling.herald.document import CodesignDocument, ScheduleDocument
+from tilewright.report.records.schemas import CODESIGN, SCHEDULE, generated_schema, result_schema
 
 
 @pytest.fixture(autouse=True)
@@ -58,9 +58,19 @@ def test_heuristics_report_feasible_with_a_bound(call: Call) -> None:
 def test_figures_and_file_are_written(call: Call, tmp_path: Path) -> None:
     """Charts and the document land where asked for; the table goes to stdout."""
     out = call(
-        "schedule", "model.yaml", "--system", "system.yaml", "--gantt", "gantt.png", "--occupancy",
-        "memory.svg", "--out", "schedule.json", "--threads", 1,
-    )  # fmt: skip
+        "schedule",
+        "model.yaml",
+        "--system",
+        "system.yaml",
+        "--gantt",
+        "gantt.png",
+        "--occupancy",
+        "memory.svg",
+        "--out",
+        "schedule.json",
+        "--threads",
+        1,
+    )
     assert out.code == 0
     assert "sub-accelerator" in out.out
     assert (tmp_path / "gantt.png").read_bytes().startswith(b"\x89PNG")
@@ -102,9 +112,19 @@ def test_codesign_proves_the_best_partition(
     small = AcceleratorClass("edge", 16, 8, 1 << 14, 4, 2)
     monkeypatch.setitem(classes.CLASSES, "edge", small)
     out = call(
-        "codesign", "model.yaml", "--class", "edge", "-o", "edp", "-f", "json", "--scatter", "s.png",
-        "--threads", 1,
-    )  # fmt: skip
+        "codesign",
+        "model.yaml",
+        "--class",
+        "edge",
+        "-o",
+        "edp",
+        "-f",
+        "json",
+        "--scatter",
+        "s.png",
+        "--threads",
+        1,
+    )
     document = json.loads(out.out)
     jsonschema.validate(document, result_schema(CODESIGN))
     assert (out.code, document["status"], document["partitions"]) == (0, "optimal", 9)

@@ -16,13 +16,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from systems import LAYERS, SYSTEM
 
-from tilewright.formulation.scheduling.problem import ScheduleObjective, SchedulingProblem
+from tilewright.formulation.scheduling.herald.problem import ScheduleObjective, SchedulingProblem
 from tilewright.formulation.search import Limits
-from tilewright.hardware import classes
-from tilewright.hardware.classes import AcceleratorClass
-from tilewright.report.scheduling_data import ProblemRecord, problem_record
-from tilewright.solvers.scheduling.multipliers import multiplier_bound
-from tilewright.solvers.scheduling.refuter import Answer, schedule_below
+from tilewright.hardware.scheduling.herald import classes
+from tilewright.hardware.scheduling.herald.classes import AcceleratorClass
+from tilewright.report.records.scheduling.herald.problem import ProblemRecord, problem_record
+from tilewright.solvers.scheduling.herald.multipliers import multiplier_bound
+from tilewright.solvers.scheduling.herald.refuter import Answer, schedule_below
 
 Document = dict[str, Any]
 

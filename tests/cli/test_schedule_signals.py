@@ -14,7 +14,7 @@ import pytest
 from calls import finish, start
 from systems import SYSTEM
 
-from tilewright.report.schemas import CODESIGN, SCHEDULE, result_schema
+from tilewright.report.records.schemas import CODESIGN, SCHEDULE, result_schema
 
 NETWORK = """
 - gemm:M=1,N=16,K=32
@@ -27,7 +27,7 @@ SCHEDULE_WORK = ("schedule", "work.yaml", "--system", "system.yaml")
 CODESIGN_WORK = ("codesign", "work.yaml", "--class", "edge")
 
 SMALL = """
-from tilewright.hardware import classes
+from tilewright.hardware.scheduling.herald import classes
 classes.CLASSES["edge"] = classes.AcceleratorClass("edge", 16, 8, 1 << 14, 4, 2)
 """
 ENDLESS = (
@@ -35,7 +35,7 @@ ENDLESS = (
     + """
 import time
 from tilewright.formulation.search import Limits
-from tilewright.solvers.scheduling.improving import Improver
+from tilewright.solvers.scheduling.herald.improving import Improver
 def run(self, search, *_, **__):
     open("begun", "w").close()
     while not search.limits.expired:
@@ -48,7 +48,7 @@ DEAF = (
     SMALL
     + """
 import time
-from tilewright.solvers.scheduling.improving import Improver
+from tilewright.solvers.scheduling.herald.improving import Improver
 def run(self, search, *_, **__):
     open("begun", "w").close()
     time.sleep(100)
@@ -156,7 +156,7 @@ def test_kill_leaves_the_best_schedule(tmp_path: Path, args: tuple[str, ...]) ->
 
 def test_a_search_that_dies_leaves_what_it_found(tmp_path: Path) -> None:
     """The status is ``error``, with the best schedule and the reason."""
-    before = "from tilewright.solvers.scheduling.improving import Improver\n"
+    before = "from tilewright.solvers.scheduling.herald.improving import Improver\n"
     before += "def run(self, search, *_, **__):\n    raise RuntimeError('broken')\nImprover.run = run\n"
     args = (*SCHEDULE_WORK, "-o", "edp", "--threads", "1", "-f", "json", "-q", "-t", "20")
     outcome = finish(start(tmp_path, *args, before=before))

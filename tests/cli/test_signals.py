@@ -15,15 +15,15 @@ import jsonschema
 import pytest
 from calls import HARD, SMALL, Call, finish, start
 
-from tilewright.cli.signals import Interruption, graceful_stop
-from tilewright.report.schemas import result_schema
+from tilewright.cli.terminal.signals import Interruption, graceful_stop
+from tilewright.report.records.schemas import result_schema
 
 LARGER = "conv:N=48,K=1440,C=720,P=60,Q=60,R=3,S=3,pad=1"
 """A layer whose first mapping takes many seconds."""
 
 DEAF = """
 import time
-from tilewright.solvers.branch import Branch
+from tilewright.solvers.mapping.branch import Branch
 Branch.solve = lambda self, search: time.sleep(100)
 """
 """Code after which the solver hears of no limit."""
@@ -46,9 +46,20 @@ def has_mapping(log: Path) -> Callable[[], bool]:
 def test_signal_returns_the_incumbent(tmp_path: Path, number: signal.Signals) -> None:
     """Within two seconds of the signal the document is printed with the best mapping and its bound."""
     process = start(
-        tmp_path, "map", HARD, "-a", "eyeriss-168", "--solver", "branch", "--factors", "perfect",
-        "-f", "json", "--log", "log",
-    )  # fmt: skip
+        tmp_path,
+        "map",
+        HARD,
+        "-a",
+        "eyeriss-168",
+        "--solver",
+        "branch",
+        "--factors",
+        "perfect",
+        "-f",
+        "json",
+        "--log",
+        "log",
+    )
     wait_for(has_mapping(tmp_path / "log"), process)
     sent = time.monotonic()
     process.send_signal(number)
@@ -95,9 +106,21 @@ def test_signal_skips_the_remaining_layers(tmp_path: Path) -> None:
 def test_signal_before_any_mapping_exits_130(tmp_path: Path) -> None:
     """Without a solution the exit code is 130, within two seconds although the solver does not listen."""
     process = start(
-        tmp_path, "map", HARD, "-a", "eyeriss-168", "--solver", "branch", "--factors", "perfect",
-        "-f", "json", "--log", "log", before=DEAF,
-    )  # fmt: skip
+        tmp_path,
+        "map",
+        HARD,
+        "-a",
+        "eyeriss-168",
+        "--solver",
+        "branch",
+        "--factors",
+        "perfect",
+        "-f",
+        "json",
+        "--log",
+        "log",
+        before=DEAF,
+    )
     wait_for(lambda: (tmp_path / "log").exists() and "conv2d" in (tmp_path / "log").read_text(), process)
     time.sleep(0.3)
     sent = time.monotonic()
@@ -165,7 +188,7 @@ def test_time_limit_is_kept(call: Call) -> None:
 
 def test_deaf_solver_is_left_behind(call: Call, monkeypatch: pytest.MonkeyPatch) -> None:
     """A solver that ignores its limit does not hold up the call."""
-    from tilewright.solvers.branch import Branch
+    from tilewright.solvers.mapping.branch import Branch
 
     release = threading.Event()
     monkeypatch.setattr(Branch, "solve", lambda self, search: release.wait(20))

@@ -15,19 +15,19 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from instances import Instance, instances, metric_caps, order_rules, tile_rules
 
-from tilewright.formulation.constraints import parse_constraints
 from tilewright.formulation.expression import Expr
 from tilewright.formulation.expression.exact import ExactReader
-from tilewright.formulation.mapping import Mapping
+from tilewright.formulation.mapping.constraints import parse_constraints
+from tilewright.formulation.mapping.mapping import Mapping
+from tilewright.formulation.mapping.problem import LayerProblem, layer_problem
 from tilewright.formulation.objective import parse_objective
-from tilewright.formulation.problem import LayerProblem, layer_problem
 from tilewright.formulation.result import Status
-from tilewright.hardware.engine import ArrayAxis, Engine, Fanout, MemoryLevel
-from tilewright.solvers.solve import solve
-from tilewright.workloads.einsum import nest
+from tilewright.hardware.mapping.engine import ArrayAxis, Engine, Fanout, MemoryLevel
+from tilewright.solvers.mapping.solve import solve
 from tilewright.workloads.errors import InputError
-from tilewright.workloads.operator import Role
-from tilewright.workloads.operators import conv2d, pool2d
+from tilewright.workloads.mapping.einsum import nest
+from tilewright.workloads.mapping.operator import Role
+from tilewright.workloads.mapping.operators import conv2d, pool2d
 
 COMPARE = {"<=": op.le, ">=": op.ge, "=": op.eq, "==": op.eq, "!=": op.ne}
 LEVELS = (

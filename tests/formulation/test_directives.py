@@ -8,22 +8,22 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from instances import hierarchies, mappings, operators
 
-from tilewright.formulation.cost import cost_model
-from tilewright.formulation.directives import (
+from tilewright.formulation.mapping.cost import cost_model
+from tilewright.formulation.mapping.directives import (
     Directives,
     TensorTile,
     access_counts,
     parse_directives,
     write_directives,
 )
-from tilewright.formulation.evaluator import Access, evaluate_mapping
-from tilewright.formulation.mapping import Mapping
+from tilewright.formulation.mapping.evaluator import Access, evaluate_mapping
+from tilewright.formulation.mapping.mapping import Mapping
+from tilewright.formulation.mapping.problem import layer_problem
 from tilewright.formulation.objective import parse_objective
-from tilewright.formulation.problem import layer_problem
-from tilewright.hardware.load import load_engine
-from tilewright.solvers.solve import solve
+from tilewright.hardware.mapping.load import load_engine
+from tilewright.solvers.mapping.solve import solve
 from tilewright.workloads.errors import InputError
-from tilewright.workloads.layer_text import parse_layer
+from tilewright.workloads.mapping.layer_text import parse_layer
 
 TEXT = """\
 layer gemm(M=4, N=8, K=6) -> O

@@ -13,17 +13,17 @@ from instances import dmazerunners, mappings, operators
 from passes import play
 from reference import convolution, load, mapping
 
-from tilewright.formulation.cost import cost_model
-from tilewright.formulation.evaluator import evaluate_mapping
-from tilewright.formulation.mapping import Mapping
+from tilewright.formulation.mapping.cost import cost_model
+from tilewright.formulation.mapping.evaluator import evaluate_mapping
+from tilewright.formulation.mapping.mapping import Mapping
+from tilewright.formulation.mapping.problem import layer_problem
 from tilewright.formulation.objective import parse_objective
-from tilewright.formulation.problem import layer_problem
-from tilewright.hardware.engine import Engine
-from tilewright.hardware.load import load_engine
-from tilewright.workloads.einsum import nest
+from tilewright.hardware.mapping.engine import Engine
+from tilewright.hardware.mapping.load import load_engine
 from tilewright.workloads.errors import InputError
-from tilewright.workloads.operator import Operator, Role
-from tilewright.workloads.operators import conv2d, elementwise
+from tilewright.workloads.mapping.einsum import nest
+from tilewright.workloads.mapping.operator import Operator, Role
+from tilewright.workloads.mapping.operators import conv2d, elementwise
 
 DMAZERUNNER = cost_model("dmazerunner")
 

@@ -63,8 +63,12 @@ def combine(kids: st.SearchStrategy[Expr]) -> st.SearchStrategy[Expr]:
     several = st.lists(kids, min_size=2, max_size=3)
     small = st.integers(-3, 3)
     return st.one_of(
-        st.builds(lambda e, c, k: total([k, *(a * clip(b) for a, b in zip(c, e, strict=False))]),
-                  several, st.lists(small, min_size=3, max_size=3), small),
+        st.builds(
+            lambda e, c, k: total([k, *(a * clip(b) for a, b in zip(c, e, strict=False))]),
+            several,
+            st.lists(small, min_size=3, max_size=3),
+            small,
+        ),
         st.builds(lambda e: product(map(clip, e)), several),
         st.builds(lambda e, k: product([k, clip(e)]), kids, small),
         st.builds(lambda a, b: ceil_div(clip(a), maximum([1, b])), kids, kids),
@@ -75,7 +79,7 @@ def combine(kids: st.SearchStrategy[Expr]) -> st.SearchStrategy[Expr]:
         st.builds(lambda a, b: function("gcd", math.gcd, [clip(a), clip(b)]), kids, kids),
         st.builds(rounded, kids.map(clip), st.integers(1, 7)),
         st.builds(_tightened, kids, st.booleans(), st.booleans()),
-    )  # fmt: skip
+    )
 
 
 def _tightened(expr: Expr, low: bool, high: bool) -> Expr:

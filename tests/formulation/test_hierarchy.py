@@ -12,17 +12,17 @@ from hypothesis import strategies as st
 from instances import hierarchies, mappings, operators, sizes
 from simulator import Simulation, cycles, simulate
 
-from tilewright.formulation.cost import cost_model
-from tilewright.formulation.evaluator import Evaluation, evaluate_mapping
-from tilewright.formulation.mapping import Mapping, Storage, Temporal
+from tilewright.formulation.mapping.cost import cost_model
+from tilewright.formulation.mapping.evaluator import Evaluation, evaluate_mapping
+from tilewright.formulation.mapping.mapping import Mapping, Storage, Temporal
+from tilewright.formulation.mapping.problem import layer_problem
 from tilewright.formulation.objective import parse_objective
-from tilewright.formulation.problem import layer_problem
 from tilewright.formulation.result import Status
-from tilewright.hardware.engine import ArrayAxis, Engine, Fanout, MemoryLevel
-from tilewright.solvers.solve import solve
-from tilewright.workloads.einsum import nest
-from tilewright.workloads.operator import Operator, Role
-from tilewright.workloads.operators import conv2d
+from tilewright.hardware.mapping.engine import ArrayAxis, Engine, Fanout, MemoryLevel
+from tilewright.solvers.mapping.solve import solve
+from tilewright.workloads.mapping.einsum import nest
+from tilewright.workloads.mapping.operator import Operator, Role
+from tilewright.workloads.mapping.operators import conv2d
 
 HIERARCHY = cost_model("hierarchy")
 PLAIN = ("conv", "depthwise", "gemm", "matmul", "pool", "elementwise", "nest")
@@ -204,13 +204,17 @@ def test_arrays_of_two_levels_do_not_share_what_only_coincides_between_them() ->
     kept = frozenset({Role.WEIGHT, Role.OUTPUT})
     one, array = Fraction(1), Fanout((ArrayAxis("x", 4),))
     engine = Engine(
-        "e", "hierarchy", 16, one, one,
+        "e",
+        "hierarchy",
+        16,
+        one,
+        one,
         (
             MemoryLevel("L0", None, Fraction(10), one, fanout=array),
             MemoryLevel("L1", 99, one, one, keeps=kept, fanout=Fanout((ArrayAxis("y", 3),))),
             MemoryLevel("L2", 99, one, one),
         ),
-    )  # fmt: skip
+    )
     problem = layer_problem(operator, engine, parse_objective("energy"), constraints=["cycles<=1"])
     for name in ("exhaustive", "branch"):
         result = solve(problem, name)

@@ -12,25 +12,29 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from instances import hierarchies, mappings, operators
 
-from tilewright.formulation.cost import cost_model
-from tilewright.formulation.evaluator import Evaluation, evaluate_mapping
-from tilewright.formulation.mapping import Mapping, Spatial, Storage, Temporal
-from tilewright.hardware.engine import ArrayAxis, Engine, Fanout, MemoryLevel
-from tilewright.hardware.load import load_engine
+from tilewright.formulation.mapping.cost import cost_model
+from tilewright.formulation.mapping.evaluator import Evaluation, evaluate_mapping
+from tilewright.formulation.mapping.mapping import Mapping, Spatial, Storage, Temporal
+from tilewright.hardware.mapping.engine import ArrayAxis, Engine, Fanout, MemoryLevel
+from tilewright.hardware.mapping.load import load_engine
 from tilewright.workloads.errors import InputError
-from tilewright.workloads.operator import Role
-from tilewright.workloads.operators import gemm
+from tilewright.workloads.mapping.operator import Role
+from tilewright.workloads.mapping.operators import gemm
 
 GEMM = gemm(m=4, n=4, k=4)
 FAN = Fanout((ArrayAxis("x", 4), ArrayAxis("y", 2, frozenset("C"))))
 ENGINE = Engine(
-    "small", "hierarchy", 16, Fraction(1), Fraction(500),
+    "small",
+    "hierarchy",
+    16,
+    Fraction(1),
+    Fraction(500),
     (
         MemoryLevel("DRAM", None, Fraction(100), Fraction(100), fanout=Fanout((ArrayAxis("z", 2),))),
         MemoryLevel("SPM", 1000, Fraction(6), Fraction(6), fanout=FAN),
         MemoryLevel("RF", 8, Fraction(1), Fraction(1), keeps=frozenset({Role.INPUT, Role.OUTPUT})),
     ),
-)  # fmt: skip
+)
 STORES = {
     "DRAM": [{"store": name, "level": "DRAM"} for name in "ABC"],
     "SPM": [{"store": name, "level": "SPM"} for name in "ABC"],
@@ -130,21 +134,33 @@ def test_malformed_data_names_the_node(rows: Any, field: str, message: str) -> N
         ([*PLAIN[:2], *PLAIN[3:]], "nodes", "C is not stored in DRAM first"),
         ([*DRAM, *SPM, spread("N", "y"), *RF, *LOOPS[::2]], "nodes[6]", "axis y does not carry N"),
         ([*DRAM, *SPM, spread("M", "z"), *RF, *LOOPS[1:]], "nodes[6]", "axis z lies outside SPM"),
-        ([*DRAM, SPM[0], RF[0], *SPM[1:], spread("M", "x"), *LOOPS[1:]],
-         "nodes[7]", "axis x lies outside RF"),
+        (
+            [*DRAM, SPM[0], RF[0], *SPM[1:], spread("M", "x"), *LOOPS[1:]],
+            "nodes[7]",
+            "axis x lies outside RF",
+        ),
         ([*DRAM, spread("M", "x"), spread("N", "z"), LOOPS[2]], "nodes[4]", "axis z lies outside axis x"),
         ([*DRAM, spread("M", "x"), *SPM, *RF, *LOOPS[1:]], "nodes[4]", "SPM lies outside axis x"),
-        ([*DRAM, *SPM, spread("M", "x", 2), LOOPS[1], spread("M", "x"), LOOPS[2]],
-         "nodes[8]", "spatial loops on x must stand together"),
-        ([*DRAM, *SPM, spread("M", "x"), LOOPS[1], spread("K", "y")],
-         "nodes[8]", "spatial loops on y must stand together"),
-        ([*DRAM, *SPM, at("M", "DRAM"), *LOOPS[1:]],
-         "nodes[6]", "loop at 'DRAM', expected one of ['SPM', 'RF']"),
+        (
+            [*DRAM, *SPM, spread("M", "x", 2), LOOPS[1], spread("M", "x"), LOOPS[2]],
+            "nodes[8]",
+            "spatial loops on x must stand together",
+        ),
+        (
+            [*DRAM, *SPM, spread("M", "x"), LOOPS[1], spread("K", "y")],
+            "nodes[8]",
+            "spatial loops on y must stand together",
+        ),
+        (
+            [*DRAM, *SPM, at("M", "DRAM"), *LOOPS[1:]],
+            "nodes[6]",
+            "loop at 'DRAM', expected one of ['SPM', 'RF']",
+        ),
         ([*DRAM, at("M", "L2"), *LOOPS[1:]], "nodes[3]", "loop at 'L2', expected one of ['DRAM'"),
         ([*DRAM, at("M", "SPM"), *LOOPS[1:]], "nodes[4]", "a loop of DRAM inside one of SPM"),
         ([*DRAM, at("M", "SPM"), spread("N", "z"), LOOPS[2]], "nodes[4]", "axis z lies outside SPM"),
     ],
-)  # fmt: skip
+)
 def test_a_mapping_that_does_not_fit_names_the_node(
     rows: list[dict[str, Any]], field: str, message: str
 ) -> None:

@@ -12,21 +12,21 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from instances import KINDS, Instance, dmazerunners, hierarchies, operators
 
-from tilewright.formulation.evaluator import Evaluation
 from tilewright.formulation.expression.exact import ExactReader
-from tilewright.formulation.mapping import Mapping, Node, Temporal
-from tilewright.formulation.orders import (
+from tilewright.formulation.mapping.evaluator import Evaluation
+from tilewright.formulation.mapping.mapping import Mapping, Node, Temporal
+from tilewright.formulation.mapping.orders import (
     OrderClass,
     all_order_classes,
     order_classes,
     order_effect,
     sliding_dims,
 )
-from tilewright.formulation.problem import LayerProblem
-from tilewright.workloads.einsum import nest
+from tilewright.formulation.mapping.problem import LayerProblem
 from tilewright.workloads.errors import InputError
-from tilewright.workloads.operator import Operator
-from tilewright.workloads.operators import conv2d, gemm
+from tilewright.workloads.mapping.einsum import nest
+from tilewright.workloads.mapping.operator import Operator
+from tilewright.workloads.mapping.operators import conv2d, gemm
 
 CONV = conv2d(n=2, k=4, c=4, p=4, q=4, r=3, s=3)
 STILL = {tensor.name: frozenset[str]() for tensor in CONV.tensors}

@@ -13,17 +13,24 @@ from effort import effort
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tilewright.formulation import piece_arrays
-from tilewright.formulation.chains import balanced_chains, perfect_chains
 from tilewright.formulation.expression.exact import evaluate
-from tilewright.formulation.mapping import Mapping, Spatial, Storage, Temporal
+from tilewright.formulation.mapping import piece_arrays
+from tilewright.formulation.mapping.chains import balanced_chains, perfect_chains
+from tilewright.formulation.mapping.mapping import Mapping, Spatial, Storage, Temporal
+from tilewright.formulation.mapping.pieces import (
+    covered,
+    cut,
+    distinct_sums,
+    number,
+    shared_windows,
+    slid_windows,
+)
+from tilewright.formulation.mapping.problem import LayerProblem, layer_problem
 from tilewright.formulation.objective import parse_objective
-from tilewright.formulation.pieces import covered, cut, distinct_sums, number, shared_windows, slid_windows
-from tilewright.formulation.problem import LayerProblem, layer_problem
-from tilewright.hardware.engine import ArrayAxis, Engine, Fanout, MemoryLevel
+from tilewright.hardware.mapping.engine import ArrayAxis, Engine, Fanout, MemoryLevel
 from tilewright.workloads.errors import InputError
-from tilewright.workloads.operator import Operator
-from tilewright.workloads.operators import conv2d
+from tilewright.workloads.mapping.operator import Operator
+from tilewright.workloads.mapping.operators import conv2d
 
 ENGINE = Engine(
     "test",
@@ -203,9 +210,15 @@ def test_counts_equal_a_walk_through_the_loops(seed: int) -> None:
     rng = random.Random(seed)
     draw = rng.randint
     operator = conv2d(
-        n=draw(1, 2), k=draw(1, 5), c=draw(1, 5), p=draw(1, 5), q=draw(1, 3), r=draw(1, 3), s=draw(1, 2),
+        n=draw(1, 2),
+        k=draw(1, 5),
+        c=draw(1, 5),
+        p=draw(1, 5),
+        q=draw(1, 3),
+        r=draw(1, 3),
+        s=draw(1, 2),
         stride=draw(1, 2),
-    )  # fmt: skip
+    )
     problem = layer_problem(operator, ENGINE, parse_objective("energy"), factors="imperfect")
     assignment = random_decision(problem, rng)
     mapping = problem.decode(assignment)  # type: ignore[arg-type]
@@ -245,7 +258,7 @@ def test_dmazerunner_refuses_imperfect_factors() -> None:
 
 
 def _dmazerunner() -> Engine:
-    from tilewright.hardware.load import load_engine
+    from tilewright.hardware.mapping.load import load_engine
 
     return load_engine("dmazerunner-256")
 

@@ -9,10 +9,10 @@ from typing import Any
 import pytest
 from reference import TIMELOOP, convolution, load, mapping
 
-from tilewright.formulation.cost import cost_model
-from tilewright.formulation.evaluator import evaluate_mapping
-from tilewright.hardware.load import load_engine
-from tilewright.workloads.operators import conv2d
+from tilewright.formulation.mapping.cost import cost_model
+from tilewright.formulation.mapping.evaluator import evaluate_mapping
+from tilewright.hardware.mapping.load import load_engine
+from tilewright.workloads.mapping.operators import conv2d
 
 METHODS = load("dmazerunner_evaluations.json", "methods")
 OPTIMA = load("dmazerunner_optima.json", "layers")

@@ -8,13 +8,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from instances import Instance, instances
 
+from tilewright.formulation.mapping.problem import layer_problem
+from tilewright.formulation.mapping.relaxation import problem_tables, root_bound, usable_rows
 from tilewright.formulation.objective import parse_objective
-from tilewright.formulation.problem import layer_problem
-from tilewright.formulation.relaxation import problem_tables, root_bound, usable_rows
-from tilewright.hardware.load import load_engine
-from tilewright.solvers.exhaustive import minima
-from tilewright.solvers.solve import solve
-from tilewright.workloads.layer_text import parse_layer
+from tilewright.hardware.mapping.load import load_engine
+from tilewright.solvers.mapping.exhaustive import minima
+from tilewright.solvers.mapping.solve import solve
+from tilewright.workloads.mapping.layer_text import parse_layer
 
 
 @settings(max_examples=effort(40))

@@ -8,19 +8,23 @@ from fractions import Fraction
 
 import pytest
 
-from tilewright.formulation.mapping import Mapping, Storage, Temporal
+from tilewright.formulation.mapping.mapping import Mapping, Storage, Temporal
+from tilewright.formulation.mapping.problem import LayerProblem, layer_problem
 from tilewright.formulation.objective import parse_objective
-from tilewright.formulation.problem import LayerProblem, layer_problem
 from tilewright.formulation.result import Status, TracePoint, relative_gap
 from tilewright.formulation.search import Limits, Search, UnsoundBoundError
-from tilewright.hardware.engine import Engine, MemoryLevel
+from tilewright.hardware.mapping.engine import Engine, MemoryLevel
 from tilewright.workloads.errors import InputError
-from tilewright.workloads.operators import gemm
+from tilewright.workloads.mapping.operators import gemm
 
 ENGINE = Engine(
-    "two", "hierarchy", 16, Fraction(1), Fraction(500),
+    "two",
+    "hierarchy",
+    16,
+    Fraction(1),
+    Fraction(500),
     (MemoryLevel("DRAM", None, Fraction(10), Fraction(10)), MemoryLevel("RF", 12, Fraction(1), Fraction(1))),
-)  # fmt: skip
+)
 
 
 def problem() -> LayerProblem:

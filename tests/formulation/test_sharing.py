@@ -11,20 +11,20 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from instances import hierarchies, mappings, operators
 
-from tilewright.formulation.cost import cost_model
-from tilewright.formulation.directives import (
+from tilewright.formulation.mapping.cost import cost_model
+from tilewright.formulation.mapping.directives import (
     Directives,
     TensorTile,
     access_counts,
     parse_directives,
     write_directives,
 )
-from tilewright.formulation.evaluator import Access, Evaluation, evaluate_mapping
-from tilewright.formulation.mapping import Mapping, Node, Spatial, Storage, Temporal
-from tilewright.hardware.engine import ArrayAxis, Dma, Engine, Fanout, MemoryLevel
+from tilewright.formulation.mapping.evaluator import Access, Evaluation, evaluate_mapping
+from tilewright.formulation.mapping.mapping import Mapping, Node, Spatial, Storage, Temporal
+from tilewright.hardware.mapping.engine import ArrayAxis, Dma, Engine, Fanout, MemoryLevel
 from tilewright.workloads.errors import InputError
-from tilewright.workloads.operator import Operator
-from tilewright.workloads.operators import gemm
+from tilewright.workloads.mapping.operator import Operator
+from tilewright.workloads.mapping.operators import gemm
 
 HIERARCHY = cost_model("hierarchy")
 GEMM = gemm(m=3, n=8, k=5)
@@ -36,13 +36,17 @@ def nodes(sharing: bool, capacity: int = 100, multicast: bool = False) -> Engine
     fan = Fanout((ArrayAxis("node", 4),), Fraction(2), multicast, True, sharing, hop_energy)
     one = Fraction(1)
     return Engine(
-        "nodes", "hierarchy", 16, one, Fraction(500),
+        "nodes",
+        "hierarchy",
+        16,
+        one,
+        Fraction(500),
         (
             MemoryLevel("DRAM", None, Fraction(100), Fraction(100), fanout=fan),
             MemoryLevel("GBUF", capacity, Fraction(6), Fraction(6)),
             MemoryLevel("REG", 3, one, one),
         ),
-    )  # fmt: skip
+    )
 
 
 def stored(level: str) -> list[Node]:
@@ -51,10 +55,15 @@ def stored(level: str) -> list[Node]:
 
 NODES_OVER_N = Mapping(
     (
-        *stored("DRAM"), Spatial("N", 2, "node"), *stored("GBUF"),
-        Temporal("N", 1), Temporal("M", 1), Temporal("K", 1), *stored("REG"),
+        *stored("DRAM"),
+        Spatial("N", 2, "node"),
+        *stored("GBUF"),
+        Temporal("N", 1),
+        Temporal("M", 1),
+        Temporal("K", 1),
+        *stored("REG"),
     )
-)  # fmt: skip
+)
 """Every node computes two columns; all four read the whole of A (3 x 5), twice."""
 
 
@@ -93,10 +102,15 @@ def test_idle_nodes_keep_their_part() -> None:
     """Three of four columns of nodes: the ring has three buffers, the last one works on fewer columns."""
     mapping = Mapping(
         (
-            *stored("DRAM"), Spatial("N", 3, "node"), *stored("GBUF"),
-            Temporal("N", 1), Temporal("M", 1), Temporal("K", 1), *stored("REG"),
+            *stored("DRAM"),
+            Spatial("N", 3, "node"),
+            *stored("GBUF"),
+            Temporal("N", 1),
+            Temporal("M", 1),
+            Temporal("K", 1),
+            *stored("REG"),
         )
-    )  # fmt: skip
+    )
     found = row(evaluated(nodes(sharing=True), mapping), "GBUF", "A")
     assert (found.tile, found.fills) == (5, 15)
     assert found.reads == (3 + 3 + 2) * 15

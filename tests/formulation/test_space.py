@@ -15,15 +15,15 @@ from hypothesis import strategies as st
 from instances import Instance, instances
 from reference import convolution, load
 
-from tilewright.formulation.chains import axis_group_dims, balanced_chains, divisors, perfect_chains
 from tilewright.formulation.expression.exact import ExactReader
-from tilewright.formulation.mapping import Spatial
+from tilewright.formulation.mapping.chains import axis_group_dims, balanced_chains, divisors, perfect_chains
+from tilewright.formulation.mapping.mapping import Spatial
+from tilewright.formulation.mapping.problem import LayerProblem, layer_problem
 from tilewright.formulation.objective import parse_objective
-from tilewright.formulation.problem import LayerProblem, layer_problem
-from tilewright.hardware.engine import ArrayAxis, Engine, Fanout, MemoryLevel
-from tilewright.hardware.load import load_engine
-from tilewright.workloads.operator import Role
-from tilewright.workloads.operators import conv2d, gemm, transposed_conv2d
+from tilewright.hardware.mapping.engine import ArrayAxis, Engine, Fanout, MemoryLevel
+from tilewright.hardware.mapping.load import load_engine
+from tilewright.workloads.mapping.operator import Role
+from tilewright.workloads.mapping.operators import conv2d, gemm, transposed_conv2d
 
 
 def assignments(problem: LayerProblem) -> list[dict]:  # type: ignore[type-arg]

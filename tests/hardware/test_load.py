@@ -12,12 +12,12 @@ import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tilewright.hardware.describe import WIDTH, engine_tree
-from tilewright.hardware.engine import Engine
-from tilewright.hardware.load import engine_hash, engine_to_dict, load_engine, parse_engine
-from tilewright.report.engine_data import EngineRecord
+from tilewright.hardware.mapping.describe import WIDTH, engine_tree
+from tilewright.hardware.mapping.engine import Engine
+from tilewright.hardware.mapping.load import engine_hash, engine_to_dict, load_engine, parse_engine
+from tilewright.report.records.mapping.engine import EngineRecord
 from tilewright.workloads.errors import InputError
-from tilewright.workloads.operator import Role
+from tilewright.workloads.mapping.operator import Role
 
 SMALL: dict[str, Any] = {
     "clock_mhz": 500,

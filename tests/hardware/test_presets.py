@@ -8,10 +8,10 @@ from importlib import resources
 
 import pytest
 
-from tilewright.hardware.describe import WIDTH, engine_tree
-from tilewright.hardware.engine import Dma, Engine
-from tilewright.hardware.load import engine_hash, engine_to_dict, list_presets, load_engine
-from tilewright.workloads.operator import Role
+from tilewright.hardware.mapping.describe import WIDTH, engine_tree
+from tilewright.hardware.mapping.engine import Dma, Engine
+from tilewright.hardware.mapping.load import engine_hash, engine_to_dict, list_presets, load_engine
+from tilewright.workloads.mapping.operator import Role
 
 PRESETS = [
     "atomic-engine",
@@ -42,7 +42,7 @@ def test_list_of_presets() -> None:
 
 def test_presets_are_package_data() -> None:
     """Every preset is a resource of the installed package, so that a wheel carries it."""
-    folder = resources.files("tilewright.hardware") / "presets"
+    folder = resources.files("tilewright.hardware.mapping") / "presets"
     assert all((folder / f"{name}.yaml").is_file() for name in PRESETS)
 
 
@@ -64,7 +64,9 @@ def test_preset_is_sound(name: str) -> None:
 @pytest.mark.parametrize("name", PRESETS)
 def test_every_number_has_a_source(name: str) -> None:
     """Every line of a preset that gives a size, an energy, a rate or a clock names its source nearby."""
-    text = (resources.files("tilewright.hardware") / "presets" / f"{name}.yaml").read_text(encoding="utf-8")
+    text = (resources.files("tilewright.hardware.mapping") / "presets" / f"{name}.yaml").read_text(
+        encoding="utf-8"
+    )
     lines = text.splitlines()
     keys = ("energy:", "capacity:", "elements:", "bandwidth:", "clock_mhz:", "mac_energy:", "element_bits:")
     for number, line in enumerate(lines):

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from tilewright.hardware.classes import CLASSES, TABLE_V, list_system_presets
-from tilewright.hardware.dataflows import dataflow, dataflow_names
-from tilewright.hardware.system_file import load_system, parse_system
+from tilewright.hardware.mapping.styles import dataflow, dataflow_names
+from tilewright.hardware.scheduling.herald.classes import CLASSES, TABLE_V, list_system_presets
+from tilewright.hardware.scheduling.herald.system_file import load_system, parse_system
 from tilewright.workloads.errors import InputError
 
 TEXT = """

@@ -5,14 +5,14 @@ from __future__ import annotations
 import pytest
 from reference import convolution, load
 
-from tilewright.formulation.dataflow import DATAFLOWS, Dataflow, restricted
-from tilewright.formulation.mapping import Spatial
+from tilewright.formulation.mapping.dataflow import DATAFLOWS, Dataflow, restricted
+from tilewright.formulation.mapping.mapping import Spatial
+from tilewright.formulation.mapping.problem import LayerProblem, layer_problem
 from tilewright.formulation.objective import parse_objective
-from tilewright.formulation.problem import LayerProblem, layer_problem
-from tilewright.hardware.load import load_engine
-from tilewright.solvers.solve import solve
-from tilewright.workloads.operator import Role
-from tilewright.workloads.operators import gemm
+from tilewright.hardware.mapping.load import load_engine
+from tilewright.solvers.mapping.solve import solve
+from tilewright.workloads.mapping.operator import Role
+from tilewright.workloads.mapping.operators import gemm
 
 LAYERS = load("dmazerunner_optima.json", "layers")
 
@@ -27,9 +27,16 @@ def test_constraint_lines() -> None:
     flow = Dataflow("x", "", ("P", "K"), {"y": ("P",)}, Role.WEIGHT, Role.OUTPUT, ("N",))
     lines = flow.constraints(convolution(LAYERS["conv5_2"]), machine)
     assert set(lines) == {
-        "spatial(N)=1", "spatial(C)=1", "spatial(Q)=1", "spatial(R)=1", "spatial(S)=1",
-        "spatial(K@y)=1", "tile(N@RF)=1", "stationary@GLB=W", "stationary@DRAM=O",
-    }  # fmt: skip
+        "spatial(N)=1",
+        "spatial(C)=1",
+        "spatial(Q)=1",
+        "spatial(R)=1",
+        "spatial(S)=1",
+        "spatial(K@y)=1",
+        "tile(N@RF)=1",
+        "stationary@GLB=W",
+        "stationary@DRAM=O",
+    }
 
 
 def test_dimensions_count_as_what_they_are_like() -> None:

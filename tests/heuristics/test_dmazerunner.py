@@ -13,27 +13,27 @@ from hypothesis import strategies as st
 from instances import dmazerunners, operators
 from reference import convolution, load
 
+from tilewright.formulation.mapping.orders import all_order_classes
+from tilewright.formulation.mapping.problem import LayerProblem, layer_problem
+from tilewright.formulation.mapping.tables import Tables
 from tilewright.formulation.objective import parse_objective
-from tilewright.formulation.orders import all_order_classes
-from tilewright.formulation.problem import LayerProblem, layer_problem
 from tilewright.formulation.search import Limits
-from tilewright.formulation.tables import Tables
-from tilewright.hardware.load import load_engine
-from tilewright.heuristics.dmazerunner.counting import count_tilings
-from tilewright.heuristics.dmazerunner.orderings import loop_orderings, reuse_vector
-from tilewright.heuristics.dmazerunner.prunings import (
+from tilewright.hardware.mapping.load import load_engine
+from tilewright.heuristics.mapping.dmazerunner.counting import count_tilings
+from tilewright.heuristics.mapping.dmazerunner.orderings import loop_orderings, reuse_vector
+from tilewright.heuristics.mapping.dmazerunner.prunings import (
     Prunings,
     conditions,
     fixed_residencies,
     kept_rows,
     read_opts,
 )
-from tilewright.heuristics.dmazerunner.tilings import Tilings
-from tilewright.solvers.solve import solve
-from tilewright.workloads.einsum import nest
+from tilewright.heuristics.mapping.dmazerunner.tilings import Tilings
+from tilewright.solvers.mapping.solve import solve
 from tilewright.workloads.errors import InputError
-from tilewright.workloads.layer_text import parse_layer
-from tilewright.workloads.operator import Operator
+from tilewright.workloads.mapping.einsum import nest
+from tilewright.workloads.mapping.layer_text import parse_layer
+from tilewright.workloads.mapping.operator import Operator
 
 LAYERS = load("dmazerunner_optima.json", "layers")
 COUNTS = load("dmazerunner_prunings.json", "tilings")
@@ -88,8 +88,12 @@ def test_five_orderings_of_the_printed_example() -> None:
     assert len(found) == 5
     vectors = [reuse_vector(example, order, example.bounds) for order in found]
     assert sorted((reuse["W"], reuse["I"], reuse["O"]) for reuse in vectors) == [
-        (1, 1, 3), (1, 1, 4), (1, 1, 12), (1, 8, 1), (2, 1, 1)
-    ]  # fmt: skip
+        (1, 1, 3),
+        (1, 1, 4),
+        (1, 1, 12),
+        (1, 8, 1),
+        (2, 1, 1),
+    ]
 
 
 @settings(max_examples=effort(40))

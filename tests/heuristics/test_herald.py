@@ -9,9 +9,10 @@ from graphs import problem_of, small_problems
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tilewright.formulation.scheduling.evaluator import evaluate_schedule
-from tilewright.formulation.scheduling.problem import Option, SchedulingProblem, feasible_options
-from tilewright.heuristics.herald import (
+from tilewright.formulation.scheduling.herald.evaluator import evaluate_schedule
+from tilewright.formulation.scheduling.herald.problem import Option, SchedulingProblem, feasible_options
+from tilewright.heuristics.scheduling.herald.partitions import binary_sample, grid, random_sample
+from tilewright.heuristics.scheduling.herald.scheduler import (
     METRICS,
     HeraldSettings,
     Ordering,
@@ -22,7 +23,6 @@ from tilewright.heuristics.herald import (
     initial_order,
     preferred,
 )
-from tilewright.heuristics.partitions import binary_sample, grid, random_sample
 
 
 def layer(first: tuple[int, int], second: tuple[int, int]) -> tuple[Option, ...]:

@@ -8,15 +8,15 @@ from pathlib import Path
 
 import pytest
 
-from tilewright.formulation.mapping import Spatial
+from tilewright.formulation.mapping.mapping import Spatial
+from tilewright.formulation.mapping.problem import LayerProblem, layer_problem
 from tilewright.formulation.method import MethodText
 from tilewright.formulation.objective import parse_objective
-from tilewright.formulation.problem import LayerProblem, layer_problem
-from tilewright.hardware.engine import Engine
-from tilewright.hardware.load import load_engine
-from tilewright.heuristics.registry import heuristic
-from tilewright.solvers.solve import solve
-from tilewright.workloads.layer_text import parse_layer
+from tilewright.hardware.mapping.engine import Engine
+from tilewright.hardware.mapping.load import load_engine
+from tilewright.heuristics.mapping.registry import heuristic
+from tilewright.solvers.mapping.solve import solve
+from tilewright.workloads.mapping.layer_text import parse_layer
 
 LAYER = "conv:N=4,K=64,C=64,P=14,Q=14,R=3,S=3,pad=1"
 NODES = Path(__file__).parents[1] / "data" / "four-nodes.yaml"

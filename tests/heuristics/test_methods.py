@@ -11,14 +11,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from instances import Instance, instances
 
+from tilewright.formulation.mapping.problem import LayerProblem, layer_problem
 from tilewright.formulation.objective import parse_objective
-from tilewright.formulation.problem import LayerProblem, layer_problem
 from tilewright.formulation.result import SearchResult, Status
 from tilewright.formulation.search import Limits
-from tilewright.hardware.load import load_engine
-from tilewright.heuristics.registry import heuristic_names
-from tilewright.solvers.solve import solve
-from tilewright.workloads.layer_text import parse_layer
+from tilewright.hardware.mapping.load import load_engine
+from tilewright.heuristics.mapping.registry import heuristic_names
+from tilewright.solvers.mapping.solve import solve
+from tilewright.workloads.mapping.layer_text import parse_layer
 
 SHORT = {"annealing": "annealing[walkers=16,steps=40]", "genetic": "genetic[population=20,generations=20]"}
 """Methods that run for as long as they are told to run here for a short time."""

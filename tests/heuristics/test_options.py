@@ -7,10 +7,10 @@ from dataclasses import dataclass, replace
 import pytest
 
 from tilewright.formulation.method import MethodText, parse_method
+from tilewright.heuristics.mapping.registry import heuristic, heuristic_entry, heuristic_names
 from tilewright.heuristics.options import option, options_text, with_options
-from tilewright.heuristics.registry import heuristic, heuristic_entry, heuristic_names
-from tilewright.solvers.methods import method, method_names
-from tilewright.solvers.registry import solver_names
+from tilewright.solvers.mapping.methods import method, method_names
+from tilewright.solvers.mapping.registry import solver_names
 from tilewright.workloads.errors import InputError
 
 

@@ -11,20 +11,27 @@ import pytest
 import yaml
 
 from tilewright import __version__
+from tilewright.formulation.mapping.problem import LayerProblem, layer_problem
 from tilewright.formulation.objective import parse_objective
-from tilewright.formulation.problem import LayerProblem, layer_problem
 from tilewright.formulation.result import SearchResult
-from tilewright.hardware.load import engine_hash, list_presets, load_engine
-from tilewright.report.build import key_gap, layer_record, number, shown_gap, totals_record, versions
-from tilewright.report.document import SCHEMA, LayerRecord, ResultDocument, SettingsRecord
-from tilewright.report.engine_data import ArchRecord, EngineRecord
-from tilewright.report.files import load_document, parse_document, read_data, render, write_atomic
-from tilewright.report.operator_data import OperatorRecord, shape_text, statement_text
-from tilewright.report.schemas import generated_schema, result_schema
-from tilewright.report.verify import check_document, totals_faults
-from tilewright.solvers.solve import solve
+from tilewright.hardware.mapping.load import engine_hash, list_presets, load_engine
+from tilewright.report.checks.mapping.document import check_document, totals_faults
+from tilewright.report.records.files import load_document, parse_document, read_data, render, write_atomic
+from tilewright.report.records.mapping.build import (
+    key_gap,
+    layer_record,
+    number,
+    shown_gap,
+    totals_record,
+    versions,
+)
+from tilewright.report.records.mapping.document import SCHEMA, LayerRecord, ResultDocument, SettingsRecord
+from tilewright.report.records.mapping.engine import ArchRecord, EngineRecord
+from tilewright.report.records.mapping.operator import OperatorRecord, shape_text, statement_text
+from tilewright.report.records.schemas import generated_schema, result_schema
+from tilewright.solvers.mapping.solve import solve
 from tilewright.workloads.errors import InputError
-from tilewright.workloads.layer_text import parse_layer
+from tilewright.workloads.mapping.layer_text import parse_layer
 
 LAYERS = (
     "conv:N=2,K=8,C=4,P=6,Q=6,R=3,S=3,stride=2,pad=1",
@@ -51,14 +58,23 @@ def document_of(problems: dict[str, LayerProblem], results: dict[str, SearchResu
         for name, p in problems.items()
     ]
     return ResultDocument(
-        schema=SCHEMA, command="map", complete=True, model="net", batch=1, arch=ArchRecord.of(first.engine),
-        cost_model=first.model.name, objective=str(first.objective), constraints=[],
+        schema=SCHEMA,
+        command="map",
+        complete=True,
+        model="net",
+        batch=1,
+        arch=ArchRecord.of(first.engine),
+        cost_model=first.model.name,
+        objective=str(first.objective),
+        constraints=[],
         settings=SettingsRecord(
             solver="auto", time_limit_s=None, gap=0.0, threads=1, seed=0, deterministic=False
         ),
-        layers=layers, missing=[], totals=totals_record(first.objective, first.engine, layers),
+        layers=layers,
+        missing=[],
+        totals=totals_record(first.objective, first.engine, layers),
         versions=versions(),
-    )  # fmt: skip
+    )
 
 
 @pytest.fixture(scope="module")
@@ -165,9 +181,17 @@ def test_operators_in_words() -> None:
 def test_totals_need_every_layer(document: ResultDocument) -> None:
     """One layer without a solution leaves the sums empty but for operations and statuses."""
     lost = document.layers[0].model_copy(
-        update={"status": "unknown", "value": None, "value_exact": None, "bound": None, "bound_exact": None,
-                "gap": None, "metrics": None, "mapping": None}
-    )  # fmt: skip
+        update={
+            "status": "unknown",
+            "value": None,
+            "value_exact": None,
+            "bound": None,
+            "bound_exact": None,
+            "gap": None,
+            "metrics": None,
+            "mapping": None,
+        }
+    )
     layers: list[LayerRecord] = [lost, document.layers[1]]
     totals = totals_record(parse_objective("energy"), load_engine("eyeriss-168"), layers)
     assert (totals.energy_pj, totals.cycles, totals.value, totals.gap) == (None, None, None, None)

@@ -11,10 +11,10 @@ from pathlib import Path
 
 import pytest
 
+from tilewright.benchmarks.page import write_report
 from tilewright.benchmarks.rows import read_rows
 from tilewright.benchmarks.store import Store
 from tilewright.cli.main import run
-from tilewright.report.html.bench import write_report
 from tilewright.report.html.page import Column, Table, number_cell, render_page, text_cell
 
 pytest.importorskip("plotly")
@@ -103,10 +103,21 @@ def test_sorting_searching_and_plots_in_a_browser(report: Path, tmp_path: Path) 
     page = tmp_path / "probe.html"
     page.write_text(report.read_text().replace("</body>", PROBE + "</body>"))
     ran = subprocess.run(
-        [BROWSER, "--headless", "--no-sandbox", "--disable-gpu", f"--user-data-dir={tmp_path / 'profile'}",
-         "--virtual-time-budget=10000", "--dump-dom", page.as_uri()],
-        capture_output=True, text=True, timeout=120, check=True,
-    )  # fmt: skip
+        [
+            BROWSER,
+            "--headless",
+            "--no-sandbox",
+            "--disable-gpu",
+            f"--user-data-dir={tmp_path / 'profile'}",
+            "--virtual-time-budget=10000",
+            "--dump-dom",
+            page.as_uri(),
+        ],
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=True,
+    )
     told = json.loads(html.unescape(re.findall(r'<pre id="told">(.*?)</pre>', ran.stdout, re.S)[0]))
 
     def numbers(texts: list[str]) -> list[float]:

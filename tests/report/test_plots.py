@@ -7,11 +7,11 @@ from pathlib import Path
 import pytest
 
 from tilewright.benchmarks.curves import Curve, cactus, convergence, gaps, profile, proof_curve
+from tilewright.benchmarks.plots.registry import draw_to, plot_names
 from tilewright.benchmarks.rows import Filters, Row, read_rows
 from tilewright.benchmarks.store import Store
-from tilewright.report.breakdown import energy_parts
-from tilewright.report.document import MetricsRecord
-from tilewright.report.plots.registry import draw_to, plot_names
+from tilewright.report.records.mapping.breakdown import energy_parts
+from tilewright.report.records.mapping.document import MetricsRecord
 from tilewright.workloads.errors import InputError
 
 pytest.importorskip("matplotlib")
@@ -22,16 +22,34 @@ HEADS = {".png": b"\x89PNG\r\n", ".pdf": b"%PDF-", ".svg": b"<?xml"}
 
 def _row(layer: str, method: str, seconds: float | None, gap: float = 0.0, seed: int = 0) -> Row:
     return Row(
-        suite="s", layer=layer, shape="", count=1, arch="a", objective="edp", part="method", method=method,
-        seed=seed, status="feasible", value=1.0, optimum=1.0, gap=gap, seconds_1=seconds, wall_s=1.0,
-        time_limit_s=10.0, primal_integral_s=0.0,
-    )  # fmt: skip
+        suite="s",
+        layer=layer,
+        shape="",
+        count=1,
+        arch="a",
+        objective="edp",
+        part="method",
+        method=method,
+        seed=seed,
+        status="feasible",
+        value=1.0,
+        optimum=1.0,
+        gap=gap,
+        seconds_1=seconds,
+        wall_s=1.0,
+        time_limit_s=10.0,
+        primal_integral_s=0.0,
+    )
 
 
 ROWS = [
-    _row("x", "fast", 1.0), _row("y", "fast", 3.0), _row("z", "fast", None, 0.5),
-    _row("x", "slow", 4.0, 0.1), _row("y", "slow", 3.0, 0.3), _row("z", "slow", 5.0, 0.4),
-]  # fmt: skip
+    _row("x", "fast", 1.0),
+    _row("y", "fast", 3.0),
+    _row("z", "fast", None, 0.5),
+    _row("x", "slow", 4.0, 0.1),
+    _row("y", "slow", 3.0, 0.3),
+    _row("z", "slow", 5.0, 0.4),
+]
 
 
 def test_cactus_by_hand() -> None:

@@ -13,8 +13,8 @@ import pytest
 from systems import SYSTEM
 
 from tilewright.cli.main import run
-from tilewright.hardware import classes
-from tilewright.hardware.classes import AcceleratorClass
+from tilewright.hardware.scheduling.herald import classes
+from tilewright.hardware.scheduling.herald.classes import AcceleratorClass
 from tilewright.report.pareto import pareto_front
 
 pytest.importorskip("plotly")
@@ -97,10 +97,21 @@ def test_plots_are_drawn_in_a_browser(tmp_path: Path) -> None:
     args = ["codesign", "work.yaml", "--class", "edge", "-q", "--threads", "1", "--report", "r.html"]
     assert run(args) == 0
     ran = subprocess.run(
-        [BROWSER, "--headless", "--no-sandbox", "--disable-gpu", f"--user-data-dir={tmp_path / 'profile'}",
-         "--virtual-time-budget=10000", "--dump-dom", (tmp_path / "r.html").as_uri()],
-        capture_output=True, text=True, timeout=120, check=True,
-    )  # fmt: skip
+        [
+            BROWSER,
+            "--headless",
+            "--no-sandbox",
+            "--disable-gpu",
+            f"--user-data-dir={tmp_path / 'profile'}",
+            "--virtual-time-budget=10000",
+            "--dump-dom",
+            (tmp_path / "r.html").as_uri(),
+        ],
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=True,
+    )
     page = ran.stdout.rsplit("</script>", 1)[0]
     assert len(re.findall(r'class="main-svg"', page)) >= len(figures((tmp_path / "r.html").read_text()))
     assert page.count('class="barlayer mlayer"') >= 1

@@ -9,14 +9,19 @@ import pytest
 import yaml
 from rich.console import Console
 
-from tilewright.formulation.mapping import Mapping, Spatial, Storage, Temporal
+from tilewright.formulation.mapping.mapping import Mapping, Spatial, Storage, Temporal
+from tilewright.formulation.mapping.problem import layer_problem
 from tilewright.formulation.objective import parse_objective
-from tilewright.formulation.problem import layer_problem
-from tilewright.hardware.load import list_presets, load_engine
-from tilewright.report.formulas import statement_formulas
-from tilewright.report.loop_nest import loop_nest
-from tilewright.report.mapping_file import StoredMapping, load_mapping, parse_mapping, render_mapping
-from tilewright.report.quantities import (
+from tilewright.hardware.mapping.load import list_presets, load_engine
+from tilewright.report.records.mapping.mapping_file import (
+    StoredMapping,
+    load_mapping,
+    parse_mapping,
+    render_mapping,
+)
+from tilewright.report.text.mapping.formulas import statement_formulas
+from tilewright.report.text.mapping.loop_nest import loop_nest
+from tilewright.report.text.quantities import (
     bytes_text,
     energy_text,
     gap_text,
@@ -25,10 +30,10 @@ from tilewright.report.quantities import (
     seconds_text,
     si_text,
 )
-from tilewright.report.tables import plain_table, status_text
-from tilewright.solvers.solve import solve
+from tilewright.report.text.tables import plain_table, status_text
+from tilewright.solvers.mapping.solve import solve
 from tilewright.workloads.errors import InputError
-from tilewright.workloads.layer_text import parse_layer
+from tilewright.workloads.mapping.layer_text import parse_layer
 
 
 @pytest.mark.parametrize(
@@ -87,10 +92,17 @@ def test_loop_nest_of_an_uneven_imperfect_mapping() -> None:
     """Levels stand where their tiles begin to live; a smaller last tile is told."""
     operator = parse_layer("gemm:M=4,N=1,K=8")[1]
     nodes = (
-        Storage("A", "DRAM"), Storage("B", "DRAM"), Storage("C", "DRAM"), Temporal("M", 2),
-        Storage("A", "GLB"), Spatial("K", 3, "y"), Storage("B", "RF"), Storage("C", "RF"),
-        Temporal("M", 1), Temporal("K", 1),
-    )  # fmt: skip
+        Storage("A", "DRAM"),
+        Storage("B", "DRAM"),
+        Storage("C", "DRAM"),
+        Temporal("M", 2),
+        Storage("A", "GLB"),
+        Spatial("K", 3, "y"),
+        Storage("B", "RF"),
+        Storage("C", "RF"),
+        Temporal("M", 1),
+        Temporal("K", 1),
+    )
     text = loop_nest(operator, load_engine("eyeriss-168"), Mapping(nodes))
     assert text == NEST.replace("A 32 B   B 16 B   C 16 B", "A 64 B   B 16 B   C 8 B")
 
@@ -132,8 +144,9 @@ def test_deep_nests_stay_narrow() -> None:
 @pytest.mark.parametrize("name", list_presets())
 def test_formulas_of_every_machine(name: str) -> None:
     """Formulas fit 80 columns, name their terms, and are cut unless asked for in full."""
-    problem = layer_problem(parse_layer("conv:K=8,C=8,P=8,Q=8,R=3,S=3")[1], load_engine(name),
-                            parse_objective("edp"))  # fmt: skip
+    problem = layer_problem(
+        parse_layer("conv:K=8,C=8,P=8,Q=8,R=3,S=3")[1], load_engine(name), parse_objective("edp")
+    )
     short, full = statement_formulas(problem), statement_formulas(problem, full=True)
     assert max(map(len, short.splitlines())) <= 80
     assert len(short.splitlines()) <= len(full.splitlines())

@@ -8,9 +8,9 @@ from fractions import Fraction
 import pytest
 from graphs import problem_of
 
-from tilewright.formulation.scheduling.evaluator import evaluate_schedule
-from tilewright.formulation.scheduling.problem import Option, SchedulingProblem, Task
-from tilewright.formulation.scheduling.schedule import Schedule, make_schedule
+from tilewright.formulation.scheduling.herald.evaluator import evaluate_schedule
+from tilewright.formulation.scheduling.herald.problem import Option, SchedulingProblem, Task
+from tilewright.formulation.scheduling.herald.schedule import Schedule, make_schedule
 from tilewright.workloads.errors import InputError
 
 FIRST = Option(0, 4, Fraction(10), fetch=1, memory=3, fetch_memory=2, layout="a")

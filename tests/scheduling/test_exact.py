@@ -11,18 +11,18 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from tilewright.formulation.result import Status
-from tilewright.formulation.scheduling.evaluator import evaluate_schedule
-from tilewright.formulation.scheduling.problem import (
+from tilewright.formulation.scheduling.herald.evaluator import evaluate_schedule
+from tilewright.formulation.scheduling.herald.problem import (
     Option,
     ScheduleObjective,
     SchedulingProblem,
     feasible_options,
 )
-from tilewright.formulation.scheduling.search import ScheduleResult, ScheduleSearch
+from tilewright.formulation.scheduling.herald.search import ScheduleResult, ScheduleSearch
 from tilewright.formulation.search import Limits
-from tilewright.solvers.scheduling.annealing import Annealing
-from tilewright.solvers.scheduling.bounds import basic_bounds
-from tilewright.solvers.scheduling.registry import method, method_names
+from tilewright.solvers.scheduling.herald.annealing import Annealing
+from tilewright.solvers.scheduling.herald.bounds import basic_bounds
+from tilewright.solvers.scheduling.herald.registry import method, method_names
 
 
 def solved(

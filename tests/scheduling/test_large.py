@@ -14,24 +14,24 @@ from graphs import optimum_by_orders, problem_of, small_problems
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tilewright.formulation.scheduling.evaluator import evaluate_schedule
-from tilewright.formulation.scheduling.problem import (
+from tilewright.formulation.scheduling.herald.evaluator import evaluate_schedule
+from tilewright.formulation.scheduling.herald.problem import (
     Option,
     ScheduleObjective,
     SchedulingProblem,
     feasible_options,
 )
-from tilewright.formulation.scheduling.search import ScheduleSearch
+from tilewright.formulation.scheduling.herald.search import ScheduleSearch
 from tilewright.formulation.search import Limits
-from tilewright.solvers.scheduling import cpsat, relaxations
-from tilewright.solvers.scheduling.annealing import Annealing
-from tilewright.solvers.scheduling.bounds import basic_bounds, lp_prices
-from tilewright.solvers.scheduling.front import Front
-from tilewright.solvers.scheduling.improving import Improver
-from tilewright.solvers.scheduling.prices import Prices, even_prices
-from tilewright.solvers.scheduling.registry import method
-from tilewright.solvers.scheduling.relaxations import Relaxation
-from tilewright.solvers.scheduling.windows import WindowSearch
+from tilewright.solvers.scheduling.herald import cpsat, relaxations
+from tilewright.solvers.scheduling.herald.annealing import Annealing
+from tilewright.solvers.scheduling.herald.bounds import basic_bounds, lp_prices
+from tilewright.solvers.scheduling.herald.front import Front
+from tilewright.solvers.scheduling.herald.improving import Improver
+from tilewright.solvers.scheduling.herald.prices import Prices, even_prices
+from tilewright.solvers.scheduling.herald.registry import method
+from tilewright.solvers.scheduling.herald.relaxations import Relaxation
+from tilewright.solvers.scheduling.herald.windows import WindowSearch
 
 TIMED = st.sampled_from([ScheduleObjective.MAKESPAN, ScheduleObjective.EDP])
 

@@ -9,19 +9,19 @@ from math import prod
 
 import pytest
 
+from tilewright.formulation.mapping.problem import LayerProblem, layer_problem
 from tilewright.formulation.objective import parse_objective
-from tilewright.formulation.problem import LayerProblem, layer_problem
 from tilewright.formulation.search import Limits
-from tilewright.hardware.engine import ArrayAxis, Engine, Fanout
-from tilewright.hardware.load import load_engine
-from tilewright.solvers.beyond import (
+from tilewright.hardware.mapping.engine import ArrayAxis, Engine, Fanout
+from tilewright.hardware.mapping.load import load_engine
+from tilewright.solvers.mapping.answer_sets import (
     best_mappings,
     clashing_constraints,
     optimal_mappings,
     pareto_front,
 )
-from tilewright.solvers.exhaustive import _rows, _tables, values
-from tilewright.workloads.layer_text import parse_layer
+from tilewright.solvers.mapping.exhaustive import _rows, _tables, values
+from tilewright.workloads.mapping.layer_text import parse_layer
 
 LAYERS = [
     "conv:K=4,C=2,P=4,Q=2,R=3,S=1",

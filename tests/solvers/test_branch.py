@@ -12,15 +12,15 @@ from hypothesis import strategies as st
 from instances import Instance, instances
 from reference import convolution, load
 
-from tilewright.formulation.mapping import Mapping, Storage, Temporal
+from tilewright.formulation.mapping.mapping import Mapping, Storage, Temporal
+from tilewright.formulation.mapping.problem import LayerProblem, layer_problem
 from tilewright.formulation.objective import parse_objective
-from tilewright.formulation.problem import LayerProblem, layer_problem
 from tilewright.formulation.result import Status
 from tilewright.formulation.search import Limits
-from tilewright.hardware.load import load_engine
-from tilewright.solvers import kernel
-from tilewright.solvers.solve import solve
-from tilewright.workloads.operators import conv2d
+from tilewright.hardware.mapping.load import load_engine
+from tilewright.solvers.mapping import kernel
+from tilewright.solvers.mapping.solve import solve
+from tilewright.workloads.mapping.operators import conv2d
 
 OPTIMA = load("dmazerunner_optima.json", "layers")
 CONV2_2 = {"edp": 7041210790216064, "energy": 2502735729, "cycles": 2727424}  # proven here

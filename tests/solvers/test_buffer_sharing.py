@@ -12,9 +12,9 @@ from hypothesis import strategies as st
 from instances import OBJECTIVES, Instance, instances, sizes
 
 from tilewright.formulation.result import Status
-from tilewright.hardware.engine import ArrayAxis, Engine, Fanout, MemoryLevel
-from tilewright.solvers.solve import solve
-from tilewright.workloads.operators import conv2d, gemm
+from tilewright.hardware.mapping.engine import ArrayAxis, Engine, Fanout, MemoryLevel
+from tilewright.solvers.mapping.solve import solve
+from tilewright.workloads.mapping.operators import conv2d, gemm
 
 FACTORS = ("perfect", "imperfect")
 

@@ -8,17 +8,17 @@ import time
 import pytest
 from reference import convolution, load
 
-from tilewright.formulation.mapping import Mapping, Storage
+from tilewright.formulation.mapping.mapping import Mapping, Storage
+from tilewright.formulation.mapping.problem import LayerProblem, layer_problem
+from tilewright.formulation.mapping.tables import Tables
 from tilewright.formulation.objective import parse_objective
-from tilewright.formulation.problem import LayerProblem, layer_problem
 from tilewright.formulation.result import Status
 from tilewright.formulation.search import Limits, Search
-from tilewright.formulation.tables import Tables
-from tilewright.hardware.load import load_engine
-from tilewright.solvers.cpsat.dive import Dive
-from tilewright.solvers.cpsat.encode import encode
-from tilewright.solvers.solve import solve
-from tilewright.workloads.layer_text import parse_layer
+from tilewright.hardware.mapping.load import load_engine
+from tilewright.solvers.mapping.cpsat.dive import Dive
+from tilewright.solvers.mapping.cpsat.encode import encode
+from tilewright.solvers.mapping.solve import solve
+from tilewright.workloads.mapping.layer_text import parse_layer
 
 MODELS = ("dmazerunner", "hierarchy")
 LAYERS = load("dmazerunner_optima.json", "layers")

@@ -13,15 +13,15 @@ from instances import SPACES, instances
 from ortools.sat.python import cp_model
 
 from tilewright.formulation.expression.exact import ExactReader, evaluate
-from tilewright.formulation.problem import LayerProblem
+from tilewright.formulation.mapping.problem import LayerProblem
+from tilewright.formulation.mapping.tables import Tables
 from tilewright.formulation.search import Limits
-from tilewright.formulation.tables import Tables
-from tilewright.solvers.cpsat import statement as statement_module
-from tilewright.solvers.cpsat.ends import everything, probe
-from tilewright.solvers.cpsat.expansion import Expansion
-from tilewright.solvers.cpsat.outer import confined, outer_tiles
-from tilewright.solvers.cpsat.statement import Stated, state
-from tilewright.solvers.exhaustive import minima
+from tilewright.solvers.mapping.cpsat import statement as statement_module
+from tilewright.solvers.mapping.cpsat.expansion import Expansion
+from tilewright.solvers.mapping.cpsat.intervals import everything, probe
+from tilewright.solvers.mapping.cpsat.outer_tiles import confined, outer_tiles
+from tilewright.solvers.mapping.cpsat.statement import Stated, state
+from tilewright.solvers.mapping.exhaustive import minima
 
 
 def tables_of(problem: LayerProblem) -> Tables:

@@ -11,15 +11,15 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from instances import Instance, instances
 
+from tilewright.formulation.mapping.problem import layer_problem
 from tilewright.formulation.objective import parse_objective
-from tilewright.formulation.problem import layer_problem
 from tilewright.formulation.result import Status
 from tilewright.formulation.search import Limits
-from tilewright.hardware.engine import Engine, MemoryLevel
-from tilewright.hardware.load import load_engine
-from tilewright.solvers import exhaustive
-from tilewright.solvers.solve import solve
-from tilewright.workloads.operators import conv2d, gemm
+from tilewright.hardware.mapping.engine import Engine, MemoryLevel
+from tilewright.hardware.mapping.load import load_engine
+from tilewright.solvers.mapping import exhaustive
+from tilewright.solvers.mapping.solve import solve
+from tilewright.workloads.mapping.operators import conv2d, gemm
 
 
 @settings(max_examples=effort(40))

@@ -22,25 +22,25 @@ from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
 from instances import Instance, instances
 
+from tilewright.formulation.mapping.problem import LayerProblem, layer_problem
 from tilewright.formulation.objective import parse_objective
-from tilewright.formulation.problem import LayerProblem, layer_problem
 from tilewright.formulation.result import SearchResult, Status
 from tilewright.formulation.search import Limits, Search
-from tilewright.hardware.load import load_engine
+from tilewright.hardware.mapping.load import load_engine
 from tilewright.solvers.base import Solver
-from tilewright.solvers.branch import Branch
-from tilewright.solvers.cpsat.ends import everything
-from tilewright.solvers.exhaustive import Exhaustive
-from tilewright.solvers.mip import Cbc, Highs, worker
-from tilewright.solvers.mip.cell import Stated
-from tilewright.solvers.mip.child import WORKER, Child, ChildError
-from tilewright.solvers.mip.decision import evaluated
-from tilewright.solvers.mip.envelope import Envelope
-from tilewright.solvers.mip.forms import ONE, Monomials
-from tilewright.solvers.mip.partition import cells_of
-from tilewright.solvers.mip.search import MipSearch
-from tilewright.workloads.layer_text import parse_layer
-from tilewright.workloads.operators import conv2d
+from tilewright.solvers.mapping.branch import Branch
+from tilewright.solvers.mapping.cpsat.intervals import everything
+from tilewright.solvers.mapping.exhaustive import Exhaustive
+from tilewright.solvers.mapping.mip import Cbc, Highs, worker
+from tilewright.solvers.mapping.mip.cell import Stated
+from tilewright.solvers.mapping.mip.child import WORKER, Child, ChildError
+from tilewright.solvers.mapping.mip.decision import evaluated
+from tilewright.solvers.mapping.mip.envelope import Envelope
+from tilewright.solvers.mapping.mip.forms import ONE, Monomials
+from tilewright.solvers.mapping.mip.partition import cells_of
+from tilewright.solvers.mapping.mip.search import MipSearch
+from tilewright.workloads.mapping.layer_text import parse_layer
+from tilewright.workloads.mapping.operators import conv2d
 
 LAYERS = {
     "conv5_1": ("conv:N=4,K=512,C=256,H=14,W=14,R=3,S=3,stride=2,pad=1", 1469657784),
@@ -76,7 +76,7 @@ def highs() -> Highs:
 @pytest.fixture
 def short_dive(monkeypatch: pytest.MonkeyPatch) -> None:
     """The MIP begins early; how good its first cutoff is does not matter."""
-    monkeypatch.setattr("tilewright.solvers.mip.search.DIVE", 0.3)
+    monkeypatch.setattr("tilewright.solvers.mapping.mip.search.DIVE", 0.3)
 
 
 def run(engine: Solver, problem: LayerProblem, limits: Limits | None = None) -> SearchResult:
@@ -225,7 +225,7 @@ def test_a_killed_worker_is_an_error_with_the_findings_kept(
 ) -> None:
     """`kill -9` of the child: status error, the incumbent and the bound found before, nothing left over."""
     Watched.started.clear()
-    monkeypatch.setattr("tilewright.solvers.mip.solver.Child", Doomed)
+    monkeypatch.setattr("tilewright.solvers.mapping.mip.solver.Child", Doomed)
     found = run(solver, layer("conv5_2", "cycles"))
     assert found.status is Status.ERROR
     assert "ended by signal 9" in found.message
@@ -240,14 +240,14 @@ def test_a_killed_worker_is_an_error_with_the_findings_kept(
 def test_leaves_no_process_behind(solver: Solver, monkeypatch: pytest.MonkeyPatch) -> None:
     """After a limit the worker and what it started have ended."""
     Watched.started.clear()
-    monkeypatch.setattr("tilewright.solvers.mip.solver.Child", Watched)
+    monkeypatch.setattr("tilewright.solvers.mapping.mip.solver.Child", Watched)
     run(solver, layer("conv5_2", "cycles"), Limits(seconds=2.5))
     assert gone(Watched.started[0])
 
 
 ORPHAN = """
 import sys, time
-from tilewright.solvers.mip.child import Child
+from tilewright.solvers.mapping.mip.child import Child
 child = Child(sys.argv[1], lambda: False)
 child.ready()
 print(child.pid, flush=True)
@@ -268,9 +268,20 @@ def test_ends_with_its_parent(solver: Solver) -> None:
 def test_ctrl_c_returns_the_incumbent(solver: Solver) -> None:
     """Ctrl-C during a MIP: the mapping found so far, exit code 0, no process left in the group."""
     command = [
-        sys.executable, "-m", "tilewright.cli", "map", LAYERS["conv5_2"][0], "--arch", "dmazerunner-256",
-        "--objective", "cycles", "--solver", solver.name, "--format", "json",
-    ]  # fmt: skip
+        sys.executable,
+        "-m",
+        "tilewright.cli",
+        "map",
+        LAYERS["conv5_2"][0],
+        "--arch",
+        "dmazerunner-256",
+        "--objective",
+        "cycles",
+        "--solver",
+        solver.name,
+        "--format",
+        "json",
+    ]
     pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
     with subprocess.Popen(command, text=True, **pipes) as process:
         assert process.stderr is not None
@@ -297,7 +308,7 @@ def test_a_worker_that_hangs_is_left_behind(tmp_path: Path) -> None:
 
 def test_missing_extra_is_one_clear_line(monkeypatch: pytest.MonkeyPatch) -> None:
     """Without PuLP the message tells what to install."""
-    monkeypatch.setattr("tilewright.solvers.mip.solver.find_spec", lambda _name: None)
+    monkeypatch.setattr("tilewright.solvers.mapping.mip.solver.find_spec", lambda _name: None)
     found = run(Highs(), layer("conv5_1"))
     assert found.status is Status.ERROR
     assert found.message == "solver highs needs the extra: pip install 'tilewright[mip]'"
@@ -319,9 +330,13 @@ def child(highs: Highs) -> Iterator[Child]:
 def test_catches_releases_that_return_wrong_optima(child: Child) -> None:
     """min 2x + 3z with x + z >= 4.5 and z whole is 9; highspy 1.14.0 says 15."""
     model = {
-        "lower": [0, 0], "upper": [50, 50], "integer": [1], "objective": [[0, 2.0], [1, 3.0]],
-        "rows": [[[0, 1], [1.0, 1.0], 4.5, None]], "start": None,
-    }  # fmt: skip
+        "lower": [0, 0],
+        "upper": [50, 50],
+        "integer": [1],
+        "objective": [[0, 2.0], [1, 3.0]],
+        "rows": [[[0, 1], [1.0, 1.0], 4.5, None]],
+        "start": None,
+    }
     *_, result = child.solve({"model": model, "seconds": 10.0, "threads": 1, "seed": 0})
     assert result["status"] == "optimal"
     assert result["bound"] == pytest.approx(9)
@@ -369,9 +384,12 @@ def test_no_decision_is_cut_off(model: str) -> None:
 def test_a_known_solution_disproves_false_claims() -> None:
     """`infeasible`, or a bound above a solution that the solver was given, cannot pass."""
     model = {
-        "lower": [0, 0], "upper": [50, 50], "integer": [1], "objective": [[0, 2.0], [1, 3.0]],
+        "lower": [0, 0],
+        "upper": [50, 50],
+        "integer": [1],
+        "objective": [[0, 2.0], [1, 3.0]],
         "rows": [[[0, 1], [1.0, 1.0], 4.5, None]],
-    }  # fmt: skip
+    }
     for start, status, bound, wrong in (
         ([4.5, 0.0], "infeasible", None, True),
         ([4.5, 0.0], "optimal", 15.0, True),

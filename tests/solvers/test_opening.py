@@ -8,15 +8,15 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from instances import Instance, instances
 
+from tilewright.formulation.mapping.problem import layer_problem
 from tilewright.formulation.objective import parse_objective
-from tilewright.formulation.problem import layer_problem
 from tilewright.formulation.result import Status
 from tilewright.formulation.search import Limits, Search
-from tilewright.hardware.load import load_engine
-from tilewright.solvers import opening
-from tilewright.solvers.opening import is_large, open_search
-from tilewright.solvers.solve import solve
-from tilewright.workloads.layer_text import parse_layer
+from tilewright.hardware.mapping.load import load_engine
+from tilewright.solvers.mapping import large_problems as opening
+from tilewright.solvers.mapping.large_problems import is_large, open_search
+from tilewright.solvers.mapping.solve import solve
+from tilewright.workloads.mapping.layer_text import parse_layer
 
 INSTANCES = st.sampled_from(["hierarchy", "dmazerunner"]).flatmap(
     lambda model: instances(model, most=24, largest=20_000)

@@ -9,17 +9,17 @@ import time
 
 import pytest
 
+from tilewright.formulation.mapping.problem import LayerProblem, layer_problem
 from tilewright.formulation.objective import parse_objective
-from tilewright.formulation.problem import LayerProblem, layer_problem
 from tilewright.formulation.result import SearchResult, Status
 from tilewright.formulation.search import Limits, Search
-from tilewright.hardware.load import load_engine
+from tilewright.hardware.mapping.load import load_engine
 from tilewright.solvers.base import Outcome
-from tilewright.solvers.branch import Branch
-from tilewright.solvers.cpsat import CpSat
-from tilewright.solvers.portfolio import Portfolio
-from tilewright.solvers.solve import solve
-from tilewright.workloads.layer_text import parse_layer
+from tilewright.solvers.mapping.branch import Branch
+from tilewright.solvers.mapping.cpsat import CpSat
+from tilewright.solvers.mapping.portfolio import Portfolio
+from tilewright.solvers.mapping.solve import solve
+from tilewright.workloads.mapping.layer_text import parse_layer
 
 LARGE = "conv:N=1,K=64,C=3,H=224,W=224,R=7,S=7,stride=2,pad=3"
 
@@ -33,7 +33,7 @@ def together(
     monkeypatch: pytest.MonkeyPatch, stated: LayerProblem, limits: Limits | None = None, head: float = 0.0
 ) -> SearchResult:
     """The portfolio's answer where CP-SAT joins after ``head`` seconds."""
-    monkeypatch.setattr("tilewright.solvers.solve.method", lambda _name: Portfolio(head))
+    monkeypatch.setattr("tilewright.solvers.mapping.solve.method", lambda _name: Portfolio(head))
     return solve(stated, "auto", limits or Limits())
 
 
@@ -132,13 +132,13 @@ def test_program_ends_cleanly_with_cpsat_at_work() -> None:
     code = (
         "import time\n"
         "from tilewright.formulation.objective import parse_objective\n"
-        "from tilewright.formulation.problem import layer_problem\n"
+        "from tilewright.formulation.mapping.problem import layer_problem\n"
         "from tilewright.formulation.search import Limits, Search\n"
-        "from tilewright.hardware.load import load_engine\n"
+        "from tilewright.hardware.mapping.load import load_engine\n"
         "from tilewright.solvers.base import Outcome\n"
-        "from tilewright.solvers.branch import Branch\n"
-        "from tilewright.solvers.portfolio import Portfolio\n"
-        "from tilewright.workloads.layer_text import parse_layer\n"
+        "from tilewright.solvers.mapping.branch import Branch\n"
+        "from tilewright.solvers.mapping.portfolio import Portfolio\n"
+        "from tilewright.workloads.mapping.layer_text import parse_layer\n"
         f"layer = parse_layer({LARGE!r})[1]\n"
         "problem = layer_problem(layer, load_engine('dmazerunner-256'), parse_objective('cycles'))\n"
         "Branch.solve = lambda self, search: time.sleep(4) or Outcome(False)\n"

@@ -7,19 +7,19 @@ from fractions import Fraction
 
 import pytest
 
-from tilewright.formulation.evaluator import Evaluation
-from tilewright.formulation.mapping import Mapping
+from tilewright.formulation.mapping.evaluator import Evaluation
+from tilewright.formulation.mapping.mapping import Mapping
+from tilewright.formulation.mapping.problem import LayerProblem, layer_problem
 from tilewright.formulation.objective import parse_objective
-from tilewright.formulation.problem import LayerProblem, layer_problem
 from tilewright.formulation.result import Status, TracePoint
 from tilewright.formulation.search import Limits, Search
-from tilewright.hardware.load import load_engine
+from tilewright.hardware.mapping.load import load_engine
 from tilewright.solvers.base import Outcome
-from tilewright.solvers.branch import Branch
-from tilewright.solvers.registry import solver, solver_names
-from tilewright.solvers.solve import solve
+from tilewright.solvers.mapping.branch import Branch
+from tilewright.solvers.mapping.registry import solver, solver_names
+from tilewright.solvers.mapping.solve import solve
 from tilewright.workloads.errors import InputError
-from tilewright.workloads.operators import gemm
+from tilewright.workloads.mapping.operators import gemm
 
 
 def problem() -> LayerProblem:

@@ -10,11 +10,11 @@ from instances import Instance, instances
 
 from tilewright.formulation.expression import Expr
 from tilewright.formulation.expression.exact import evaluate
-from tilewright.formulation.problem import LayerProblem
-from tilewright.formulation.tables import Tables, local_nodes
-from tilewright.hardware.load import load_engine
-from tilewright.solvers.stages import StagedTable, stages_of
-from tilewright.workloads.operators import conv2d
+from tilewright.formulation.mapping.problem import LayerProblem
+from tilewright.formulation.mapping.tables import Tables, local_nodes
+from tilewright.hardware.mapping.load import load_engine
+from tilewright.solvers.mapping.stages import StagedTable, stages_of
+from tilewright.workloads.mapping.operators import conv2d
 
 INSTANCES = st.sampled_from(["hierarchy", "dmazerunner"]).flatmap(
     lambda model: instances(model, most=24, largest=50_000)

@@ -6,14 +6,14 @@ from fractions import Fraction
 
 import pytest
 
+from tilewright.formulation.mapping.problem import IMPERFECT, layer_problem
 from tilewright.formulation.objective import parse_objective
-from tilewright.formulation.problem import IMPERFECT, layer_problem
 from tilewright.formulation.search import Limits
-from tilewright.hardware.dataflows import dataflow, dataflow_names
-from tilewright.solvers.solve import solve
-from tilewright.solvers.survey import METRICS, Point, survey
-from tilewright.workloads.layer_text import parse_layer
-from tilewright.workloads.operator import Operator
+from tilewright.hardware.mapping.styles import dataflow, dataflow_names
+from tilewright.solvers.mapping.machine_sizes import METRICS, Point, survey
+from tilewright.solvers.mapping.solve import solve
+from tilewright.workloads.mapping.layer_text import parse_layer
+from tilewright.workloads.mapping.operator import Operator
 
 LAYERS = {
     "conv": parse_layer("conv:K=4,C=3,P=4,Q=3,R=3,S=3")[1],
@@ -38,9 +38,12 @@ def test_survey_equals_the_exact_solver_at_every_point(flow: str, layer: str) ->
         engine = style.engine_of(point.array, point.bandwidth, MEMORY)
         for metric in METRICS:
             problem = layer_problem(
-                operator, engine, parse_objective(metric), factors=IMPERFECT,
+                operator,
+                engine,
+                parse_objective(metric),
+                factors=IMPERFECT,
                 constraints=style.constraints(operator),
-            )  # fmt: skip
+            )
             proven = solve(problem, "branch", Limits())
             best = found.get((point, metric))
             if best is None:

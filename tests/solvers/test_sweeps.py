@@ -10,17 +10,17 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from instances import instances
 
+from tilewright.formulation.mapping.problem import LayerProblem, layer_problem
 from tilewright.formulation.objective import Objective, parse_objective
-from tilewright.formulation.problem import LayerProblem, layer_problem
 from tilewright.formulation.result import Status
 from tilewright.formulation.search import Limits
-from tilewright.hardware.load import load_engine
-from tilewright.solvers import sweeps
-from tilewright.solvers.beyond import pareto_front
-from tilewright.solvers.exhaustive import minima
-from tilewright.solvers.sweeps import lexicographic, swept_front
+from tilewright.hardware.mapping.load import load_engine
+from tilewright.solvers.mapping import repeated_solves as sweeps
+from tilewright.solvers.mapping.answer_sets import pareto_front
+from tilewright.solvers.mapping.exhaustive import minima
+from tilewright.solvers.mapping.repeated_solves import lexicographic, swept_front
 from tilewright.workloads.errors import InputError
-from tilewright.workloads.layer_text import parse_layer
+from tilewright.workloads.mapping.layer_text import parse_layer
 
 ENERGY, CYCLES, EDP = (parse_objective(name) for name in ("energy", "cycles", "edp"))
 
@@ -104,6 +104,6 @@ def test_failing_solver_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
     def die(*_args: object) -> None:
         raise MemoryError("full")
 
-    monkeypatch.setattr("tilewright.solvers.branch.Branch.solve", die)
+    monkeypatch.setattr("tilewright.solvers.mapping.branch.Branch.solve", die)
     with pytest.raises(RuntimeError, match="branch: MemoryError: full"):
         sweeps.swept_front(problem_of(EDP), "branch")

@@ -14,12 +14,12 @@ from instances import Instance, instances
 from tilewright.formulation.expression import Expr, Variable, function
 from tilewright.formulation.expression.batch import Array
 from tilewright.formulation.expression.interval import IntervalReader
-from tilewright.formulation.problem import LayerProblem
-from tilewright.formulation.tables import Tables
-from tilewright.solvers import kernel
-from tilewright.solvers.floors import ArrayFloors
-from tilewright.solvers.stages import StagedTable, stages_of
-from tilewright.solvers.tape import Tape
+from tilewright.formulation.mapping.problem import LayerProblem
+from tilewright.formulation.mapping.tables import Tables
+from tilewright.solvers.mapping import kernel
+from tilewright.solvers.mapping.array_bounds import ArrayFloors
+from tilewright.solvers.mapping.stages import StagedTable, stages_of
+from tilewright.solvers.mapping.tape import Tape
 
 INSTANCES = st.sampled_from(["hierarchy", "dmazerunner"]).flatmap(
     lambda model: instances(model, most=24, largest=50_000)

@@ -9,7 +9,7 @@ import pytest
 from tilewright.workloads import networks
 from tilewright.workloads.catalog import list_models, resolve_model
 from tilewright.workloads.errors import InputError, did_you_mean, one_line
-from tilewright.workloads.operators import fully_connected, gemm
+from tilewright.workloads.mapping.operators import fully_connected, gemm
 
 SHIPPED = {
     "alexnet": (0.655, 8),
@@ -25,7 +25,7 @@ SHIPPED = {
 
 BUILTIN = '''"""A test network."""
 from tilewright.workloads.network import Layer, Network
-from tilewright.workloads.operators import gemm
+from tilewright.workloads.mapping.operators import gemm
 
 def build(batch):
     return Network("tiny-net", [Layer("only", gemm(m=batch, n=2, k=3), "gemm")], batch=batch)

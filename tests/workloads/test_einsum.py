@@ -9,10 +9,10 @@ from effort import effort
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tilewright.workloads.einsum import nest
 from tilewright.workloads.errors import InputError
-from tilewright.workloads.operator import Role
-from tilewright.workloads.operators import conv2d
+from tilewright.workloads.mapping.einsum import nest
+from tilewright.workloads.mapping.operator import Role
+from tilewright.workloads.mapping.operators import conv2d
 
 LIKE = {"m": "P", "n": "K", "k": "C"}
 CONV = "O[n,k,p,q] += I[n,c,2*p+r,q*2+3*s] * W[k,c,r,s]"
@@ -81,7 +81,7 @@ def test_roles_follow_names_then_places(line: str, roles: list[Role], is_mac: bo
         ("O[n] = W[n,k] : n=1,k=2", "k: not an index of the output, expected '+='"),
         ("", "column 1: expected the name of a tensor, found the end"),
     ],
-)  # fmt: skip
+)
 def test_errors_point_at_the_fault(line: str, message: str) -> None:
     """Every syntax error names its column, every semantic one its dimension."""
     with pytest.raises(InputError) as caught:

@@ -12,9 +12,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from tilewright.workloads.gradients import gathered, gradient
-from tilewright.workloads.operator import Operator, Role
-from tilewright.workloads.operators import conv2d, gemm, matmul, pool2d, transposed_conv2d
+from tilewright.workloads.mapping.gradients import gathered, gradient
+from tilewright.workloads.mapping.operator import Operator, Role
+from tilewright.workloads.mapping.operators import conv2d, gemm, matmul, pool2d, transposed_conv2d
 
 Array = NDArray[np.float64]
 
@@ -94,9 +94,16 @@ def test_the_gather_form_computes_the_same(
     reach = (kernel - 1) * dilation
     pads = (reach // 2, 0, reach - reach // 2, 0)
     forward = conv2d(
-        k=2 * groups, c=2 * groups, r=kernel, s=1, h=rows, w=columns, pad=pads,
-        dilation=(dilation, 1), groups=groups,
-    )  # fmt: skip
+        k=2 * groups,
+        c=2 * groups,
+        r=kernel,
+        s=1,
+        h=rows,
+        w=columns,
+        pad=pads,
+        dilation=(dilation, 1),
+        groups=groups,
+    )
     elements = 2 * groups * rows * columns
     gather = gathered(forward, elements)
     assert gather is not None

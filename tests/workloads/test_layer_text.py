@@ -10,10 +10,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tilewright.workloads.errors import InputError
-from tilewright.workloads.layer_fields import KINDS
-from tilewright.workloads.layer_text import is_layer_text, parse_layer, read_layers
-from tilewright.workloads.operator import Operator
-from tilewright.workloads.operators import (
+from tilewright.workloads.mapping.layer_fields import KINDS
+from tilewright.workloads.mapping.layer_text import is_layer_text, parse_layer, read_layers
+from tilewright.workloads.mapping.operator import Operator
+from tilewright.workloads.mapping.operators import (
     conv2d,
     depthwise_conv2d,
     elementwise,
@@ -41,9 +41,7 @@ SIZE = st.integers(1, 600)
         ),
         (
             "conv:K=8,C=4,H=9,W=9,R=3,S=1,stride=2x1,dilation=1x2,pad=0x0x1x1,groups=2",
-            conv2d(
-                k=8, c=4, h=9, w=9, r=3, s=1, stride=(2, 1), dilation=(1, 2), pad=(0, 0, 1, 1), groups=2
-            ),
+            conv2d(k=8, c=4, h=9, w=9, r=3, s=1, stride=(2, 1), dilation=(1, 2), pad=(0, 0, 1, 1), groups=2),
         ),
         ("depthwise:C=32,P=14,Q=14,R=3,S=3", depthwise_conv2d(c=32, p=14, q=14, r=3, s=3)),
         ("tconv:K=8,C=4,P=7,Q=7,R=4,S=4,stride=2", transposed_conv2d(k=8, c=4, p=7, q=7, r=4, s=4, stride=2)),
@@ -58,7 +56,7 @@ SIZE = st.integers(1, 600)
         ("elementwise:N=2,K=8,P=3,Q=3", elementwise(shape=(2, 8, 3, 3))),
         ("nest:O[i]+=W[i,j]*I[j]: i=3,j=4", nest("O[i]+=W[i,j]*I[j]: i=3,j=4")),
     ],
-)  # fmt: skip
+)
 def test_a_text_means_what_its_builder_builds(text: str, operator: Operator) -> None:
     """Every kind of layer text gives the operator of the builder that it stands for."""
     assert is_layer_text(text)

@@ -6,8 +6,8 @@ import networkx as nx
 import pytest
 
 from tilewright.workloads.errors import InputError
+from tilewright.workloads.mapping.operators import elementwise, gemm, matmul
 from tilewright.workloads.network import Layer, Link, Network
-from tilewright.workloads.operators import elementwise, gemm, matmul
 
 SQUARE = gemm(m=2, n=8, k=8)
 SUM = elementwise(shape=(2, 8))

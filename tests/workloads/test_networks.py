@@ -8,13 +8,13 @@ from pathlib import Path
 import onnx
 import pytest
 
-from tilewright.benchmarks.zoo_table import HERALD_RATIOS, atomic_counts, published
+from tilewright.benchmarks.studies.zoo_table import HERALD_RATIOS, atomic_counts, published
 from tilewright.workloads.catalog import builtin_onnx, resolve_model
 from tilewright.workloads.errors import InputError
+from tilewright.workloads.mapping.operators import conv2d, gemm, matmul, transposed_conv2d
 from tilewright.workloads.network import Network
 from tilewright.workloads.networks import builders
-from tilewright.workloads.onnx_import import load_onnx
-from tilewright.workloads.operators import conv2d, gemm, matmul, transposed_conv2d
+from tilewright.workloads.onnx.importer import load_onnx
 from tilewright.workloads.shape_ratio import channel_activation_ratio, channel_activation_ratios
 
 NAMES = [*builders()]

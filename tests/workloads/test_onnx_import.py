@@ -15,10 +15,17 @@ from onnx import TensorProto, helper, numpy_helper, shape_inference
 
 from tilewright.workloads.catalog import resolve_model
 from tilewright.workloads.errors import InputError
+from tilewright.workloads.mapping.operator import Operator
+from tilewright.workloads.mapping.operators import (
+    conv2d,
+    elementwise,
+    gemm,
+    matmul,
+    pool2d,
+    transposed_conv2d,
+)
 from tilewright.workloads.network import Link, Network
-from tilewright.workloads.onnx_import import load_onnx
-from tilewright.workloads.operator import Operator
-from tilewright.workloads.operators import conv2d, elementwise, gemm, matmul, pool2d, transposed_conv2d
+from tilewright.workloads.onnx.importer import load_onnx
 
 Shape = list[int | str]
 
@@ -226,7 +233,7 @@ def test_moved_data_is_followed_to_its_producer() -> None:
     ]
     proto = model(
         nodes, {"x": [1, 3, 4, 4]}, {"w": [8, 3, 1, 1], "v": [8, 5]}, {"flat": [1, 8, -1]}, opset=11
-    )  # fmt: skip
+    )
     network = load_onnx(proto)
     assert network.reads("product") == (
         Link("conv", "product", "A", "c", 64, None, ("Reshape", "Transpose", "Split")),
@@ -333,7 +340,7 @@ def test_a_batch_that_cannot_be_replaced_is_told() -> None:
         ),
         (model([node("MatMul", "x w")], {"x": [2, 3]}, {"w": [4, 4]}), "shapes cannot be inferred"),
     ],
-)  # fmt: skip
+)
 def test_unusable_models_are_told_by_node(proto: onnx.ModelProto, message: str) -> None:
     """What cannot be imported is told in one line with the file, the node and the reason."""
     with pytest.raises(InputError) as caught:

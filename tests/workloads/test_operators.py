@@ -12,8 +12,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tilewright.workloads.errors import InputError
-from tilewright.workloads.operator import Operator, Role, Tensor
-from tilewright.workloads.operators import (
+from tilewright.workloads.mapping.operator import Operator, Role, Tensor
+from tilewright.workloads.mapping.operators import (
     conv2d,
     depthwise_conv2d,
     elementwise,
@@ -58,9 +58,17 @@ def convolutions(draw: st.DrawFn) -> Operator:
         given_by = {"h": draw(st.integers(5, 7)), "w": draw(st.integers(5, 7))}
         pad = draw(st.one_of(small, st.tuples(small, small), st.tuples(small, small, small, small)))
     return conv2d(
-        n=draw(st.integers(1, 2)), k=groups * draw(st.integers(1, 2)), c=groups * draw(st.integers(1, 2)),
-        r=r, s=s, stride=stride, dilation=(dilation, 1), groups=groups, pad=pad, **given_by,
-    )  # fmt: skip
+        n=draw(st.integers(1, 2)),
+        k=groups * draw(st.integers(1, 2)),
+        c=groups * draw(st.integers(1, 2)),
+        r=r,
+        s=s,
+        stride=stride,
+        dilation=(dilation, 1),
+        groups=groups,
+        pad=pad,
+        **given_by,
+    )
 
 
 @settings(max_examples=effort(60), deadline=None)
@@ -90,9 +98,8 @@ def test_output_size_counts_the_windows_that_fit(
 
     def build() -> Operator:
         return conv2d(
-            k=1, c=1, r=r, s=1, h=h, w=1,
-            stride=(stride, 1), dilation=(dilation, 1), pad=(top, 0, bottom, 0),
-        )  # fmt: skip
+            k=1, c=1, r=r, s=1, h=h, w=1, stride=(stride, 1), dilation=(dilation, 1), pad=(top, 0, bottom, 0)
+        )
 
     if starts:
         operator = build()

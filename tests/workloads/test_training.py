@@ -8,8 +8,8 @@ import pytest
 from tilewright.workloads.blueprint import Blueprint
 from tilewright.workloads.catalog import resolve_model
 from tilewright.workloads.errors import InputError
+from tilewright.workloads.mapping.operators import elementwise, gemm
 from tilewright.workloads.network import Layer, Network
-from tilewright.workloads.operators import elementwise, gemm
 from tilewright.workloads.training import training_network
 
 NAMES = (
@@ -73,9 +73,14 @@ def test_gradients_of_several_readers_are_added() -> None:
     training = training_network(residual())
     backward = [layer.name for layer in training.layers[5:]]
     assert backward == [
-        "fc.error", "fc.update", "pool.error", "second.error", "second.update", "first.error_sum",
+        "fc.error",
+        "fc.update",
+        "pool.error",
+        "second.error",
+        "second.update",
+        "first.error_sum",
         "first.update",
-    ]  # fmt: skip
+    ]
     summed = training.reads("first.error_sum")
     assert {(link.producer, link.operand) for link in summed} == {
         ("pool.error", "I0"),

@@ -8,8 +8,8 @@ import pytest
 
 from tilewright.workloads.catalog import resolve_model
 from tilewright.workloads.errors import InputError
-from tilewright.workloads.workload import Part, Workload
-from tilewright.workloads.workload_file import is_workload, list_workloads, load_workload
+from tilewright.workloads.scheduling.workload import Part, Workload
+from tilewright.workloads.scheduling.workload_file import is_workload, list_workloads, load_workload
 
 TABLE_II = {
     "ar-vr-a": {"resnet50": 2, "unet": 4, "mobilenet-v2": 4},

@@ -20,7 +20,7 @@ from onnx import TensorProto, helper, numpy_helper
 
 from tilewright.workloads.errors import InputError
 from tilewright.workloads.network import Network
-from tilewright.workloads.onnx_import import load_onnx
+from tilewright.workloads.onnx.importer import load_onnx
 
 OPSET, IR_VERSION = 20, 9
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Literal
 
 from tilewright.workloads.blueprint.base import Base, Value
-from tilewright.workloads.windows import Pair, pad_pair, pair
+from tilewright.workloads.mapping.windows import Pair, pad_pair, pair
 
 Padding = Pair | Literal["same"]
 """As `conv2d`'s, or ``same``: outputs = ceil(inputs / stride), the odd element of padding at the end."""
@@ -45,15 +45,23 @@ class Images(Base):
         if x.channels % groups or channels % groups:
             raise self.error(name, f"{groups} groups do not divide {x.channels} and {channels} channels")
         operands: list[Value | str] = [
-            x, self.weights(f"{name}.weight", (channels, x.channels // groups, *kernels))
-        ]  # fmt: skip
+            x,
+            self.weights(f"{name}.weight", (channels, x.channels // groups, *kernels)),
+        ]
         if bias or (bias is None and not norm):
             operands.append(self.weights(f"{name}.bias", (channels,)))
         sizes = self._positions(x, spans, strides, pads, name)
         value = self.op(
-            "Conv", operands, (x.shape[0], channels, *sizes), name, kernel_shape=kernels,
-            strides=strides, dilations=dilations, group=groups, pads=pads,
-        )  # fmt: skip
+            "Conv",
+            operands,
+            (x.shape[0], channels, *sizes),
+            name,
+            kernel_shape=kernels,
+            strides=strides,
+            dilations=dilations,
+            group=groups,
+            pads=pads,
+        )
         return self.act(self.norm(value) if norm else value, act)
 
     def depthwise(self, x: Value, kernel: Pair, *, name: str = "depthwise", **options: object) -> Value:
@@ -77,13 +85,19 @@ class Images(Base):
         rows = (x.shape[2] - 1) * strides[0] + kernels[0] - top - bottom
         columns = (x.shape[3] - 1) * strides[1] + kernels[1] - left - right
         operands: list[Value | str] = [
-            x, self.weights(f"{name}.weight", (x.channels, channels, *kernels)),
+            x,
+            self.weights(f"{name}.weight", (x.channels, channels, *kernels)),
             self.weights(f"{name}.bias", (channels,)),
-        ]  # fmt: skip
+        ]
         value = self.op(
-            "ConvTranspose", operands, (x.shape[0], channels, rows, columns), name, kernel_shape=kernels,
-            strides=strides, pads=(top, left, bottom, right),
-        )  # fmt: skip
+            "ConvTranspose",
+            operands,
+            (x.shape[0], channels, rows, columns),
+            name,
+            kernel_shape=kernels,
+            strides=strides,
+            pads=(top, left, bottom, right),
+        )
         return self.act(value, act)
 
     def norm(self, x: Value) -> Value:
@@ -108,13 +122,29 @@ class Images(Base):
         """AlexNet's normalisation over neighbouring channels."""
         return self.op("LRN", [x], x.shape, size=size)
 
-    def max_pool(self, x: Value, kernel: Pair, *, stride: Pair = 1, pad: Padding = 0, ceil: bool = False,
-                 name: str = "pool") -> Value:  # fmt: skip
+    def max_pool(
+        self,
+        x: Value,
+        kernel: Pair,
+        *,
+        stride: Pair = 1,
+        pad: Padding = 0,
+        ceil: bool = False,
+        name: str = "pool",
+    ) -> Value:
         """Maximum of every window; ``ceil`` rounds the number of windows up."""
         return self._pool("MaxPool", x, kernel, stride, pad, ceil, name)
 
-    def average_pool(self, x: Value, kernel: Pair, *, stride: Pair = 1, pad: Padding = 0, ceil: bool = False,
-                     name: str = "pool") -> Value:  # fmt: skip
+    def average_pool(
+        self,
+        x: Value,
+        kernel: Pair,
+        *,
+        stride: Pair = 1,
+        pad: Padding = 0,
+        ceil: bool = False,
+        name: str = "pool",
+    ) -> Value:
         """Mean of every window."""
         return self._pool("AveragePool", x, kernel, stride, pad, ceil, name)
 
@@ -202,9 +232,13 @@ class Images(Base):
         return top, left, bottom, right
 
     def _positions(
-        self, x: Value, spans: tuple[int, ...], strides: tuple[int, int], pads: list[int] | tuple[int, ...],
+        self,
+        x: Value,
+        spans: tuple[int, ...],
+        strides: tuple[int, int],
+        pads: list[int] | tuple[int, ...],
         name: str,
-    ) -> tuple[int, int]:  # fmt: skip
+    ) -> tuple[int, int]:
         """Rows and columns of window positions."""
         free = [x.shape[2 + i] + pads[i] + pads[2 + i] - spans[i] for i in (0, 1)]
         if min(free) < 0:

@@ -18,9 +18,15 @@ class Blueprint(Images):
         return self.op("Flatten", [x], shape, name, axis=1)
 
     def dense(
-        self, x: Value, features: int, *, bias: bool = True, act: str | None = None, name: str = "fc",
+        self,
+        x: Value,
+        features: int,
+        *,
+        bias: bool = True,
+        act: str | None = None,
+        name: str = "fc",
         weight: str | None = None,
-    ) -> Value:  # fmt: skip
+    ) -> Value:
         """Fully connected layer on the rows of a matrix.
 
         Parameters
@@ -60,8 +66,9 @@ class Blueprint(Images):
         shape[axis] = stop - start
         return self.op("Slice", [x, *(self.constant([one]) for one in (start, stop, axis))], shape, name)
 
-    def project(self, x: Value, features: int, *, bias: bool = True, act: str | None = None,
-                name: str = "projection") -> Value:  # fmt: skip
+    def project(
+        self, x: Value, features: int, *, bias: bool = True, act: str | None = None, name: str = "projection"
+    ) -> Value:
         """Fully connected layer on the last axis, whatever stands before it."""
         stored = self.weights(f"{name}.weight", (x.shape[-1], features))
         value = self.op("MatMul", [x, stored], (*x.shape[:-1], features), name)

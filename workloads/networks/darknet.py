@@ -8,8 +8,14 @@ from __future__ import annotations
 
 from tilewright.workloads.blueprint import Blueprint
 
-STAGES = ((32,), (64,), (128, 64, 128), (256, 128, 256), (512, 256, 512, 256, 512),
-          (1024, 512, 1024, 512, 1024))  # fmt: skip
+STAGES = (
+    (32,),
+    (64,),
+    (128, 64, 128),
+    (256, 128, 256),
+    (512, 256, 512, 256, 512),
+    (1024, 512, 1024, 512, 1024),
+)
 """Channels of the convolutions between two poolings; every second one has a 1x1 kernel."""
 
 

@@ -10,8 +10,15 @@ from __future__ import annotations
 from tilewright.workloads.blueprint import Blueprint, Value
 from tilewright.workloads.networks.resnet import classifier
 
-STAGES = ((1, 3, 16, 1, 1), (6, 3, 24, 2, 2), (6, 5, 40, 2, 2), (6, 3, 80, 3, 2), (6, 5, 112, 3, 1),
-          (6, 5, 192, 4, 2), (6, 3, 320, 1, 1))  # fmt: skip
+STAGES = (
+    (1, 3, 16, 1, 1),
+    (6, 3, 24, 2, 2),
+    (6, 5, 40, 2, 2),
+    (6, 3, 80, 3, 2),
+    (6, 5, 112, 3, 1),
+    (6, 5, 192, 4, 2),
+    (6, 3, 320, 1, 1),
+)
 """Expansion, kernel, output channels, repetitions, stride of the first."""
 
 

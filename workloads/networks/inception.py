@@ -122,9 +122,12 @@ def inception_resnet_v1(batch: int) -> Blueprint:
     for i in range(5):
         with net.scope(f"a{i + 1}"):
             x = residual(
-                net, x, unit(net, x, 32, 1, "1x1"), chain(net, x, "3x3", (32, 1), (32, 3)),
+                net,
+                x,
+                unit(net, x, 32, 1, "1x1"),
+                chain(net, x, "3x3", (32, 1), (32, 3)),
                 chain(net, x, "double3x3", (32, 1), (32, 3), (32, 3)),
-            )  # fmt: skip
+            )
     with net.scope("reduce_a"):
         x = net.concat(
             net.max_pool(x, 3, stride=2),

@@ -11,12 +11,30 @@ from tilewright.workloads.blueprint import Blueprint, Value
 from tilewright.workloads.networks.resnet import classifier
 
 SEPARABLE = (
-    (64, 1), (128, 2), (128, 1), (256, 2), (256, 1), (512, 2),
-    (512, 1), (512, 1), (512, 1), (512, 1), (512, 1), (1024, 2), (1024, 1),
-)  # fmt: skip
+    (64, 1),
+    (128, 2),
+    (128, 1),
+    (256, 2),
+    (256, 1),
+    (512, 2),
+    (512, 1),
+    (512, 1),
+    (512, 1),
+    (512, 1),
+    (512, 1),
+    (1024, 2),
+    (1024, 1),
+)
 """MobileNetV1: output channels and stride of every separable convolution."""
-INVERTED = ((1, 16, 1, 1), (6, 24, 2, 2), (6, 32, 3, 2), (6, 64, 4, 2), (6, 96, 3, 1), (6, 160, 3, 2),
-            (6, 320, 1, 1))  # fmt: skip
+INVERTED = (
+    (1, 16, 1, 1),
+    (6, 24, 2, 2),
+    (6, 32, 3, 2),
+    (6, 64, 4, 2),
+    (6, 96, 3, 1),
+    (6, 160, 3, 2),
+    (6, 320, 1, 1),
+)
 """MobileNetV2: expansion, output channels, repetitions, stride of the first."""
 
 

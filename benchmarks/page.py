@@ -1,0 +1,212 @@
+"""The report of a benchmark: summary, plots and every run."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+from tilewright.benchmarks.curves import cactus, convergence, gaps, profile, proof_curve
+from tilewright.benchmarks.plots.convergence import UNITS
+from tilewright.benchmarks.plots.selection import best_runs
+from tilewright.benchmarks.rows import MISSING, Row
+from tilewright.benchmarks.store import Store
+from tilewright.benchmarks.summary import Line, gap_text, proofs, share_text, summary
+from tilewright.report.html import figures
+from tilewright.report.html.page import (
+    Cell,
+    Column,
+    Plot,
+    Section,
+    Table,
+    check_report,
+    number_cell,
+    text_cell,
+    write_page,
+)
+from tilewright.report.records.mapping.breakdown import energy_parts
+from tilewright.report.records.mapping.build import versions
+from tilewright.report.records.mapping.document import MetricsRecord
+from tilewright.report.text.quantities import seconds_text, si_text
+
+_STYLES = {"optimal": "good", "feasible": "", "error": "bad", "infeasible": "bad", MISSING: "fair"}
+
+
+def write_report(path: Path, store: Store, rows: Sequence[Row]) -> None:
+    """Write the report of some rows of a store; raises ``InputError`` where the file cannot be written."""
+    check_report(path)
+    ended = [row for row in rows if row.status != MISSING]
+    facts = [
+        f"{len(ended)} runs of {len({row.problem for row in ended})} problems from {store.path.name}"
+        + (f", {len(rows) - len(ended)} still to come" if len(ended) < len(rows) else ""),
+        "written with " + ", ".join(f"{name} {version}" for name, version in versions().items()),
+    ]
+    write_page(path, "Mapping methods against the proven optimum", facts, list(_sections(store, rows)))
+
+
+def _sections(store: Store, rows: Sequence[Row]) -> list[Section]:
+    sections: list[Section] = [_summary(rows), _proofs(rows)]
+    if any(row.optimum is not None and row.is_method for row in rows):
+        sections += [_cactus(rows), _profile(rows), _gaps(rows)]
+    solved = [row for row in rows if row.value is not None]
+    if solved:
+        sections += _single_runs(store, solved)
+    return [*sections, _runs(rows)]
+
+
+def _summary(rows: Sequence[Row]) -> Table:
+    columns = [
+        Column("objective"),
+        Column("method"),
+        Column("runs", True),
+        Column("no mapping", True),
+        Column("mean gap", True, "value / proven optimum - 1"),
+        Column("median", True),
+        Column("worst", True),
+        Column("within 10 %", True, "share of runs"),
+        Column("within 1 %", True),
+        Column("optimum", True),
+        Column("median time", True),
+        Column("primal integral", True, "Berthold 2013, share of the limit"),
+    ]
+
+    def cells(line: Line) -> list[Cell]:
+        percents = (line.within_10, line.within_1, line.at_optimum)
+        return [
+            *map(text_cell, line.group),
+            number_cell(str(line.runs), line.runs),
+            number_cell(str(line.empty), line.empty, "bad" if line.empty else ""),
+            *(number_cell(gap_text(gap), gap) for gap in (line.mean, line.median, line.worst)),
+            *(number_cell(share_text(share), share) for share in percents),
+            number_cell("-" if line.seconds is None else seconds_text(line.seconds), line.seconds),
+            number_cell(share_text(line.primal_integral), line.primal_integral),
+        ]
+
+    note = "The gap is value / proven optimum - 1.  A click on a heading sorts."
+    return Table("Methods", columns, [cells(line) for line in summary(rows)], note)
+
+
+def _proofs(rows: Sequence[Row]) -> Table:
+    columns = [
+        Column("objective"),
+        Column("machine"),
+        Column("solver"),
+        Column("problems", True),
+        Column("proven", True),
+        Column("median time", True),
+        Column("longest", True),
+    ]
+    body = [
+        [
+            *map(text_cell, one.group),
+            number_cell(str(one.problems), one.problems),
+            number_cell(str(one.proven), one.proven, "good" if one.proven == one.problems else "fair"),
+            number_cell(seconds_text(one.median_s), one.median_s),
+            number_cell(seconds_text(one.worst_s), one.worst_s),
+        ]
+        for one in proofs(rows)
+    ]
+    return Table("Proofs", columns, body, "Each optimum is proven once, by an exact solver.")
+
+
+def _cactus(rows: Sequence[Row]) -> Plot:
+    limit = max(row.time_limit_s or 0.0 for row in rows if row.is_method)
+    goals: list[tuple[str, Callable[[Row], float | None]]] = [
+        ("within 1 % of the optimum", lambda row: row.seconds_1),
+        ("within 10 % of the optimum", lambda row: row.seconds_10),
+        ("at the optimum", lambda row: row.seconds_0),
+    ]
+    shown = [
+        (
+            title,
+            figures.curves_figure(
+                cactus(rows, goal),
+                "time [s]",
+                "runs",
+                limit,
+                proof_curve(rows, "optimum proven") if title == "at the optimum" else None,
+            ),
+        )
+        for title, goal in goals
+    ]
+    return Plot("Solved against time", shown, "The share of all runs that have come so close by a time.")
+
+
+def _profile(rows: Sequence[Row]) -> Plot:
+    curves = profile(rows, lambda row: row.seconds_1)
+    end = max((curve.xs[-1] for curve in curves if curve.xs), default=10.0)
+    figure = figures.curves_figure(
+        curves,
+        "time to within 1 % of the optimum, multiple of the fastest method's",
+        "problems",
+        max(end, 10.0),
+    )
+    note = "Dolan and Moré's profile; a method's time on a problem is the median over its seeds."
+    return Plot("Performance profile", [("", figure)], note)
+
+
+def _gaps(rows: Sequence[Row]) -> Plot:
+    shown = [(objective, figures.gaps_figure(some)) for objective, some in gaps(rows).items()]
+    return Plot("Gaps", shown, "Boxes from quartile to quartile, a dot per run.")
+
+
+def _single_runs(store: Store, rows: Sequence[Row]) -> list[Section]:
+    """Convergence and energy of every problem."""
+    cells = {cell.key: cell for cell in store.cells()}
+    by_problem: dict[tuple[str, ...], list[Row]] = {}
+    for row in rows:
+        by_problem.setdefault(row.problem, []).append(row)
+    courses, energies = [], []
+    for (suite, layer, arch, objective), mine in by_problem.items():
+        title = f"{suite} / {layer} on {arch}, {objective}"
+        scale, label = UNITS.get(objective, (1.0, objective))
+        best = best_runs(mine)
+        order = [row.method for row in best]
+        runs = [
+            convergence(row.method, cells[row.key], objective)
+            for row in sorted(mine, key=lambda row: order.index(row.method))
+        ]
+        courses.append((title, figures.convergence_figure(runs, label, scale, mine[0].optimum)))
+        engine = store.problem(cells[best[0].key].problem).arch.build("store")
+        bars = [
+            (row.method, energy_parts(MetricsRecord.model_validate(cells[row.key].answer.metrics), engine))
+            for row in best
+        ]
+        energies.append((title, figures.energy_figure(bars)))
+    return [
+        Plot("Convergence", courses, "Value (full) and bound (dashed) of every run; dotted is the optimum."),
+        Plot("Energy", energies, "By level and tensor, for the best mapping of every method."),
+    ]
+
+
+def _runs(rows: Sequence[Row]) -> Table:
+    columns = [
+        Column("suite"),
+        Column("layer"),
+        Column("machine"),
+        Column("objective"),
+        Column("method"),
+        Column("seed", True),
+        Column("result"),
+        Column("value", True, "pJ, cycles, pJ·cycle"),
+        Column("gap", True),
+        Column("to 10 %", True, "seconds to within 10 % of the optimum"),
+        Column("to 1 %", True),
+        Column("to 0 %", True),
+        Column("time", True),
+    ]
+
+    def seconds(moment: float | None) -> Cell:
+        return number_cell("-" if moment is None else seconds_text(moment), moment)
+
+    body = [
+        [
+            *map(text_cell, (row.suite, row.layer, row.arch, row.objective, row.method)),
+            number_cell(str(row.seed), row.seed),
+            text_cell(row.status, _STYLES.get(row.status, "fair")),
+            number_cell("-" if row.value is None else si_text(row.value), row.value),
+            number_cell(gap_text(row.gap), row.gap),
+            *map(seconds, (row.seconds_10, row.seconds_1, row.seconds_0, row.wall_s)),
+        ]
+        for row in rows
+    ]
+    return Table("Runs", columns, body, searchable=True)

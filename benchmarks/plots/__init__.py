@@ -1,0 +1,1 @@
+"""Figures of a store of runs, named in ``registry.py``."""

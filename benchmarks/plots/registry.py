@@ -1,0 +1,39 @@
+"""The plots by name.  A new one is one module with ``draw(store, rows)``, named here."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from importlib import import_module
+from pathlib import Path
+
+from tilewright.benchmarks.rows import Row
+from tilewright.benchmarks.store import Store
+from tilewright.report.plots.style import check_plot_file, save
+from tilewright.workloads.errors import InputError, unknown_name
+
+_PLOTS = {
+    "cactus": "tilewright.benchmarks.plots.cactus",
+    "profile": "tilewright.benchmarks.plots.profile",
+    "gaps": "tilewright.benchmarks.plots.gaps",
+    "convergence": "tilewright.benchmarks.plots.convergence",
+    "energy": "tilewright.benchmarks.plots.energy",
+}
+
+
+def plot_names() -> list[str]:
+    """All kinds of plots."""
+    return [*_PLOTS]
+
+
+def draw_to(path: Path, kind: str, store: Store, rows: Sequence[Row]) -> None:
+    """Draw rows of a store into a file.
+
+    Raises
+    ------
+    InputError : for an unknown kind, a suffix that is none of a plot, and rows that the kind cannot show
+    """
+    if kind not in _PLOTS:
+        raise InputError("--plot", None, unknown_name(kind, _PLOTS))
+    check_plot_file(path)
+    module = import_module(_PLOTS[kind])
+    save(lambda: module.draw(store, rows), path)

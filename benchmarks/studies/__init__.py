@@ -1,0 +1,1 @@
+"""Measured tables of the documents, each with the command that makes it."""

@@ -1,0 +1,198 @@
+"""``tilewright bench``: methods against the proven optimum, layer by layer."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from tilewright.cli import options
+from tilewright.cli.exits import Exit
+from tilewright.workloads.errors import InputError
+
+if TYPE_CHECKING:
+    from tilewright.benchmarks.plan import Request
+
+FORMATS = ("table", "json", "csv", "markdown")
+STORE = Path("bench.sqlite")
+ALL = "all"
+
+
+def bench_command(
+    suites: Annotated[
+        list[str],
+        typer.Argument(
+            metavar="SUITE...",
+            help="Suites (see [b]list suites[/b]), or files and texts of layers as [b]map[/b] reads them.",
+        ),
+    ],
+    arch: Annotated[
+        str, typer.Option("--arch", "-a", metavar="A,B,...", help="Machines.", rich_help_panel="Problem")
+    ],
+    objective: Annotated[
+        str,
+        typer.Option(
+            "--objective", "-o", metavar="O,P,...", help="energy, cycles, edp, ...", rich_help_panel="Problem"
+        ),
+    ] = "edp",
+    layers: options.Layers = None,
+    factors: options.Factors = None,
+    method: Annotated[
+        str,
+        typer.Option(
+            "--method",
+            "-m",
+            metavar="M,N,...",
+            rich_help_panel="Search",
+            help=r"Methods with their options, such as random,annealing\[steps=100]; "
+            "all for every heuristic.",
+        ),
+    ] = ALL,
+    seeds: Annotated[
+        int, typer.Option("--seeds", help="Runs of methods that draw at random.", rich_help_panel="Search")
+    ] = 5,
+    time_limit: Annotated[
+        str, typer.Option("--time-limit", "-t", metavar="TIME", help="Per run.", rich_help_panel="Search")
+    ] = "5",
+    optimum: Annotated[
+        str,
+        typer.Option(
+            "--optimum",
+            metavar="SOLVER",
+            rich_help_panel="Search",
+            help="Exact solver that proves each optimum once; none to prove nothing.",
+        ),
+    ] = "auto",
+    optimum_limit: Annotated[
+        str, typer.Option("--optimum-limit", metavar="TIME", help="Per proof.", rich_help_panel="Search")
+    ] = "60",
+    threads: Annotated[
+        int, typer.Option("--threads", help="Of a parallel solver within a run.", rich_help_panel="Search")
+    ] = 1,
+    jobs: Annotated[
+        int | None,
+        typer.Option(
+            "--jobs", "-j", help="Runs side by side; one per core by default.", rich_help_panel="Execution"
+        ),
+    ] = None,
+    cluster: Annotated[
+        str | None,
+        typer.Option(
+            "--cluster",
+            metavar="ADDRESS",
+            help="Run on this Dask cluster instead.",
+            rich_help_panel="Execution",
+        ),
+    ] = None,
+    fresh: Annotated[
+        bool, typer.Option("--fresh", help="Run again what the store has.", rich_help_panel="Execution")
+    ] = False,
+    out: Annotated[
+        Path, typer.Option("--out", metavar="STORE", help="SQLite file.", rich_help_panel="Output")
+    ] = STORE,
+    format: Annotated[
+        str, typer.Option("--format", "-f", help="table, json, csv or markdown.", rich_help_panel="Output")
+    ] = "table",
+    quiet: options.Quiet = False,
+    verbose: Annotated[
+        bool, typer.Option("--verbose", "-v", help="Tracebacks.", rich_help_panel="Output")
+    ] = False,
+) -> int:
+    """Run methods on suites, prove each optimum, and tell how far from it every method ends.
+
+    Every run is stored the moment it ends; the same call again goes on where the last one stopped, and runs
+    again only what depends on inputs that have changed.
+    """
+    from tilewright.benchmarks.plan import Request
+    from tilewright.formulation.method import parse_method
+
+    options.parse_choice(format, "--format", FORMATS)
+    options.parse_factors(factors)
+    for count, flag in ((seeds, "--seeds"), (threads, "--threads"), (jobs, "--jobs")):
+        options.parse_count(count, flag)
+    limit = options.parse_duration(time_limit)
+    proof = options.parse_duration(optimum_limit, "--optimum-limit")
+    assert limit is not None
+    assert proof is not None
+    methods = split_list(method, "--method")
+    if methods == (ALL,):
+        from tilewright.heuristics.mapping.registry import heuristic_names
+
+        methods = tuple(heuristic_names())
+    names = [str(parse_method(text, "--method")) for text in methods]
+    request = Request(
+        suites=tuple(dict.fromkeys(suites)),
+        machines=split_list(arch, "--arch"),
+        objectives=tuple(str(options.read_objective(o)) for o in split_list(objective, "--objective")),
+        methods=tuple(dict.fromkeys(names)),
+        patterns=tuple(layers or ()),
+        seeds=seeds,
+        seconds=limit,
+        optimum=None if optimum == "none" else (optimum, proof),
+        factors=factors,
+        threads=threads,
+    )
+    if cluster is not None and jobs is not None:
+        raise InputError("--jobs", None, "the cluster decides how much runs side by side, expected no --jobs")
+    return _bench(request, out, options.parse_threads(jobs), cluster, format, fresh=fresh, quiet=quiet)
+
+
+def split_list(text: str, flag: str) -> tuple[str, ...]:
+    """The parts between commas that stand outside brackets; raises ``InputError`` for an empty one."""
+    parts, depth = [""], 0
+    for character in text:
+        depth += {"[": 1, "]": -1}.get(character, 0)
+        if character == "," and depth <= 0:
+            parts.append("")
+        else:
+            parts[-1] += character
+    found = tuple(dict.fromkeys(part.strip() for part in parts))
+    if "" in found:
+        raise InputError(flag, None, f"expected names with commas between them, got {text!r}")
+    return found
+
+
+def _bench(
+    request: Request, out: Path, jobs: int, cluster: str | None, form: str, *, fresh: bool, quiet: bool
+) -> int:
+    from contextlib import ExitStack
+    from functools import partial
+
+    from tilewright.benchmarks.cluster import cluster_answers, connected
+    from tilewright.benchmarks.plan import make_plan
+    from tilewright.benchmarks.pool import local_answers
+    from tilewright.benchmarks.rows import read_rows
+    from tilewright.benchmarks.run import Answers, run_cells
+    from tilewright.benchmarks.store import Store
+    from tilewright.cli.benchmarks.progress import bench_progress
+    from tilewright.cli.benchmarks.tables import show_summary
+    from tilewright.cli.terminal.signals import graceful_stop
+
+    plan = make_plan(request)
+    answers: Answers
+    if cluster is None:
+        answers = partial(local_answers, jobs)
+    else:
+        answers = partial(cluster_answers, connected(cluster))
+    with Store(out, create=True) as store:
+        with graceful_stop() as stop, ExitStack() as stack:
+            progress = bench_progress(stack, quiet=quiet)
+            for refused in plan.refused:
+                progress.note(f"left out: {refused}")
+            counts = run_cells(
+                store,
+                plan.entries,
+                answers,
+                stop,
+                progress.done,
+                partial(progress.begin, str(out)),
+                fresh=fresh,
+            )
+            progress.end(counts)
+        wanted = {entry.place for entry in plan.entries}
+        rows = [row for row in read_rows(store) if row.at in wanted]
+    show_summary(rows, form)
+    if counts.missing:
+        return Exit.INTERRUPTED
+    return Exit.ERROR if counts.failed else Exit.OK

@@ -1,0 +1,179 @@
+"""``tilewright list``: what there is to choose from."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import textwrap
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Annotated, Any
+
+import typer
+
+from tilewright.cli import options
+from tilewright.cli.exits import Exit
+from tilewright.cli.terminal.console import WIDTH, rendered, show, write
+from tilewright.workloads.errors import one_line
+
+_DESCRIPTION = "description"
+
+
+@dataclass(frozen=True, slots=True)
+class Listing:
+    """Rows of plain data under named columns; text columns stand left, numbers right."""
+
+    columns: tuple[str, ...]
+    rows: tuple[tuple[Any, ...], ...]
+
+
+def list_command(
+    what: Annotated[
+        str,
+        typer.Argument(metavar="WHAT", help="archs, systems, models, workloads, solvers, methods or suites."),
+    ],
+    format: options.Format = "table",
+) -> int:
+    """List machines, models, solvers and whatever else there is to choose from."""
+    options.parse_choice(what, "WHAT", KINDS)
+    options.parse_choice(format, "--format", ("table", "json", "jsonl", "csv"))
+    listing = KINDS[what]()
+    records = [dict(zip(listing.columns, row, strict=True)) for row in listing.rows]
+    match format:
+        case "json":
+            write(json.dumps(records, indent=2, ensure_ascii=False) + "\n")
+        case "jsonl":
+            write("".join(json.dumps(record, ensure_ascii=False) + "\n" for record in records))
+        case "csv":
+            stream = io.StringIO()
+            csv.writer(stream, lineterminator="\n").writerows([listing.columns, *listing.rows])
+            write(stream.getvalue())
+        case _:
+            _show(what, listing)
+    return Exit.OK
+
+
+def _show(what: str, listing: Listing) -> None:
+    """A table; a last column named ``description`` stands in a line of its own below each row."""
+    from tilewright.report.text.quantities import si_text
+    from tilewright.report.text.tables import plain_table
+
+    if not listing.rows:
+        write(f"no {what} found\n")
+        return
+    described = listing.columns[-1] == _DESCRIPTION
+    columns = listing.columns[:-1] if described else listing.columns
+    numeric = [all(isinstance(row[i], int) for row in listing.rows) for i in range(len(columns))]
+    table = plain_table(
+        [(name, "right" if number else "left") for name, number in zip(columns, numeric, strict=True)]
+    )
+    for row in listing.rows:
+        cells = [si_text(cell) if isinstance(cell, int) and cell >= 10**6 else str(cell) for cell in row]
+        table.add_row(*cells[: len(columns)])
+    if not described:
+        show(table)
+        return
+    head, *lines = rendered(table)
+    write(head + "\n")
+    for line, row in zip(lines, listing.rows, strict=True):
+        write(
+            "\n".join([line, *textwrap.wrap(row[-1], WIDTH, initial_indent="  ", subsequent_indent="  "), ""])
+        )
+
+
+def _archs() -> Listing:
+    from tilewright.hardware.mapping.load import list_presets, load_engine
+
+    engines = [load_engine(name) for name in list_presets()]
+    rows = [
+        (e.name, e.instances, " > ".join(level.name for level in e.levels), e.cost_model, e.description)
+        for e in engines
+    ]
+    return Listing(("arch", "PEs", "levels", "cost model", _DESCRIPTION), tuple(rows))
+
+
+def _models() -> Listing:
+    from tilewright.workloads.catalog import list_models, resolve_model
+
+    rows = []
+    for name in list_models():
+        network = resolve_model(name)
+        distinct = network.distinct_layers(mac_only=True)
+        rows.append((name, len(network.mac_layers), len(distinct), network.macs, network.parameters))
+    return Listing(("model", "MAC layers", "distinct", "MACs", "parameters"), tuple(rows))
+
+
+def _workloads() -> Listing:
+    from tilewright.workloads.scheduling.workload_file import list_workloads, load_workload
+
+    rows = []
+    for name in list_workloads():
+        work = load_workload(name)
+        runs = sum(part.batches for part in work.parts)
+        rows.append((name, len(work.parts), runs, work.layer_count(), work.macs, work.description))
+    return Listing(("workload", "networks", "runs", "MAC layers", "MACs", _DESCRIPTION), tuple(rows))
+
+
+def _solvers() -> Listing:
+    from tilewright.solvers.mapping.registry import solver, solver_names
+
+    rows = []
+    for name in solver_names():
+        try:
+            found = solver(name)
+            about = (found.__doc__ or "").partition("\n")[0]
+            rows.append((name, "yes" if found.exact else "no", found.version, about))
+        except (ImportError, AttributeError) as error:
+            rows.append((name, "-", "-", f"cannot be loaded: {one_line(error)}"))
+    return Listing(("solver", "exact", "version", _DESCRIPTION), tuple(rows))
+
+
+def _suites() -> Listing:
+    from tilewright.benchmarks.suites import description, suite, suite_names
+
+    rows = []
+    for name in suite_names():
+        cases = suite(name)
+        layers = sum(case.count for case in cases)
+        macs = sum(case.count * case.operator.macs for case in cases)
+        rows.append((name, layers, len(cases), macs, description(name)))
+    return Listing(("suite", "layers", "distinct", "MACs", _DESCRIPTION), tuple(rows))
+
+
+def _systems() -> Listing:
+    from tilewright.hardware.scheduling.herald.system_file import list_systems, load_system
+
+    rows = []
+    for name in list_systems():
+        system = load_system(name)
+        subs = ", ".join(f"{sub.flow_names} {sub.pes}" for sub in system.subs)
+        rows.append((name, len(system.subs), system.pes, f"{system.description}; {subs} PEs"))
+    return Listing(("system", "engines", "PEs", _DESCRIPTION), tuple(rows))
+
+
+def _methods() -> Listing:
+    from tilewright.heuristics.mapping.registry import heuristic_entry, heuristic_names, heuristic_options
+    from tilewright.solvers.scheduling.herald.registry import method, method_names
+
+    rows = []
+    for name in heuristic_names():
+        entry, options = heuristic_entry(name), heuristic_options(name)
+        about = f"{entry.about}. Source: {entry.source}." + (f" Options: {options}." if options else "")
+        rows.append((name, "mapping", "no", about))
+    for name in method_names():
+        found = method(name)
+        about = (found.__doc__ or "").partition("\n")[0]
+        rows.append((name, "schedule", "yes" if found.exact else "no", about))
+    return Listing(("method", "finds", "exact", _DESCRIPTION), tuple(rows))
+
+
+KINDS: dict[str, Callable[[], Listing]] = {
+    "archs": _archs,
+    "systems": _systems,
+    "models": _models,
+    "workloads": _workloads,
+    "solvers": _solvers,
+    "methods": _methods,
+    "suites": _suites,
+}

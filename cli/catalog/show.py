@@ -1,0 +1,251 @@
+"""``tilewright show``: a machine, a network, a layer, a mapping, a result, or a cost model's formulas."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from tilewright.cli import options
+from tilewright.cli.catalog.network import show_network, show_network_as, show_workload
+from tilewright.cli.exits import Exit
+from tilewright.cli.terminal.console import show, write
+from tilewright.workloads.errors import InputError, did_you_mean
+
+if TYPE_CHECKING:
+    from tilewright.report.records.mapping.document import ResultDocument
+    from tilewright.workloads.mapping.operator import Operator
+
+_NETWORKS = "Networks"
+_DATA = (".json", ".jsonl", ".yaml", ".yml")
+
+
+def show_command(
+    thing: Annotated[
+        str,
+        typer.Argument(
+            metavar="THING", help="Machine, model, workload, layer, mapping file or result document."
+        ),
+    ],
+    arch: Annotated[
+        str | None, typer.Option("--arch", "-a", help="Machine, where the thing does not name its own.")
+    ] = None,
+    formula: Annotated[
+        bool, typer.Option("--formula", help="The cost model's formulas for a layer on --arch.")
+    ] = False,
+    directives: Annotated[
+        bool, typer.Option("--directives", help="A mapping's tensor-centric directives (KAPLA), as text.")
+    ] = False,
+    batch: options.Batch = None,
+    layers: options.Layers = None,
+    cost_model: options.CostModel = None,
+    factors: options.Factors = None,
+    format: Annotated[
+        str, typer.Option("--format", "-f", help="table or json.", rich_help_panel=_NETWORKS)
+    ] = "table",
+    onnx: Annotated[
+        Path | None,
+        typer.Option(
+            "--onnx",
+            metavar="FILE",
+            help="Write a built-in network as an ONNX file.",
+            rich_help_panel=_NETWORKS,
+        ),
+    ] = None,
+    plot: Annotated[
+        Path | None,
+        typer.Option(
+            "--plot",
+            metavar="FILE",
+            help="Draw a network's graph and its layers' shapes.",
+            rich_help_panel=_NETWORKS,
+        ),
+    ] = None,
+    verbose: Annotated[bool, typer.Option("--verbose", "-v", help="Nothing is cut.")] = False,
+) -> int:
+    """Show a machine as a tree, a model as a table, a layer as its loops, a mapping as a loop nest."""
+    options.parse_factors(factors)
+    options.parse_choice(format, "--format", ("table", "json"))
+    if onnx is not None or plot is not None or format == "json":
+        return show_network_as(thing, batch, format, onnx, plot)
+    if formula:
+        return _show_formulas(thing, arch, batch, cost_model, factors, full=verbose)
+    if directives:
+        return _show_directives(Path(thing), layers or [])
+    if Path(thing).suffix.lower() in _DATA:
+        return _show_file(Path(thing), arch, batch, layers or [])
+    return _show_name(thing, batch)
+
+
+def _show_name(thing: str, batch: int | None) -> int:
+    from tilewright.hardware.mapping.load import list_presets, load_engine
+
+    if thing in list_presets():
+        return _show_machine(load_engine(thing))
+    from tilewright.hardware.scheduling.herald.system_file import list_systems, load_system
+
+    if thing in list_systems():
+        return _show_system(load_system(thing))
+    from tilewright.workloads.catalog import list_models, resolve_model
+    from tilewright.workloads.scheduling.workload_file import list_workloads, load_workload
+
+    if thing in list_workloads():
+        return show_workload(load_workload(thing))
+    try:
+        network = resolve_model(thing, batch)
+    except InputError as error:
+        names = [*list_presets(), *list_systems(), *list_models(), *list_workloads()]
+        nearest = did_you_mean(thing, names)
+        if nearest and nearest.removeprefix(", ") not in error.message and "no such model" in error.message:
+            raise InputError(thing, None, f"neither a machine nor a model{nearest}") from None
+        raise
+    return show_network(network)
+
+
+def _show_file(path: Path, arch: str | None, batch: int | None, patterns: list[str]) -> int:
+    """Machines, layers, mappings and results are told apart by what the file holds."""
+    from tilewright.report.records.files import is_result, parse_document, read_data
+    from tilewright.report.records.mapping.mapping_file import is_mapping, parse_mapping
+
+    is_yaml = path.suffix.lower() in (".yaml", ".yml")
+    data = read_data(path)
+    if is_result(data):
+        return _show_result(parse_document(data, str(path)), str(path), patterns)
+    if is_mapping(data):
+        stored = parse_mapping(data, str(path), path.parent)
+        from tilewright.hardware.mapping.load import load_engine
+
+        engine = load_engine(arch) if arch is not None else stored.engine
+        if stored.operator is None or engine is None:
+            missing = "layer" if stored.operator is None else "arch"
+            raise InputError(str(path), missing, "missing, so the mapping cannot be drawn")
+        return _show_mapping(stored.name, stored.operator, engine, stored.mapping, stored.cost_model)
+    if isinstance(data, dict) and {"levels", "compute"} & set(data):
+        from tilewright.hardware.mapping.load import load_engine
+
+        return _show_machine(load_engine(path))
+    if isinstance(data, dict) and "sub_accelerators" in data:
+        from tilewright.hardware.scheduling.herald.system_file import load_system
+
+        return _show_system(load_system(path))
+    if not is_yaml:
+        raise InputError(str(path), "schema", "missing, expected a result document")
+    from tilewright.workloads.catalog import resolve_model
+    from tilewright.workloads.scheduling.workload_file import is_workload, load_workload
+
+    if is_workload(data):
+        return show_workload(load_workload(path))
+
+    return show_network(resolve_model(str(path), batch))
+
+
+def _show_machine(engine: Any) -> int:
+    from tilewright.hardware.mapping.describe import engine_tree
+
+    write(engine_tree(engine))
+    return Exit.OK
+
+
+def _show_system(system: Any) -> int:
+    from tilewright.report.text.scheduling.herald.system import system_views
+
+    show(*system_views(system))
+    return Exit.OK
+
+
+def _show_mapping(name: str, operator: Operator, engine: Any, mapping: Any, cost_model: str | None) -> int:
+    from rich.text import Text
+
+    from tilewright.formulation.mapping.problem import layer_problem
+    from tilewright.formulation.objective import parse_objective
+    from tilewright.report.records.mapping.build import metrics_record
+    from tilewright.report.records.mapping.operator import shape_text
+    from tilewright.report.text.tables import head_text, metrics_views
+
+    problem = layer_problem(operator, engine, parse_objective("edp"), cost_model)
+    found = problem.evaluate(mapping, name)
+    title = head_text(name, f"{operator.kind} {shape_text(operator)}", engine.name)
+    broken = [Text(f"illegal: {violation}", style="red") for violation in found.violations]
+    views = metrics_views(metrics_record(found, engine), operator, engine, mapping)
+    show(title, "", *views, *([""] if broken else []), *broken)
+    return Exit.OK
+
+
+def _show_result(document: ResultDocument, where: str, patterns: list[str]) -> int:
+    from fnmatch import fnmatchcase
+
+    from tilewright.formulation.objective import parse_objective
+    from tilewright.report.text import tables
+    from tilewright.report.text.mapping.answer_sets import further_views
+
+    engine, objective = document.arch.build(where), parse_objective(document.objective)
+    chosen = [
+        layer
+        for layer in document.layers
+        if not patterns or any(fnmatchcase(layer.name, pattern) for pattern in patterns)
+    ]
+    if not chosen and patterns:
+        hint = did_you_mean(patterns[0], [layer.name for layer in document.layers])
+        raise InputError(where, "--layers", f"no layer {patterns[0]!r}{hint}")
+    for index, layer in enumerate(chosen):
+        view = tables.layer_view(layer, layer.operator.build(where), engine, objective)
+        show(*(["", "─" * 80, ""] if index else []), view, *further_views(layer, objective))
+    seconds = sum(layer.wall_s for layer in document.layers)
+    title = tables.head_text(
+        document.model, engine.name, f"objective {objective}", f"{document.cost_model} model"
+    )
+    if len(chosen) > 1:
+        show("", "─" * 80, "", title, "", tables.layers_table(document, objective))
+    show("", tables.summary_text(document, seconds))
+    return Exit.OK
+
+
+def _show_directives(path: Path, patterns: list[str]) -> int:
+    from fnmatch import fnmatchcase
+
+    from tilewright.cli.mapping.stored_mappings import read_mappings
+    from tilewright.formulation.mapping.directives import Directives, write_directives
+
+    stored = read_mappings(path)
+    names = [one.name for one in stored]
+    chosen = [one for one in stored if not patterns or any(fnmatchcase(one.name, p) for p in patterns)]
+    if not chosen:
+        hint = did_you_mean(patterns[0], names) if patterns else ""
+        what = f"no mapping of a layer {patterns[0]!r}{hint}" if patterns else "no layer has a mapping"
+        raise InputError(str(path), "--layers" if patterns else None, what)
+    for index, one in enumerate(chosen):
+        if one.operator is None:
+            raise InputError(str(path), "layer", "missing, so the sizes of tensors are not known")
+        if one.engine is not None:
+            one.mapping.validate(one.operator, one.engine, str(path))
+        text = write_directives(Directives.of(one.operator, one.mapping, one.engine))
+        write(("\n" if index else "") + (f"# {one.name}\n" if len(chosen) > 1 else "") + text)
+    return Exit.OK
+
+
+def _show_formulas(
+    thing: str,
+    arch: str | None,
+    batch: int | None,
+    cost_model: str | None,
+    factors: str | None,
+    *,
+    full: bool,
+) -> int:
+    from tilewright.formulation.mapping.problem import layer_problem
+    from tilewright.formulation.objective import parse_objective
+    from tilewright.hardware.mapping.load import load_engine
+    from tilewright.report.text.mapping.formulas import statement_formulas
+    from tilewright.workloads.catalog import resolve_model
+
+    if arch is None:
+        raise InputError("--formula", None, "expected --arch, the machine whose cost model is to be shown")
+    network = resolve_model(thing, batch)
+    operator = network.layers[0].operator
+    if len(network) > 1:
+        raise InputError(thing, None, "expected one layer, such as gemm:M=512,N=768,K=768")
+    goal = parse_objective("edp")
+    problem = layer_problem(operator, load_engine(arch), goal, cost_model, factors=factors)
+    write(statement_formulas(problem, full))
+    return Exit.OK

@@ -1,0 +1,1 @@
+"""The verb ``map`` and its parts."""

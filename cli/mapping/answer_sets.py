@@ -1,0 +1,296 @@
+"""What is asked for besides one best mapping: second objectives, Pareto fronts, k best, all optima.
+
+Each is a search of its own after the layer's search.  What they find is held against the layer's answer, so
+that a document never contradicts itself: a better mapping or a proof becomes the layer's own, and the layer's
+own mapping joins the lists that it belongs to.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from typing import Any
+
+from tilewright.cli.terminal.progress import Progress
+from tilewright.formulation.mapping.problem import LayerProblem
+from tilewright.formulation.objective import Objective, parse_objective
+from tilewright.formulation.result import SearchResult, Status, TracePoint
+from tilewright.formulation.search import Limits
+from tilewright.report.records.mapping.build import solution_records, then_record
+from tilewright.report.records.mapping.document import BestRecord, FrontRecord, OptimaRecord, ThenRecord
+from tilewright.solvers.mapping.answer_sets import (
+    Answers,
+    Solution,
+    best_mappings,
+    optimal_mappings,
+    pareto_front,
+)
+from tilewright.solvers.mapping.registry import solver
+from tilewright.solvers.mapping.repeated_solves import among_optima, swept_front
+from tilewright.solvers.mapping.solve import AUTO
+from tilewright.solvers.watched import Watched
+from tilewright.workloads.errors import one_line
+
+SOLVER = "branch"
+"""Whose search tree finds best and optimal mappings, and the front where no other solver is asked for."""
+
+WARM_START = "warm start"
+"""The source of mappings that were given; `tilewright.solvers.mapping.solve` names it."""
+
+NOTHING = Answers((), False)
+_SEARCHED = (Status.OPTIMAL, Status.FEASIBLE, Status.UNKNOWN)
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """What is asked for.
+
+    Parameters
+    ----------
+    front : the Pareto front
+    best : so many of the best mappings
+    optima : all optimal mappings, at most so many
+    then : the second objective among the optimal mappings
+    solver : the solver that was asked for; it finds the second objective, and the front if it is exact
+    """
+
+    front: bool = False
+    best: int | None = None
+    optima: int | None = None
+    then: str | None = None
+    solver: str = AUTO
+
+    def __bool__(self) -> bool:
+        """Whether anything is."""
+        return bool(self.parts)
+
+    @property
+    def parts(self) -> int:
+        """How many searches that takes."""
+        return len(self.searches()) + (self.then is not None)
+
+    @property
+    def front_solver(self) -> str:
+        """Who finds the front."""
+        return self.solver if self.solver not in (AUTO, SOLVER) and solver(self.solver).exact else SOLVER
+
+    def searches(self) -> dict[str, tuple[str, Callable[[LayerProblem, Limits], Answers]]]:
+        """By the field of the layer's record: what is looked for, and how."""
+        found: dict[str, tuple[str, Callable[[LayerProblem, Limits], Answers]]] = {}
+        best, optima = self.best, self.optima
+        if self.front:
+            name = self.front_solver
+            found["front"] = (
+                "Pareto front",
+                pareto_front
+                if name == SOLVER
+                else lambda problem, limits: swept_front(problem, name, limits),
+            )
+        if best is not None:
+            title = f"{best} best mappings" if best > 1 else "best mapping"
+            found["best"] = title, lambda problem, limits: best_mappings(problem, best, limits)
+        if optima is not None:
+            found["optima"] = (
+                "all optimal mappings",
+                lambda problem, limits: optimal_mappings(problem, limits, optima),
+            )
+        return found
+
+
+@dataclass(frozen=True, slots=True)
+class Further:
+    """Records of what was asked for; ``None`` for what was not."""
+
+    front: FrontRecord | None = None
+    best: BestRecord | None = None
+    optima: OptimaRecord | None = None
+    then: ThenRecord | None = None
+
+
+def share(limits: Limits, parts: int) -> Limits:
+    """Limits of the next of ``parts`` searches, which have equal shares of the time that is left."""
+    if limits.seconds is None or parts == 1:
+        return limits
+    elapsed = limits.elapsed
+    return replace(limits, seconds=elapsed + max(0.0, limits.seconds - elapsed) / parts)
+
+
+def search_further(
+    wanted: Wanted, problem: LayerProblem | None, result: SearchResult, limits: Limits, progress: Progress
+) -> tuple[SearchResult, Further]:
+    """Search for all that is wanted; returns the layer's answer with what became better, and the records.
+
+    Parameters
+    ----------
+    limits : of the whole layer
+    """
+    answers: dict[str, Answers] = {}
+    seconds: dict[str, float] = {}
+    searches = wanted.searches()
+    second = None
+    if wanted.then is not None:
+        mine = share(limits, wanted.parts)
+        result, second = _then(parse_objective(wanted.then), wanted.solver, problem, result, mine, progress)
+    for index, (field, (title, search)) in enumerate(searches.items()):
+        answers[field], seconds[field] = NOTHING, 0.0
+        if problem is None or result.status not in _SEARCHED or limits.expired:
+            continue
+        progress.phase(title)
+        before = limits.elapsed
+        mine = replace(share(limits, len(searches) - index), gap=0.0)
+        found, message = _watched(title, search, problem, mine)
+        finder = wanted.front_solver if field == "front" else SOLVER
+        result = adopted(result, found, problem, limits, field, progress, finder)
+        if message:
+            result = replace(result, message="; ".join(filter(None, (result.message, message))))
+        answers[field], seconds[field] = found, round(limits.elapsed - before, 4)
+    return result, replace(_records(wanted, problem, result, answers, seconds), then=second)
+
+
+def _then(
+    second: Objective,
+    name: str,
+    problem: LayerProblem | None,
+    first: SearchResult,
+    limits: Limits,
+    progress: Progress,
+) -> tuple[SearchResult, ThenRecord | None]:
+    """The layer's answer with the optimal mapping of the least second objective, and the record of its proof.
+
+    There is no record where there is no mapping.
+    """
+    if problem is None or first.mapping is None or first.evaluation is None or first.value is None:
+        return first, None
+    progress.phase(f"least {second}")
+    watched = Watched(lambda: among_optima(problem, first, second, name, limits), limits, f"least {second}")
+    watched.run()
+    found = watched.answer
+    if found is None or found.mapping is None or found.evaluation is None:
+        key = second.key(first.evaluation.energy, first.evaluation.cycles)
+        found = replace(first, status=Status.FEASIBLE, value=key, bound=None, wall_seconds=0.0)
+        if watched.failure is not None:
+            text = f"least {second}: {type(watched.failure).__name__}: {one_line(watched.failure)}"
+            first = replace(first, message="; ".join(filter(None, (first.message, text))))
+        return first, then_record(second, found)
+    seconds = max(0.0, found.wall_seconds - first.wall_seconds)
+    record = then_record(second, replace(found, wall_seconds=seconds))
+    return replace(first, mapping=found.mapping, evaluation=found.evaluation), record
+
+
+def _watched(
+    title: str, search: Callable[[LayerProblem, Limits], Answers], problem: LayerProblem, limits: Limits
+) -> tuple[Answers, str]:
+    """What a search finds, and what went wrong."""
+    watched = Watched(lambda: search(problem, limits), limits, title)
+    watched.run()
+    if watched.answer is not None:
+        return watched.answer, ""
+    if watched.failure is not None:
+        return NOTHING, f"{title}: {type(watched.failure).__name__}: {one_line(watched.failure)}"
+    return NOTHING, f"{title}: the search did not stop in time and was left behind"
+
+
+def adopted(
+    result: SearchResult,
+    found: Answers,
+    problem: LayerProblem,
+    limits: Limits,
+    source: str,
+    progress: Progress,
+    finder: str = SOLVER,
+) -> SearchResult:
+    """The layer's answer with a better mapping, or with the proof, that another search found."""
+    if result.value is None and not found.solutions:
+        return _proven(result, limits, finder, status=Status.INFEASIBLE) if found.complete else result
+    before = result
+    best = min(found.solutions, key=lambda one: problem.key_of(one.evaluation), default=None)
+    key = None if best is None else problem.key_of(best.evaluation)
+    if best is not None and key is not None and (result.value is None or key < result.value):
+        result = replace(result, mapping=best.mapping, evaluation=best.evaluation, value=key)
+    assert result.value is not None
+    if result.bound is not None and result.bound > result.value:
+        text = f"{result.solver} claims the bound {result.bound}, but {source} has the value {result.value}"
+        return replace(result, status=Status.ERROR, bound=None, message=text)
+    if found.complete and (key is None or key > result.value) and not _given(result):
+        text = f"{source}: a part of the space that holds a mapping of value {result.value} was closed"
+        return replace(result, status=Status.ERROR, bound=None, message=text)
+    if found.complete and result.bound != result.value:
+        result = _proven(result, limits, finder, bound=result.value)
+    if result.value != before.value or result.bound != before.bound:
+        improved = result.value != before.value
+        point = TracePoint(limits.elapsed, result.value, result.bound, source, improved)
+        progress.point(point)
+        status = Status.OPTIMAL if result.bound == result.value else Status.FEASIBLE
+        result = replace(result, trace=(*result.trace, point), status=status)
+    return result
+
+
+def _given(result: SearchResult) -> bool:
+    """Whether the mapping was there from the beginning; such a one may lie outside the searched space."""
+    return [point.source for point in result.trace if point.improved][-1:] == [WARM_START]
+
+
+def _proven(result: SearchResult, limits: Limits, name: str, **claims: Any) -> SearchResult:
+    """The answer with what another search has proven in place of whatever had kept the solver from it."""
+    message = "no mapping satisfies all constraints" if result.value is None else ""
+    return replace(
+        result,
+        solver=name,
+        solver_version=solver(name).version,
+        wall_seconds=limits.elapsed,
+        message=message,
+        **claims,
+    )
+
+
+def _records(
+    wanted: Wanted,
+    problem: LayerProblem | None,
+    result: SearchResult,
+    answers: dict[str, Answers],
+    seconds: dict[str, float],
+) -> Further:
+    """Records of all answers, the layer's own mapping among them."""
+    if result.status is Status.INFEASIBLE:
+        answers = dict.fromkeys(answers, Answers((), True))
+    elif result.status is Status.ERROR:
+        answers = {field: replace(found, complete=False) for field, found in answers.items()}
+    own: list[Solution] = []
+    if result.mapping is not None and result.evaluation is not None:
+        own.append(Solution(result.mapping, result.evaluation))
+
+    def key(solution: Solution) -> Fraction:
+        assert problem is not None
+        return problem.key_of(solution.evaluation)
+
+    front = best = optima = None
+    if (found := answers.get("front")) is not None:
+        every = [one for several in answers.values() for one in several.solutions]
+        points = undominated([*every, *own])
+        front = FrontRecord(complete=found.complete, wall_s=seconds["front"], points=solution_records(points))
+    if (found := answers.get("best")) is not None:
+        listed = list(found.solutions)
+        if own and (not listed or key(own[0]) < key(listed[0])):
+            listed = [*own, *listed][: wanted.best]
+        best = BestRecord(complete=found.complete, wall_s=seconds["best"], mappings=solution_records(listed))
+    if (found := answers.get("optima")) is not None:
+        listed = [one for one in found.solutions if key(one) == result.value] or own
+        if result.status is not Status.OPTIMAL:
+            listed = []  # nothing is known to be optimal
+        optima = OptimaRecord(
+            complete=found.complete,
+            count=len(listed),
+            wall_s=seconds["optima"],
+            mappings=solution_records(listed),
+        )
+    return Further(front, best, optima)
+
+
+def undominated(solutions: Sequence[Solution]) -> list[Solution]:
+    """Those that no other one matches in both energy and cycles, in increasing order of cycles."""
+    kept: list[Solution] = []
+    for one in sorted(solutions, key=lambda one: (one.evaluation.cycles, one.evaluation.energy)):
+        if not kept or one.evaluation.energy < kept[-1].evaluation.energy:
+            kept.append(one)
+    return kept

@@ -1,0 +1,196 @@
+"""Where results go while layers finish: stdout, the ``--out`` file, the folder of mappings."""
+
+from __future__ import annotations
+
+import re
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+from tilewright.cli.terminal.console import show, write
+from tilewright.formulation.mapping.mapping import Mapping
+from tilewright.formulation.objective import Objective
+from tilewright.hardware.mapping.engine import Engine
+from tilewright.report.records import files
+from tilewright.report.records.mapping.build import totals_record, versions
+from tilewright.report.records.mapping.document import SCHEMA, LayerRecord, ResultDocument, SettingsRecord
+from tilewright.report.records.mapping.engine import ArchRecord
+from tilewright.report.records.mapping.mapping_file import StoredMapping, render_mapping
+from tilewright.workloads.errors import InputError
+from tilewright.workloads.mapping.operator import Operator
+
+_FILE_NAME = re.compile(r"[^A-Za-z0-9._-]+")
+
+
+class Results:
+    """The growing result document of one call.
+
+    Parameters
+    ----------
+    wanted : names of the distinct layers that were asked for, in order
+    form : what goes to stdout
+    out : file that always holds the document so far
+    folder : folder for one mapping file per layer
+
+    Attributes
+    ----------
+    failure : why a file could not be written in the end, if so
+    """
+
+    def __init__(
+        self,
+        *,
+        model: str,
+        batch: int,
+        engine: Engine,
+        cost_model: str,
+        objective: Objective,
+        constraints: Sequence[str],
+        settings: SettingsRecord,
+        wanted: Sequence[str],
+        form: str,
+        out: Path | None,
+        folder: Path | None,
+    ) -> None:
+        self.layers: list[LayerRecord] = []
+        self.operators: list[Operator] = []
+        self.failure: str | None = None
+        self.engine = engine
+        self.objective = objective
+        self._model = model
+        self._batch = batch
+        self._cost_model = cost_model
+        self._constraints = list(constraints)
+        self._settings = settings
+        self._wanted = list(wanted)
+        self._form = form
+        self._out = out
+        self._folder = folder
+        self._files: set[str] = set()
+        self._arch = ArchRecord.of(engine)
+        self._versions = versions()
+
+    def document(self, *, ended: bool = True) -> ResultDocument:
+        """The document so far; complete only where the run has ended with every layer present."""
+        missing = self._wanted[len(self.layers) :]
+        return ResultDocument(
+            schema=SCHEMA,
+            command="map",
+            complete=ended and not missing,
+            model=self._model,
+            batch=self._batch,
+            arch=self._arch,
+            cost_model=self._cost_model,
+            objective=str(self.objective),
+            constraints=self._constraints,
+            settings=self._settings,
+            layers=list(self.layers),
+            missing=missing,
+            totals=totals_record(self.objective, self.engine, self.layers),
+            versions=self._versions,
+        )
+
+    def begin(self) -> None:
+        """What comes before the first layer."""
+        if self._form == "jsonl":
+            write(files.jsonl_head(self.document(ended=False)))
+        elif self._form == "csv":
+            write(files.csv_head())
+        self._save(ended=False)
+
+    def add(self, layer: LayerRecord, operator: Operator) -> None:
+        """A layer has been solved."""
+        self.layers.append(layer)
+        self.operators.append(operator)
+        if self._form == "jsonl":
+            write(files.jsonl_layer(layer))
+        elif self._form == "csv":
+            write(files.csv_row(layer))
+        self._save(ended=False)
+        if self._folder is not None and layer.mapping is not None:
+            files.write_atomic(
+                self._folder / self._file_name(layer.name), self._mapping_text(layer, operator)
+            )
+
+    def end(self, seconds: float) -> ResultDocument:
+        """Print what is printed at the end, and complete the file."""
+        document = self.document()
+        self._save(ended=True)
+        match self._form:
+            case "json":
+                write(files.render(document, "json"))
+            case "jsonl":
+                write(files.jsonl_totals(document))
+            case "table":
+                self._show(document, seconds)
+        return document
+
+    def _show(self, document: ResultDocument, seconds: float) -> None:
+        from tilewright.report.text import tables
+        from tilewright.report.text.mapping.answer_sets import further_views
+
+        summary = tables.summary_text(document, seconds)
+        if len(document.layers) == 1 and not document.missing:
+            layer = document.layers[0]
+            view = tables.layer_view(layer, self.operators[0], self.engine, self.objective)
+            show(view, *further_views(layer, self.objective), "", summary)
+            return
+        title = tables.head_text(
+            document.model,
+            self.engine.name,
+            f"objective {self.objective}",
+            f"{self._cost_model} model",
+            f"batch {self._batch}",
+        )
+        table = tables.layers_table(document, self.objective)
+        views = [view for one in document.layers for view in further_views(one, self.objective, one.name)]
+        show(title, "", table, *tables.clashes(document), *views, "", summary)
+
+    def _save(self, *, ended: bool) -> None:
+        if self._out is None:
+            return
+        self._write(self._out, files.render(self.document(ended=ended), files.format_of(self._out)))
+
+    def _write(self, path: Path, text: str) -> None:
+        """Write a file; where that fails the run goes on, and what it found still reaches stdout."""
+        try:
+            files.write_atomic(path, text)
+        except OSError as error:
+            self.failure = f"{path}: cannot be written: {error.strerror or error}"
+
+    def _file_name(self, layer: str) -> str:
+        stem = _FILE_NAME.sub("_", layer).strip("._") or "layer"
+        name, number = stem, 1
+        while name in self._files:
+            number += 1
+            name = f"{stem}-{number}"
+        self._files.add(name)
+        return f"{name}.yaml"
+
+    def _mapping_text(self, layer: LayerRecord, operator: Operator) -> str:
+        assert layer.mapping is not None
+        stored = StoredMapping(
+            name=layer.name,
+            mapping=Mapping.from_data(layer.mapping.nodes, layer.name),
+            operator=operator,
+            engine=self.engine,
+            cost_model=self._cost_model,
+            objective=str(self.objective),
+            constraints=tuple(layer.constraints),
+            factors=layer.factors,
+        )
+        return render_mapping(stored)
+
+
+def streams_to_terminal(form: str) -> bool:
+    """Whether results appear on a terminal while layers are solved."""
+    return form in ("jsonl", "csv") and sys.stdout.isatty()
+
+
+def prepare_folder(folder: Path) -> None:
+    """Make a folder; raises ``InputError`` where it cannot be written to."""
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise InputError(str(folder), None, f"cannot be made: {error.strerror or error}") from None
+    files.check_writable(folder / "mapping.yaml")

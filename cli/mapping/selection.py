@@ -1,0 +1,50 @@
+"""Which layers of a network are solved: chosen by name, equal ones once."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fnmatch import fnmatchcase
+
+from tilewright.workloads.errors import InputError, did_you_mean
+from tilewright.workloads.mapping.operator import Operator
+from tilewright.workloads.network import Network
+
+
+@dataclass(frozen=True, slots=True)
+class Job:
+    """An operator to be mapped, and the layers that it stands for."""
+
+    operator: Operator
+    names: tuple[str, ...]
+
+
+def select_jobs(network: Network, patterns: Sequence[str], all_operators: bool) -> list[Job]:
+    """The distinct operators among the chosen layers, in the order of their first appearance.
+
+    Parameters
+    ----------
+    patterns : glob patterns of layer names, one of which must match; empty for all layers
+    all_operators : pooling and element-wise layers too; a single layer counts whatever it is
+
+    Raises
+    ------
+    InputError : where a pattern matches no layer, or no layer is left
+    """
+    names = [layer.name for layer in network.layers]
+    for pattern in patterns:
+        if not any(fnmatchcase(name, pattern) for name in names):
+            hint = did_you_mean(pattern, names)
+            raise InputError("--layers", pattern, f"matches no layer of {network.name}{hint}")
+    jobs: list[Job] = []
+    for distinct in network.distinct_layers(mac_only=not all_operators and len(network) > 1):
+        chosen = tuple(
+            name for name in distinct.names if not patterns or any(fnmatchcase(name, p) for p in patterns)
+        )
+        if chosen:
+            jobs.append(Job(distinct.layer.operator, chosen))
+    if not jobs:
+        raise InputError(
+            network.name, None, "no layer multiplies and accumulates, expected --all-operators for the others"
+        )
+    return jobs

@@ -1,0 +1,1 @@
+"""The verbs ``schedule`` and ``codesign`` and their parts."""

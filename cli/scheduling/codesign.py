@@ -1,0 +1,80 @@
+"""``tilewright codesign``: the best partition of PEs and bandwidth together with its schedule."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from tilewright.cli import options
+from tilewright.cli.scheduling.schedule import (
+    FORMATS,
+    OBJECTIVES,
+    Document,
+    Goal,
+    Metric,
+    Plot,
+    Report,
+    RequireOptimal,
+)
+
+
+def codesign_command(
+    workload: Annotated[str, typer.Argument(metavar="WORKLOAD|MODEL", help="As for schedule.")],
+    accelerator_class: Annotated[
+        str, typer.Option("--class", help="edge, mobile or cloud.", rich_help_panel="Problem")
+    ],
+    dataflows: Annotated[
+        str,
+        typer.Option("--dataflows", help="One per sub-accelerator, with commas.", rich_help_panel="Problem"),
+    ] = "nvdla,shidiannao",
+    objective: Goal = "edp",
+    metric: Metric = None,
+    search: Annotated[
+        str,
+        typer.Option("--search", help="exhaustive, binary or random partitions.", rich_help_panel="Search"),
+    ] = "exhaustive",
+    time_limit: options.TimeLimit = "5m",
+    gap: options.Gap = "0",
+    threads: options.Threads = None,
+    seed: options.Seed = 0,
+    require_optimal: RequireOptimal = False,
+    format: options.ShortFormat = "table",
+    out: Document = None,
+    scatter: Plot = None,
+    report: Report = None,
+    log: options.Log = None,
+    quiet: options.Quiet = False,
+    verbose: options.Verbose = False,
+) -> int:
+    """Find the best split of a class's PEs and bandwidth, with a bound over the whole grid of splits."""
+    options.parse_choice(format, "--format", FORMATS)
+    options.parse_choice(objective, "--objective", OBJECTIVES)
+
+    from tilewright.cli.scheduling.codesign_run import CodesignRequest, run_codesign
+    from tilewright.solvers.mapping.machine_sizes import METRICS
+
+    if metric is not None:
+        options.parse_choice(metric, "--metric", METRICS)
+    return run_codesign(
+        CodesignRequest(
+            workload=workload,
+            accelerator_class=accelerator_class,
+            dataflows=tuple(dataflows.split(",")),
+            objective=objective,
+            metric=metric,
+            search=search,
+            time_limit=options.parse_duration(time_limit),
+            gap=options.parse_gap(gap),
+            threads=options.parse_threads(threads),
+            seed=seed,
+            require_optimal=require_optimal,
+            form=format,
+            out=out,
+            scatter=scatter,
+            report=report,
+            log=log,
+            quiet=quiet,
+            verbose=verbose,
+        )
+    )

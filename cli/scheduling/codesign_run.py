@@ -1,0 +1,88 @@
+"""The work of ``tilewright codesign``."""
+
+from __future__ import annotations
+
+from contextlib import ExitStack
+from dataclasses import dataclass
+from pathlib import Path
+
+from tilewright.cli.scheduling.request import SchedulingRequest, resolve_workload
+from tilewright.cli.scheduling.search import GRACE, LEFT_BEHIND, WITHOUT_COSTS
+from tilewright.cli.terminal.saving import SavedFile
+from tilewright.cli.terminal.signals import graceful_stop
+from tilewright.formulation.result import TracePoint
+from tilewright.hardware.mapping.styles import CLOCK_MHZ, dataflow
+from tilewright.hardware.scheduling.herald.classes import accelerator_class
+from tilewright.report.records.files import json_text
+from tilewright.report.records.scheduling.herald.document import CodesignDocument, codesign_document
+from tilewright.report.text.scheduling.herald.tables import codesign_views
+from tilewright.solvers.scheduling.herald.costs import OutOfTimeError
+from tilewright.solvers.scheduling.herald.partition import PartitionOutcome, PartitionSearch
+from tilewright.solvers.watched import Watched
+
+
+@dataclass(frozen=True, kw_only=True)
+class CodesignRequest(SchedulingRequest):
+    """The command line of ``codesign``, read."""
+
+    accelerator_class: str
+    dataflows: tuple[str, ...]
+    search: str
+    scatter: Path | None
+
+
+def run_codesign(request: CodesignRequest) -> int:
+    """Carry out a request; returns the exit code."""
+    objective = request.goal
+    request.check_files(request.scatter)
+    resources = accelerator_class(request.accelerator_class)
+    flows = [dataflow(name).name for name in request.dataflows]
+    workload = resolve_workload(request.workload)
+    settings = request.settings("cpsat")
+    with graceful_stop() as stop, ExitStack() as stack:
+        limits = request.limits(stop)
+        head = f"{workload.name}, class {resources.name}, {' + '.join(flows)}, objective {objective}"
+        progress = request.progress(stack, head, workload)
+
+        def told(point: TracePoint) -> None:
+            if not watched.abandoned:
+                progress.point(point)
+                saved.changed()
+
+        search = PartitionSearch(
+            workload,
+            resources,
+            flows,
+            objective,
+            limits,
+            request.search,
+            request.metric,
+            told=told,
+            note=progress.phase,
+        )
+
+        def document_of(outcome: PartitionOutcome, *, complete: bool) -> CodesignDocument:
+            return codesign_document(
+                workload, resources.name, flows, request.search, outcome, settings, complete=complete
+            )
+
+        saved = SavedFile(
+            request.out, lambda: json_text(document_of(search.outcome(), complete=False).to_data())
+        )
+        watched = Watched(search.run, limits, grace=GRACE)
+        watched.run()
+        if watched.failure is not None and not isinstance(watched.failure, OutOfTimeError):
+            raise watched.failure
+        message = LEFT_BEHIND if watched.abandoned and not stop.is_set() else ""
+        outcome = search.outcome(WITHOUT_COSTS if isinstance(watched.failure, OutOfTimeError) else message)
+        document = document_of(outcome, complete=True)
+        request.deliver(document, saved, codesign_views)
+    if request.scatter is not None and document.points:
+        from tilewright.report.plots.scheduling.herald.partitions import draw_partitions
+
+        draw_partitions(document, float(1 / (CLOCK_MHZ * 1000)), request.scatter)
+    if request.report is not None:
+        from tilewright.report.html.scheduling.herald.schedule import write_codesign_report
+
+        write_codesign_report(request.report, document)
+    return request.exit_code(document.status, saved, solved=document.best is not None)

@@ -1,0 +1,164 @@
+"""What ``schedule`` and ``codesign`` share: common options, what follows from them, and the exit codes."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterable
+from contextlib import ExitStack
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TypeVar
+
+from rich.console import RenderableType
+
+from tilewright.cli.exits import Exit
+from tilewright.cli.terminal.clock import call
+from tilewright.cli.terminal.console import error_line, show, write
+from tilewright.cli.terminal.lines import Task
+from tilewright.cli.terminal.progress import Progress, make_progress
+from tilewright.cli.terminal.saving import SavedFile
+from tilewright.formulation.objective import parse_objective
+from tilewright.formulation.scheduling.herald.problem import ScheduleObjective
+from tilewright.formulation.search import Limits
+from tilewright.report.records.files import check_writable, json_text
+from tilewright.report.records.scheduling.herald.document import (
+    CodesignDocument,
+    ScheduleDocument,
+    ScheduleSettingsRecord,
+    objective_name,
+)
+from tilewright.solvers.scheduling.herald.build import METRIC_OF
+from tilewright.workloads.catalog import resolve_model
+from tilewright.workloads.errors import InputError, did_you_mean
+from tilewright.workloads.scheduling.workload import Part, Workload
+from tilewright.workloads.scheduling.workload_file import is_workload, list_workloads, load_workload
+from tilewright.workloads.yaml_file import read_yaml
+
+Delivered = TypeVar("Delivered", ScheduleDocument, CodesignDocument)
+
+
+@dataclass(frozen=True, kw_only=True)
+class SchedulingRequest:
+    """The options of a command line, read.
+
+    Parameters
+    ----------
+    workload : as on the command line
+    metric : by which mappings of layers are chosen; ``None`` for that of the objective
+    time_limit : seconds
+    form : of the output
+    """
+
+    workload: str
+    objective: str
+    metric: str | None
+    time_limit: float | None
+    gap: float
+    threads: int
+    seed: int
+    require_optimal: bool
+    form: str
+    out: Path | None
+    report: Path | None
+    log: Path | None
+    quiet: bool
+    verbose: bool
+
+    @property
+    def goal(self) -> ScheduleObjective:
+        return ScheduleObjective(self.objective)
+
+    def limits(self, stop: threading.Event) -> Limits:
+        """Limits that count from the beginning of the call."""
+        started = call.limit_from(self.time_limit)
+        return Limits(self.time_limit, self.gap, self.threads, self.seed, stop=stop, started=started)
+
+    def settings(self, method: str) -> ScheduleSettingsRecord:
+        """What a document says of the search."""
+        return ScheduleSettingsRecord(
+            method=method,
+            metric=self.metric or METRIC_OF[self.goal],
+            time_limit_s=self.time_limit,
+            gap=self.gap,
+            threads=self.threads,
+            seed=self.seed,
+        )
+
+    def progress(self, stack: ExitStack, head: str, workload: Workload) -> Progress:
+        """The display, begun with a line of its own; ``stack`` closes it."""
+        progress = make_progress(
+            parse_objective(objective_name(self.goal)),
+            stack,
+            quiet=self.quiet,
+            verbose=self.verbose,
+            log=self.log,
+        )
+        progress.head(head)
+        progress.task(Task(1, 1, workload.name, "costs of layers"))
+        return progress
+
+    def check_files(self, *plots: Path | None) -> None:
+        """Raise ``InputError`` for a document, report or picture that could not be written."""
+        if self.out is not None:
+            check_writable(self.out)
+        if self.report is not None:
+            from tilewright.report.html.page import check_report
+
+            check_report(self.report)
+        for path in plots:
+            if path is not None:
+                _check_plot(path)
+
+    def deliver(
+        self,
+        document: Delivered,
+        saved: SavedFile,
+        views: Callable[[Delivered, float], Iterable[RenderableType]],
+    ) -> None:
+        """Write the whole document to its file, and it or its tables to stdout."""
+        text = json_text(document.to_data())
+        saved.end(text)
+        if self.form == "json":
+            write(text)
+        else:
+            show(*views(document, call.elapsed))
+
+    def exit_code(self, status: str, saved: SavedFile, *, solved: bool) -> Exit:
+        """The exit code of a search with that status, which has a schedule or none; tells of a lost file."""
+        if saved.failure is not None:
+            error_line(saved.failure)
+            return Exit.ERROR
+        if not solved:
+            codes = {"infeasible": Exit.INFEASIBLE, "interrupted": Exit.INTERRUPTED, "error": Exit.ERROR}
+            return codes.get(status, Exit.LIMIT)
+        return Exit.NOT_OPTIMAL if self.require_optimal and status != "optimal" else Exit.OK
+
+
+def resolve_workload(text: str) -> Workload:
+    """A workload by name or file, or a model as a workload of its own.
+
+    Raises ``InputError`` for anything else, with the nearest name.
+    """
+    if text in list_workloads():
+        return load_workload(text)
+    path = Path(text)
+    if path.suffix.lower() in (".yaml", ".yml") and path.is_file() and is_workload(read_yaml(path)):
+        return load_workload(text)
+    try:
+        network = resolve_model(text)
+    except InputError as error:
+        nearest = did_you_mean(text, list_workloads())
+        if nearest:
+            raise InputError(text, None, f"no such workload or model{nearest}") from None
+        raise error
+    return Workload(network.name, (Part(network.name, network),))
+
+
+def _check_plot(path: Path) -> None:
+    check_writable(path)
+    if path.suffix.lower() not in (".png", ".svg"):
+        raise InputError(str(path), None, "expected a file that ends in .png or .svg")
+    try:
+        import matplotlib  # noqa: F401
+    except ImportError:
+        raise InputError(str(path), None, "drawing needs matplotlib, install tilewright[plots]") from None

@@ -1,0 +1,1 @@
+"""What the program shows and hears: console, progress, signals, files that are saved."""

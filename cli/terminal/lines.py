@@ -1,0 +1,71 @@
+"""What is searched, and its progress as lines: mark, time, value, bound, gap, source."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from tilewright.formulation.objective import Objective
+from tilewright.formulation.result import TracePoint
+from tilewright.report.records.mapping.build import shown_gap
+from tilewright.report.records.mapping.document import LayerRecord
+from tilewright.report.text.mapping import answer_sets as further
+from tilewright.report.text.quantities import gap_text, objective_text
+
+
+@dataclass(frozen=True, slots=True)
+class Task:
+    """What is being searched.
+
+    Parameters
+    ----------
+    index, total : its place among all, counted from 1
+    title : the layer's name
+    detail : its operator in a few words
+    """
+
+    index: int
+    total: int
+    title: str
+    detail: str
+
+
+def columns(mark: str, seconds: float, value: str, bound: str, gap: str, source: str) -> str:
+    """One line of progress."""
+    return f"{mark:1} {seconds:8.2f}s  {value:>14}  {bound:>14}  {gap:>8}  {source}".rstrip()
+
+
+HEADINGS = f"{'':1} {'time':>9}  {'value':>14}  {'bound':>14}  {'gap':>8}  source"
+
+
+def mark_of(point: TracePoint) -> str:
+    """``*`` for a new best of an exact solver, ``h`` for one of a heuristic, blank for a bound."""
+    if not point.improved:
+        return " "
+    return "h" if point.heuristic else "*"
+
+
+def point_line(objective: Objective, point: TracePoint) -> str:
+    """A point as one line."""
+
+    def text(key: object) -> str:
+        return "-" if key is None else objective_text(objective, objective.value(key))  # type: ignore[arg-type]
+
+    gap = gap_text(shown_gap(objective, point.value, point.bound))
+    return columns(mark_of(point), point.seconds, text(point.value), text(point.bound), gap, point.source)
+
+
+def done_line(objective: Objective, layer: LayerRecord) -> str:
+    """The end of a search as one line."""
+
+    def text(value: float | None) -> str:
+        return "-" if value is None else objective_text(objective, value)
+
+    source = f"{layer.status} ({layer.solver})"
+    return columns(" ", layer.wall_s, text(layer.value), text(layer.bound), gap_text(layer.gap), source)
+
+
+def further_lines(layer: LayerRecord) -> list[str]:
+    """What was found besides one mapping, each in one line."""
+    titles = (further.then_title, further.front_title, further.best_title, further.optima_title)
+    found = (title(layer) for title in titles)
+    return [line for line in found if line is not None]

@@ -1,0 +1,170 @@
+"""Progress on stderr: a live display on a terminal, plain lines elsewhere, the same lines in a log file."""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Iterable
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Protocol, TextIO
+
+from tilewright.cli.terminal.lines import HEADINGS, Task, done_line, further_lines, point_line
+from tilewright.formulation.objective import Objective
+from tilewright.formulation.result import TracePoint
+from tilewright.report.records.mapping.document import LayerRecord
+from tilewright.workloads.errors import InputError
+
+_QUIET_SECONDS = 1.0  # between two lines that only raise the bound
+
+
+class Progress(Protocol):
+    """Told of everything that happens, from the main thread but for ``point``."""
+
+    def head(self, text: str) -> None:
+        """What the whole call is about."""
+
+    def task(self, task: Task) -> None:
+        """A search begins."""
+
+    def point(self, point: TracePoint) -> None:
+        """A search found a better mapping or bound."""
+
+    def phase(self, text: str) -> None:
+        """Something else is searched for in the same task."""
+
+    def done(self, layer: LayerRecord) -> None:
+        """A search ended."""
+
+    def note(self, text: str) -> None:
+        """Something that the user should know."""
+
+    def close(self) -> None:
+        """Nothing more will come."""
+
+
+class PlainProgress:
+    """Lines on a stream; moves of the bound alone at most once a second."""
+
+    def __init__(self, stream: TextIO, objective: Objective, *, every: bool = False) -> None:
+        self._stream = stream
+        self._objective = objective
+        self._every = every
+        self._last = 0.0
+
+    def head(self, text: str) -> None:
+        self._print(text)
+        self._print(HEADINGS)
+
+    def task(self, task: Task) -> None:
+        place = f"[{task.index}/{task.total}] " if task.total > 1 else ""
+        self._print(f"{place}{task.title}: {task.detail}")
+        self._last = time.monotonic()
+
+    def point(self, point: TracePoint) -> None:
+        now = time.monotonic()
+        if not point.improved and not self._every and now - self._last < _QUIET_SECONDS:
+            return
+        self._last = now
+        self._print(point_line(self._objective, point))
+
+    def phase(self, text: str) -> None:
+        self._print(f"  {text} …")
+
+    def done(self, layer: LayerRecord) -> None:
+        self._print(done_line(self._objective, layer))
+        for line in further_lines(layer):
+            self._print(f"  {line}")
+        if layer.message:
+            self._print(f"  {layer.message}")
+
+    def note(self, text: str) -> None:
+        self._print(f"tilewright: {text}")
+
+    def close(self) -> None:
+        self._stream.flush()
+
+    def _print(self, text: str) -> None:
+        print(text, file=self._stream, flush=True)
+
+
+class AllProgress:
+    """Tells several."""
+
+    def __init__(self, parts: Iterable[Progress]) -> None:
+        self._parts = tuple(parts)
+
+    def head(self, text: str) -> None:
+        for part in self._parts:
+            part.head(text)
+
+    def task(self, task: Task) -> None:
+        for part in self._parts:
+            part.task(task)
+
+    def point(self, point: TracePoint) -> None:
+        for part in self._parts:
+            part.point(point)
+
+    def phase(self, text: str) -> None:
+        for part in self._parts:
+            part.phase(text)
+
+    def done(self, layer: LayerRecord) -> None:
+        for part in self._parts:
+            part.done(layer)
+
+    def note(self, text: str) -> None:
+        for part in self._parts:
+            part.note(text)
+
+    def close(self) -> None:
+        for part in self._parts:
+            part.close()
+
+
+def make_progress(
+    objective: Objective,
+    stack: ExitStack,
+    *,
+    quiet: bool,
+    verbose: bool,
+    log: Path | None,
+    streams_to_terminal: bool = False,
+) -> Progress:
+    """What the flags ask for; ``stack`` closes it.
+
+    Parameters
+    ----------
+    streams_to_terminal : whether results appear on the same terminal meanwhile, which a live display
+        would disturb
+
+    Raises
+    ------
+    InputError : for a log that cannot be written
+    """
+    parts: list[Progress] = []
+    if log is not None:
+        try:
+            stream = stack.enter_context(log.open("w", encoding="utf-8"))
+        except OSError as error:
+            raise InputError(str(log), None, f"cannot be written: {error.strerror or error}") from None
+        parts.append(PlainProgress(stream, objective, every=verbose))
+    if not quiet:
+        if _is_live() and not streams_to_terminal:
+            from tilewright.cli.terminal.live import LiveProgress
+
+            parts.append(LiveProgress(objective, every=verbose))
+        else:
+            parts.append(PlainProgress(sys.stderr, objective, every=verbose))
+    progress = AllProgress(parts)
+    stack.callback(progress.close)
+    return progress
+
+
+def _is_live() -> bool:
+    if not sys.stderr.isatty():
+        return False
+    from rich.console import Console
+
+    return not Console(stderr=True).is_dumb_terminal

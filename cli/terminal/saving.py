@@ -1,0 +1,73 @@
+"""A file that always holds the document so far, so that a killed search loses nothing."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+from tilewright.report.records.files import write_atomic
+
+_PAUSE = 0.5
+_SHARE = 0.05
+"""Of the time, at most, that writing takes."""
+
+
+class SavedFile:
+    """Writes a document whenever it has changed, in a thread of its own and not too often.
+
+    Parameters
+    ----------
+    path : ``None`` to write nothing
+    text : makes the document so far, from any thread; ``None`` where there is nothing yet
+
+    Attributes
+    ----------
+    failure : why the file could not be written, if so
+    """
+
+    def __init__(self, path: Path | None, text: Callable[[], str | None]) -> None:
+        self.failure: str | None = None
+        self._path = path
+        self._text = text
+        self._changed = threading.Event()
+        self._ended = threading.Event()
+        self._writing = threading.Lock()
+        if path is not None:
+            threading.Thread(target=self._work, name="saving", daemon=True).start()
+
+    def changed(self) -> None:
+        """There is something new to write."""
+        self._changed.set()
+
+    def end(self, text: str) -> None:
+        """Write the whole document; nothing is written after it."""
+        self._ended.set()
+        self._changed.set()
+        if self._path is not None:
+            with self._writing:
+                self._write(self._path, text)
+
+    def _work(self) -> None:
+        assert self._path is not None
+        while True:
+            self._changed.wait()
+            self._changed.clear()
+            began = time.monotonic()
+            if self._ended.is_set():
+                return
+            text = self._text()
+            with self._writing:
+                if self._ended.is_set():
+                    return
+                if text is not None:
+                    self._write(self._path, text)
+            self._ended.wait(max(_PAUSE, (time.monotonic() - began) / _SHARE))
+
+    def _write(self, path: Path, text: str) -> None:
+        """Write; where that fails the search goes on, and what it found still reaches stdout."""
+        try:
+            write_atomic(path, text)
+        except OSError as error:
+            self.failure = f"{path}: cannot be written: {error.strerror or error}"

@@ -1,6 +1,0 @@
-"""Cost models: each states energy, cycles and constraints of a nest as expressions, once for all readers."""
-
-from tilewright.formulation.cost.base import CostModel, Limit, Statement, Traffic
-from tilewright.formulation.cost.registry import cost_model, cost_model_names
-
-__all__ = ["CostModel", "Limit", "Statement", "Traffic", "cost_model", "cost_model_names"]

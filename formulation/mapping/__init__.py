@@ -1,0 +1,1 @@
+"""One layer on one engine: map space, legality, cost."""

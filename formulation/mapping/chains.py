@@ -1,0 +1,116 @@
+"""Tile chains: every way to cut one dimension into nested tiles, and axis groups that are cut together."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tilewright.formulation.expression import Variable
+from tilewright.workloads.mapping.operator import Operator
+
+Rows = NDArray[np.int64]
+
+
+@dataclass(frozen=True)
+class AxisGroup:
+    """Dimensions that share a tensor axis, with every legal joint choice of their tile sizes.
+
+    Dimensions of different groups meet only in products, so a group's choices can be tabulated.
+
+    Parameters
+    ----------
+    name : the dimensions joined by ``+``
+    variables : tile sizes, in the columns of ``rows``
+    rows : one legal choice per row
+    """
+
+    name: str
+    dims: tuple[str, ...]
+    variables: tuple[Variable, ...]
+    rows: Rows
+
+    def __len__(self) -> int:
+        return len(self.rows)
+
+
+def axis_group_dims(operator: Operator) -> list[tuple[str, ...]]:
+    """Dimensions with more than one iteration, joined where they move along one tensor axis."""
+    parent = {dim: dim for dim in operator.bounds}
+
+    def root(dim: str) -> str:
+        while parent[dim] != dim:
+            dim = parent[dim]
+        return dim
+
+    for tensor in operator.tensors:
+        for axis in tensor.axes:
+            dims = [term.dim for term in axis.terms if operator.bounds[term.dim] > 1]
+            for other in dims[1:]:
+                parent[root(other)] = root(dims[0])
+    groups: dict[str, list[str]] = {}
+    for dim, bound in operator.bounds.items():
+        if bound > 1:
+            groups.setdefault(root(dim), []).append(dim)
+    return [tuple(dims) for dims in groups.values()]
+
+
+@lru_cache(maxsize=4096)
+def divisors(number: int) -> tuple[int, ...]:
+    """All divisors, increasing."""
+    small = [d for d in range(1, int(number**0.5) + 1) if number % d == 0]
+    return tuple(dict.fromkeys([*small, *(number // d for d in reversed(small))]))
+
+
+@lru_cache(maxsize=4096)
+def perfect_chains(bound: int, length: int) -> Rows:
+    """All sequences of ``length`` tile sizes, each dividing the one before it, the first the bound.
+
+    Returns an array of shape (chains, length).
+    """
+    if length == 0:
+        return np.ones((1, 0), dtype=np.int64)
+    parts = []
+    for first in divisors(bound):
+        rest = perfect_chains(first, length - 1)
+        parts.append(np.column_stack([np.full(len(rest), first, dtype=np.int64), rest]))
+    return np.concatenate(parts)
+
+
+@lru_cache(maxsize=4096)
+def balanced_tiles(size: int) -> tuple[int, ...]:
+    """The smallest tile for every trip count: ``ceil(size / n)``, increasing."""
+    return tuple(sorted({-(-size // n) for n in range(1, size + 1)}))
+
+
+@lru_cache(maxsize=4096)
+def balanced_chains(bound: int, length: int) -> Rows:
+    """All sequences of ``length`` tile sizes, each ``ceil(outer / n)`` of the one before it for some ``n``.
+
+    Divisor chains are among them.  Returns an array of shape (chains, length).
+    """
+    if length == 0:
+        return np.ones((1, 0), dtype=np.int64)
+    parts = []
+    for first in balanced_tiles(bound):
+        rest = balanced_chains(first, length - 1)
+        parts.append(np.column_stack([np.full(len(rest), first, dtype=np.int64), rest]))
+    return np.concatenate(parts)
+
+
+def cross(tables: Sequence[Rows]) -> Rows:
+    """Every combination of one row of each table, side by side."""
+    result = tables[0]
+    for table in tables[1:]:
+        left = np.repeat(result, len(table), axis=0)
+        right = np.tile(table, (len(result), 1))
+        result = np.concatenate([left, right], axis=1)
+    return result
+
+
+def column_values(rows: Rows, column: int) -> Iterable[int]:
+    """The different values of a column, increasing."""
+    return (int(value) for value in np.unique(rows[:, column]))

@@ -1,0 +1,139 @@
+"""What a cost model is: a statement of energy, cycles and constraints over a nest."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from fractions import Fraction
+from typing import Protocol
+
+from tilewright.formulation.expression import Expr, as_expr, ceil_div, choose, product, total
+from tilewright.formulation.mapping.nest import Nest
+from tilewright.formulation.mapping.orders import OrderClass
+from tilewright.hardware.mapping.engine import Engine
+from tilewright.workloads.mapping.operator import Operator, Role, Tensor
+
+
+@dataclass(frozen=True, slots=True)
+class Limit:
+    """A constraint: ``expr <= bound``."""
+
+    name: str
+    expr: Expr
+    bound: int
+
+
+@dataclass(frozen=True, slots=True)
+class Traffic:
+    """Accesses of one tensor at one memory level, summed over all active instances.
+
+    Parameters
+    ----------
+    reads : elements read, by the level inside or by the PEs
+    fills : elements written from the level outside
+    updates : elements written from the level inside (outputs and partial sums)
+    tile : elements that one instance holds
+    hops : elements that instances pass on to each other where they share the tensor
+    """
+
+    level: str
+    tensor: str
+    reads: Expr
+    fills: Expr
+    updates: Expr
+    tile: Expr
+    hops: Expr = field(default_factory=lambda: as_expr(0))
+
+
+@dataclass(frozen=True)
+class Statement:
+    """Everything that a cost model says of a nest.
+
+    Parameters
+    ----------
+    energy : in units of ``1 / energy_scale`` pJ
+    cycles : engine cycles
+    limits : capacity and array constraints, and what makes order choices legal
+    components : energy by component, in units of ``1 / component_scale`` pJ; they add up to the energy
+        before any rounding
+    traffic : access counts for reports
+    details : further named figures for reports
+    """
+
+    energy: Expr
+    energy_scale: int
+    cycles: Expr
+    limits: tuple[Limit, ...]
+    components: Mapping[str, Expr]
+    component_scale: int
+    traffic: tuple[Traffic, ...] = ()
+    details: Mapping[str, Expr] = field(default_factory=dict)
+
+
+class CostModel(Protocol):
+    """A cost model.  A new one is one module with such an object, named in the registry.
+
+    ``perfect_only`` tells that tile sizes must divide each other.
+    """
+
+    name: str
+    perfect_only: bool
+
+    def check(self, operator: Operator, engine: Engine) -> None:
+        """Raise ``InputError`` where the model cannot speak of this operator or engine."""
+
+    def orders(self, operator: Operator, engine: Engine, level: int) -> tuple[OrderClass, ...]:
+        """The order effects that a search of this level's loops must consider."""
+
+    def statement(self, nest: Nest) -> Statement:
+        """Energy, cycles and constraints of a nest."""
+
+
+def energy_scale(energies: Iterable[Fraction]) -> int:
+    """The smallest factor that makes all energies integers."""
+    return math.lcm(*(energy.denominator for energy in energies))
+
+
+def resident(nest: Nest, tensor: Tensor, level: int, value: Expr) -> Expr:
+    """``value`` where the tensor is stored at the level, else 0."""
+    residency = nest.residency[tensor.name]
+    return choose(
+        residency.selector, [value if level in chosen else as_expr(0) for chosen in residency.alternatives]
+    )
+
+
+def capacity_limits(nest: Nest) -> list[Limit]:
+    """What a buffer holds must fit: whole banks where a level has banks, each role into its own partition."""
+    limits: list[Limit] = []
+    for index, level in enumerate(nest.engine.levels):
+        shares: dict[Role | None, list[Expr]] = {}
+        for tensor in nest.operator.tensors:
+            residency = nest.residency[tensor.name]
+            if index not in residency.positions:
+                continue
+            size = nest.kept(tensor, index)
+            if level.bank is not None:
+                size = ceil_div(size, level.bank)
+            role = tensor.role if tensor.role in level.partitions else None
+            shares.setdefault(role, []).append(resident(nest, tensor, index, size))
+        for role, sizes in shares.items():
+            room = level.capacity if role is None else level.partitions[role]
+            if room is not None:
+                unit = 1 if level.bank is None else level.bank
+                suffix = "" if role is None else f" for {role}"
+                limits.append(Limit(f"capacity of {level.name}{suffix}", total(sizes), room // unit))
+    return limits
+
+
+def array_limits(nest: Nest) -> list[Limit]:
+    """Spatial loops must fit their array axes."""
+    return [
+        Limit(
+            f"axis {block.axis.name} of {nest.engine.levels[block.level].name}",
+            product(nest.trips([index])),
+            block.axis.size,
+        )
+        for index, block in enumerate(nest.blocks)
+        if block.axis is not None
+    ]

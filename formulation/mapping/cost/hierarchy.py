@@ -1,0 +1,338 @@
+"""The ``hierarchy`` cost model: reads, fills and updates of every tensor at every memory level.
+
+Access counts follow from the loop nest alone, as in Timeloop: a tile is fetched when a loop outside its
+store moves it, instances that need the same tile share one read, partial sums of several instances are
+added on their way out, and outputs are zero-initialised at their first visit.  Buffers that share a tensor
+hold a part of its tile each and pass the parts round.  Energy is access counts times unit energies.
+Latency is the slowest of compute and all transfers that are hidden by double buffering, plus those that are
+not, plus the first fill and the last drain.  ``docs/cost-models.md`` has the formulas.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from fractions import Fraction
+
+from tilewright.formulation.expression import (
+    Expr,
+    as_expr,
+    ceil_div,
+    choose,
+    maximum,
+    product,
+    tighten,
+    total,
+)
+from tilewright.formulation.mapping.cost.base import (
+    Limit,
+    Statement,
+    Traffic,
+    array_limits,
+    capacity_limits,
+    energy_scale,
+    resident,
+)
+from tilewright.formulation.mapping.nest import Nest, Spread
+from tilewright.formulation.mapping.orders import OrderClass, order_classes, sliding_dims
+from tilewright.hardware.mapping.engine import Engine
+from tilewright.workloads.mapping.operator import Operator, Tensor
+
+
+@dataclass(frozen=True, slots=True)
+class _Counts:
+    """Accesses of one tensor at one level under one residency."""
+
+    reads: Expr
+    fills: Expr
+    updates: Expr
+
+
+_NONE = _Counts(as_expr(0), as_expr(0), as_expr(0))
+
+
+class Hierarchy:
+    """Any number of memory levels, any perfect nest."""
+
+    name = "hierarchy"
+    perfect_only = False
+
+    def check(self, operator: Operator, engine: Engine) -> None:
+        """Every operator and every engine has a meaning here."""
+
+    def orders(self, operator: Operator, engine: Engine, level: int) -> tuple[OrderClass, ...]:
+        """Undominated effects; the innermost level's loops feed the PE, where order does not matter."""
+        if level == len(engine.levels) - 1:
+            return ()
+        inner = engine.levels[level + 1 :]
+        sliding = {
+            tensor.name: sliding_dims(operator, tensor)
+            if any(store.sliding_window and tensor.role in store.keeps for store in inner)
+            else frozenset[str]()
+            for tensor in operator.tensors
+        }
+        return order_classes(operator, [d for d, n in operator.bounds.items() if n > 1], sliding)
+
+    def statement(self, nest: Nest) -> Statement:
+        """Energy, cycles and constraints; energies are exact decimals, scaled to integers."""
+        engine = nest.engine
+        fans = [level.fanout for level in engine.levels if level.fanout is not None]
+        scale = energy_scale(
+            [
+                engine.mac_energy,
+                *(e for level in engine.levels for e in (level.read_energy, level.write_energy)),
+                *(fan.energy for fan in fans),
+                *(fan.hop_energy for fan in fans),
+            ]
+        )
+        components: dict[str, Expr] = {
+            "MAC": as_expr(int(engine.mac_energy * scale) * nest.operator.iterations)
+        }
+        traffic: list[Traffic] = []
+        details: dict[str, Expr] = {}
+        for index, level in enumerate(engine.levels):
+            parts: list[Expr] = []
+            passed: list[Expr] = []
+            for tensor in nest.operator.tensors:
+                counts = _selected(nest, tensor, index, whole_run=True)
+                reads = int(level.read_energy * scale) * counts.reads
+                writes = int(level.write_energy * scale) * (counts.fills + counts.updates)
+                parts.append(total([reads, writes]))
+                if index in nest.residency[tensor.name].positions:
+                    tile, hops = nest.kept(tensor, index), _hops(nest, tensor, index)
+                    traffic.append(
+                        Traffic(
+                            level.name, tensor.name, counts.reads, counts.fills, counts.updates, tile, hops
+                        )
+                    )
+                    passed.append(hops)
+            components[level.name] = total(parts)
+            fan = engine.levels[index - 1].fanout if index else None
+            if fan is not None and fan.sharing:
+                details[f"{level.name} shared hops"] = total(passed)
+                if fan.hop_energy:
+                    components[f"{level.name} sharing"] = int(fan.hop_energy * scale) * total(passed)
+            if level.fanout is not None and level.fanout.energy:
+                moved = total(_transported(nest, tensor, index) for tensor in nest.operator.tensors)
+                components[f"{level.name} network"] = int(level.fanout.energy * scale) * moved
+        cycles, times = _cycles(nest)
+        limits: list[Limit] = [*capacity_limits(nest), *array_limits(nest)]
+        return Statement(
+            energy=total(components.values()),
+            energy_scale=scale,
+            cycles=cycles,
+            limits=tuple(limits),
+            components=components,
+            component_scale=scale,
+            traffic=tuple(traffic),
+            details={**times, **details},
+        )
+
+
+def _selected(nest: Nest, tensor: Tensor, level: int, whole_run: bool) -> _Counts:
+    """Counts at a level under the chosen residency, per instance or over all instances."""
+    residency = nest.residency[tensor.name]
+    options = [_counts(nest, tensor, chosen, level, whole_run) for chosen in residency.alternatives]
+
+    def pick(field: Callable[[_Counts], Expr]) -> Expr:
+        return choose(residency.selector, [field(option) for option in options])
+
+    return _Counts(pick(lambda c: c.reads), pick(lambda c: c.fills), pick(lambda c: c.updates))
+
+
+def _counts(nest: Nest, tensor: Tensor, stores: Sequence[int], level: int, whole_run: bool) -> _Counts:
+    """Counts at one level when the tensor is stored at ``stores``."""
+    if level not in stores:
+        return _NONE
+    positions = nest.residency[tensor.name].positions
+    here = positions[level]
+    depth = stores.index(level)
+    store = stores[depth + 1] if depth + 1 < len(stores) else None
+    inner = len(nest.blocks) if store is None else positions[store]
+    outside = frozenset(nest.spatial_between(0, here)) if whole_run else frozenset[int]()
+    at_store = Spread(outside)
+    below = _spread(nest, tensor, outside, nest.spatial_between(here, inner), store)
+    if tensor.is_output:
+        return _output_counts(
+            nest, tensor, (here, at_store), (None if store is None else inner, below), depth
+        )
+    fills = as_expr(0)
+    if depth > 0:
+        pool = nest.pool(tensor, level) & outside  # buffers that share are filled once together
+        windows = nest.engine.levels[level].sliding_window
+        fills = nest.delivered(tensor, here, Spread(outside - pool, pooled=pool), windows)
+        if not whole_run:
+            fills = ceil_div(fills, product(nest.sharers(tensor, level)))
+    return _Counts(_reads(nest, tensor, store, below), fills, as_expr(0))
+
+
+def _reads(nest: Nest, tensor: Tensor, store: int | None, below: Spread, times: Expr | None = None) -> Expr:
+    """Elements that the next inner store (``None``: the PEs) reads, over the instances that count."""
+    if store is None:
+        return product([nest.iterations(tensor, below), 1 if times is None else times])
+    position = nest.residency[tensor.name].positions[store]
+    return nest.delivered(tensor, position, below, nest.engine.levels[store].sliding_window, times)
+
+
+def _hops(nest: Nest, tensor: Tensor, level: int) -> Expr:
+    """Elements that a level's buffers pass on to each other.
+
+    Whenever the inside reads a shared tile, it goes round its ``n`` buffers: ``n - 1`` hops for every element
+    that the first of them reads.  ``n - 1`` is a sum over dimensions, as of rings within rings, so that every
+    term is a product of what depends on one dimension.
+    """
+    pool = nest.pool(tensor, level)
+    if not pool:
+        return as_expr(0)
+    rings: list[Expr] = []
+    before: list[Expr] = []
+    for size in nest.sharers(tensor, level):
+        if size is not as_expr(1):
+            rings.append(product([*before, size - 1]))
+        before.append(size)
+    residency = nest.residency[tensor.name]
+    here = residency.positions[level]
+    outside = frozenset(nest.spatial_between(0, here)) - pool
+
+    def passed(stores: Sequence[int]) -> Expr:
+        if level not in stores:
+            return as_expr(0)
+        store = next((inner for inner in stores if inner > level), None)
+        end = len(nest.blocks) if store is None else residency.positions[store]
+        spread = _spread(nest, tensor, outside, nest.spatial_between(here, end), store)
+        leaders = replace(spread, pooled=spread.pooled | pool)
+        return total(_reads(nest, tensor, store, leaders, ring) for ring in rings)
+
+    return choose(residency.selector, [passed(stores) for stores in residency.alternatives])
+
+
+def _spread(
+    nest: Nest, tensor: Tensor, outside: frozenset[int], between: Sequence[int], store: int | None
+) -> Spread:
+    """Instances whose accesses reach the outer store.
+
+    Those that need the same tile share an access where the network between multicasts (inputs) or reduces
+    (outputs), and where the buffers of the inner store share it; elsewhere each has its own.
+    """
+    blocks = frozenset(between)
+    shared = frozenset(block for block in blocks if _shares(nest, tensor, block))
+    pool = frozenset[int]() if store is None else nest.pool(tensor, store)
+    return Spread((outside | (blocks - shared)) - pool, shared, pool & (outside | blocks) - shared)
+
+
+def _shares(nest: Nest, tensor: Tensor, block: int) -> bool:
+    fan = nest.engine.levels[nest.blocks[block].level].fanout
+    return fan is not None and (fan.reduction if tensor.is_output else fan.multicast)
+
+
+def _output_counts(
+    nest: Nest, tensor: Tensor, store: tuple[int, Spread], inner: tuple[int | None, Spread], depth: int
+) -> _Counts:
+    """Partial sums: written back at every visit, read again at every visit but the first.
+
+    Parameters
+    ----------
+    store : boundary of the store, and its instances
+    inner : boundary of the next inner store (``None`` for the PEs), and the instances that reach this one
+    """
+    here, instances = store
+    target, below = inner
+    elements = nest.coverage(tensor, here, instances)
+    partners = nest.partners(tensor, here, instances)
+    first = product([*elements, partners])
+    if any(axis.is_compound for axis in tensor.axes):
+        # tiles overlap: every touched element is a partial sum
+        updates = nest.iterations(tensor, below) if target is None else nest.delivered(tensor, target, below)
+        fills = maximum([0, nest.delivered(tensor, here, instances) - first]) if depth else as_expr(0)
+        return _Counts(maximum([0, updates - first]), fills, updates)
+    fills = as_expr(0)
+    if depth:
+        fills = nest.visits(tensor, here, instances, lambda n: product([*elements, n - partners]))
+    if target is None:
+        updates = nest.iterations(tensor, below)
+        most = tensor.footprint(nest.operator.bounds) * nest.cap(instances.every)
+        return _Counts(updates - tighten(first, upper=most), fills, updates)
+    updates = nest.visits(tensor, target, below, lambda n: product([*elements, n]))
+    reads = nest.visits(tensor, target, below, lambda n: product([*elements, n - partners]))
+    return _Counts(reads, fills, updates)
+
+
+def _transported(nest: Nest, tensor: Tensor, level: int) -> Expr:
+    """Elements that cross a level's network, counted at every instance that receives or sends them."""
+    residency = nest.residency[tensor.name]
+    reached = frozenset(b for b in nest.spatial if nest.blocks[b].level <= level)
+    deeper = [b for b in nest.spatial if nest.blocks[b].level > level]
+
+    def crossing(stores: Sequence[int]) -> Expr:
+        store = next((s for s in stores if s > level), None)
+        target = len(nest.blocks) if store is None else residency.positions[store]
+        spread = _spread(nest, tensor, reached, [b for b in deeper if b < target], store)
+        if store is None:
+            return nest.iterations(tensor, spread)
+        if not tensor.is_output:
+            return nest.delivered(tensor, target, spread, nest.engine.levels[store].sliding_window)
+        # partial sums travel out at every visit and back in at every visit but the first
+        if any(axis.is_compound for axis in tensor.axes):
+            return 2 * nest.delivered(tensor, target, spread)
+        elements = nest.coverage(tensor, target, spread)
+        partners = nest.partners(tensor, target, spread)
+        return nest.visits(tensor, target, spread, lambda n: product([*elements, 2 * n - partners]))
+
+    return choose(residency.selector, [crossing(stores) for stores in residency.alternatives])
+
+
+def _cycles(nest: Nest) -> tuple[Expr, dict[str, Expr]]:
+    """Latency and its parts."""
+    engine = nest.engine
+    peak = -(-nest.operator.iterations // nest.cap(nest.spatial))
+    compute = tighten(nest.steps(), lower=peak)
+    details = {"compute cycles": compute}
+    hidden: list[Expr] = [compute]
+    exposed: list[Expr] = []
+    for index, level in enumerate(engine.levels):
+        busy = _port_time(nest, index)
+        if busy is not None:
+            details[f"{level.name} transfer cycles"] = busy
+            innermost = index == len(engine.levels) - 1
+            (hidden if innermost or engine.levels[index + 1].double_buffered else exposed).append(busy)
+        if index and level.double_buffered:
+            exposed += _first_and_last(nest, index)
+    return total([maximum(hidden), *exposed]), details
+
+
+def _port_time(nest: Nest, level: int) -> Expr | None:
+    """Cycles that one instance's ports are busy; ``None`` where bandwidth is no limit."""
+    memory = nest.engine.levels[level]
+    times: list[Expr] = []
+    counts = [_selected(nest, tensor, level, whole_run=False) for tensor in nest.operator.tensors]
+    if memory.read_bandwidth is not None:
+        times.append(_transfer(total(c.reads for c in counts), memory.read_bandwidth))
+    if memory.write_bandwidth is not None:
+        written = total(part for c in counts for part in (c.fills, c.updates))
+        times.append(_transfer(written, memory.write_bandwidth))
+    return maximum(times) if times else None
+
+
+def _first_and_last(nest: Nest, level: int) -> list[Expr]:
+    """The first fill and the last drain of a double-buffered level, which nothing hides."""
+    outer = nest.engine.levels[level - 1]
+    result: list[Expr] = []
+    for role_is_output, bandwidth in ((False, outer.read_bandwidth), (True, outer.write_bandwidth)):
+        if bandwidth is None:
+            continue
+        sizes: list[Expr] = []
+        for tensor in nest.operator.tensors:
+            positions = nest.residency[tensor.name].positions
+            if tensor.is_output is role_is_output and level in positions:
+                here = positions[level]
+                fan = [b for b in nest.spatial_between(0, here) if nest.blocks[b].level == level - 1]
+                size = nest.held(tensor, here, Spread(shared=frozenset(fan)))
+                sizes.append(resident(nest, tensor, level, size))
+        if sizes:
+            result.append(_transfer(total(sizes), bandwidth))
+    return result
+
+
+def _transfer(elements: Expr, bandwidth: Fraction) -> Expr:
+    """Whole cycles that a transfer takes."""
+    return ceil_div(bandwidth.denominator * elements, bandwidth.numerator)

@@ -1,0 +1,224 @@
+"""The one evaluator: what a mapping costs, by the expressions that every solver reads."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping as MappingABC
+from dataclasses import dataclass
+from fractions import Fraction
+
+from tilewright.formulation.expression import Constant, Expr, as_expr
+from tilewright.formulation.expression.exact import evaluate
+from tilewright.formulation.mapping.cost.base import CostModel
+from tilewright.formulation.mapping.mapping import Mapping, Spatial, Storage, Temporal
+from tilewright.formulation.mapping.nest import Block, Nest, Residency, whole
+from tilewright.formulation.mapping.orders import order_effect, sliding_dims
+from tilewright.hardware.mapping.engine import Engine
+from tilewright.workloads.errors import InputError
+from tilewright.workloads.mapping.operator import Operator
+
+
+@dataclass(frozen=True, slots=True)
+class Access:
+    """Accesses of one tensor at one level over the whole run and all instances, in elements.
+
+    ``tile`` is what one instance holds, ``hops`` what instances that share the tensor pass on to each other.
+    """
+
+    level: str
+    tensor: str
+    reads: int
+    fills: int
+    updates: int
+    tile: int
+    hops: int = 0
+
+
+@dataclass(frozen=True)
+class Evaluation:
+    """What a mapping costs.
+
+    Parameters
+    ----------
+    energy : pJ, exact
+    cycles : engine cycles
+    macs : multiply-accumulates
+    utilization : iterations per cycle over the number of PEs
+    components : pJ by component
+    accesses : per level and tensor
+    details : further figures of the cost model
+    violations : constraints that the mapping breaks, empty for a legal one
+    """
+
+    energy: Fraction
+    cycles: int
+    macs: int
+    utilization: float
+    components: MappingABC[str, Fraction]
+    accesses: tuple[Access, ...]
+    details: MappingABC[str, int]
+    violations: tuple[str, ...]
+
+
+def evaluate_mapping(
+    operator: Operator, engine: Engine, model: CostModel, mapping: Mapping, where: str = "mapping"
+) -> Evaluation:
+    """Evaluate a mapping, legal or not, even or uneven.
+
+    Raises
+    ------
+    InputError : where the mapping does not fit the operator and the engine, or the model does not apply
+    """
+    model.check(operator, engine)
+    mapping.validate(operator, engine, where)
+    statement = model.statement(nest_of(operator, engine, mapping, where))
+
+    def number(expr: Expr) -> int:
+        return evaluate(expr, {})
+
+    cycles = number(statement.cycles)
+    broken = [
+        f"{limit.name}: {number(limit.expr)} over {limit.bound}"
+        for limit in statement.limits
+        if number(limit.expr) > limit.bound
+    ]
+    return Evaluation(
+        energy=Fraction(number(statement.energy), statement.energy_scale),
+        cycles=cycles,
+        macs=operator.macs,
+        utilization=operator.iterations / (cycles * engine.instances),
+        components={
+            name: Fraction(number(part), statement.component_scale)
+            for name, part in statement.components.items()
+        },
+        accesses=tuple(
+            Access(
+                row.level,
+                row.tensor,
+                number(row.reads),
+                number(row.fills),
+                number(row.updates),
+                number(row.tile),
+                number(row.hops),
+            )
+            for row in statement.traffic
+        ),
+        details={name: number(part) for name, part in statement.details.items()},
+        violations=tuple(broken),
+    )
+
+
+def nest_of(operator: Operator, engine: Engine, mapping: Mapping, where: str = "mapping") -> Nest:
+    """The nest of a mapping: constant tile sizes, one order per block.
+
+    Temporal loops that follow each other in one level form one block, unless a dimension repeats or a
+    tensor begins to live between them.
+    """
+    builder = _NestBuilder(operator, engine, where)
+    for index, node in enumerate(mapping.nodes):
+        match node:
+            case Storage(tensor, level):
+                builder.store(tensor, level, f"nodes[{index}]")
+            case Temporal(dim, tile, level):
+                builder.loop(dim, tile, None, f"nodes[{index}]", level)
+            case Spatial(dim, tile, axis):
+                builder.loop(dim, tile, axis, f"nodes[{index}]")
+    return builder.nest()
+
+
+class _NestBuilder:
+    """Walks a mapping's nodes and groups its loops into blocks."""
+
+    def __init__(self, operator: Operator, engine: Engine, where: str) -> None:
+        self.operator = operator
+        self.engine = engine
+        self.where = where
+        self.boundaries: list[dict[str, Expr]] = [whole(operator)]
+        self.blocks: list[Block] = []
+        self.positions: dict[str, dict[int, int]] = {tensor.name: {} for tensor in operator.tensors}
+        self.level = self.deepest = 0
+        self._at = 0
+        self._names = [memory.name for memory in engine.levels]
+        self._dims: list[str] = []
+        self._inner: dict[str, Expr] = dict(self.boundaries[0])
+        self.perfect = True
+        self.sliding = {tensor.name: sliding_dims(operator, tensor) for tensor in operator.tensors}
+
+    def store(self, tensor: str, level: str, field: str = "nodes") -> None:
+        """A tensor begins to live in a level."""
+        self._close()
+        self.level = self._at = self._names.index(level)
+        self.deepest = max(self.deepest, self.level)
+        for block in self.blocks:
+            if block.axis is not None and block.level >= self.level:
+                raise InputError(self.where, field, f"{level} lies outside axis {block.axis.name}")
+        self.positions[tensor][self.level] = len(self.blocks)
+
+    def loop(
+        self, dim: str, tile: int, axis_name: str | None, field: str = "nodes", level: str | None = None
+    ) -> None:
+        """A loop; one of a single iteration is no loop."""
+        inner, outer = as_expr(tile), self._inner[dim]
+        if outer is inner:
+            return
+        if isinstance(outer, Constant) and outer.value % tile:
+            self.perfect = False
+        if axis_name is not None:
+            self._spatial_loop(dim, inner, axis_name, field)
+            return
+        at = self.level if level is None else self._names.index(level)
+        if dim in self._dims or at != self._at:
+            self._close()
+        if at < self._at:
+            names = self._names[at], self._names[self._at]
+            raise InputError(self.where, field, f"a loop of {names[0]} inside one of {names[1]}")
+        self._at = at
+        self.deepest = max(self.deepest, at)
+        self._dims.append(dim)
+        self._inner[dim] = inner
+
+    def _spatial_loop(self, dim: str, inner: Expr, axis_name: str, field: str) -> None:
+        self._close()
+        level, axis = next(
+            (index, axis)
+            for index, memory in enumerate(self.engine.levels)
+            for axis in (memory.fanout.axes if memory.fanout else ())
+            if axis.name == axis_name
+        )
+        if level < self.deepest:
+            outside = self.engine.levels[self.deepest].name
+            raise InputError(self.where, field, f"axis {axis_name} lies outside {outside}")
+        for block in self.blocks:
+            if block.axis is not None and block.level > level:
+                raise InputError(self.where, field, f"axis {axis_name} lies outside axis {block.axis.name}")
+        like = next(d.like for d in self.operator.dimensions if d.name == dim)
+        if axis.carries is not None and like not in axis.carries:
+            raise InputError(self.where, field, f"axis {axis_name} does not carry {dim}")
+        self._inner[dim] = inner
+        if self.blocks and self.blocks[-1].axis is axis:
+            self.boundaries[-1] = dict(self._inner)
+            return
+        if any(block.axis is axis for block in self.blocks) or (
+            any(not block.is_temporal and block.level == level for block in self.blocks)
+            and self.blocks[-1].is_temporal
+        ):
+            raise InputError(self.where, field, f"spatial loops on {axis_name} must stand together")
+        self.blocks.append(Block(level, axis))
+        self.boundaries.append(dict(self._inner))
+
+    def _close(self) -> None:
+        """End the temporal block that is being collected."""
+        if self._dims:
+            slides = self.sliding
+            order = order_effect(self.operator, self._dims, slides)
+            self.blocks.append(Block(self._at, None, (order,)))
+            self.boundaries.append(dict(self._inner))
+            self._dims = []
+
+    def nest(self) -> Nest:
+        self._close()
+        residency = {
+            name: Residency(positions, (tuple(sorted(positions)),))
+            for name, positions in self.positions.items()
+        }
+        edges, blocks = tuple(self.boundaries), tuple(self.blocks)
+        return Nest(self.operator, self.engine, edges, blocks, residency, self.perfect)

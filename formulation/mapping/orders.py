@@ -1,0 +1,129 @@
+"""Loop orders by their effect: which tensors stay put, and along which loop a window slides.
+
+Inside one block of temporal loops (the loops of one memory level) an order matters only through
+
+- the *leading run* of each tensor: the innermost loops that the tensor does not depend on; it is fetched
+  once for all their iterations (dMazeRunner, algorithm 1), and
+- the first loop outside that run: where it moves a window along an axis that two loops share (``P`` and
+  ``R`` of a convolution's input), consecutive tiles overlap and only the new part is fetched.
+
+Orders with the same effect are one choice (dMazeRunner, algorithm 2), and effects that are never better
+than another one are dropped; ``docs/proofs.md`` shows that this loses nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+from tilewright.workloads.mapping.operator import Axis, Operator, Tensor
+
+
+@dataclass(frozen=True, slots=True)
+class OrderClass:
+    """All orders of a block with one effect.
+
+    Parameters
+    ----------
+    permutation : a representative, outermost loop first
+    reused : per tensor name, the dimensions of its leading run
+    slides : per tensor name, the dimension along which its window slides, if any
+    """
+
+    permutation: tuple[str, ...]
+    reused: Mapping[str, frozenset[str]]
+    slides: Mapping[str, str | None]
+
+    @property
+    def label(self) -> str:
+        """The effect in words, such as ``O-stationary`` or ``W-stationary, I slides along P``."""
+        parts = [f"{name}-stationary" for name, dims in self.reused.items() if dims]
+        parts += [f"{name} slides along {dim}" for name, dim in self.slides.items() if dim]
+        return ", ".join(parts) or "no reuse"
+
+    @property
+    def effect(self) -> tuple[tuple[frozenset[str], str | None], ...]:
+        """The effect as a value that equal classes share."""
+        return tuple((self.reused[name], self.slides[name]) for name in self.reused)
+
+    def dominates(self, other: OrderClass) -> bool:
+        """Whether this order never moves more data than the other, whatever the trip counts."""
+        return all(
+            self.reused[name] >= other.reused[name] and other.slides[name] in (None, self.slides[name])
+            for name in self.reused
+        )
+
+
+def sliding_dims(operator: Operator, tensor: Tensor) -> frozenset[str]:
+    """Dimensions along which consecutive tiles of the tensor can overlap."""
+    return frozenset(
+        term.dim
+        for axis in tensor.axes
+        if axis.is_compound
+        for term in axis.terms
+        if _others_extent(operator, axis, term.dim) > term.stride
+    )
+
+
+def _others_extent(operator: Operator, axis: Axis, dim: str) -> int:
+    return 1 + sum(t.stride * (operator.bounds[t.dim] - 1) for t in axis.terms if t.dim != dim)
+
+
+def order_effect(
+    operator: Operator, permutation: Sequence[str], sliding: Mapping[str, frozenset[str]]
+) -> OrderClass:
+    """The effect of one order in which every loop iterates more than once.
+
+    Parameters
+    ----------
+    permutation : the block's loops, outermost first
+    sliding : per tensor name, the dimensions along which its window may slide
+    """
+    reused: dict[str, frozenset[str]] = {}
+    slides: dict[str, str | None] = {}
+    for tensor in operator.tensors:
+        run: list[str] = []
+        first: str | None = None
+        for dim in reversed(permutation):
+            if dim in tensor.dims:
+                first = dim
+                break
+            run.append(dim)
+        reused[tensor.name] = frozenset(run)
+        slides[tensor.name] = first if first in sliding[tensor.name] else None
+    return OrderClass(tuple(permutation), reused, slides)
+
+
+def all_order_classes(
+    operator: Operator, dims: Iterable[str], sliding: Mapping[str, frozenset[str]]
+) -> tuple[OrderClass, ...]:
+    """One order for every distinct effect, dominated ones included."""
+    names = tuple(dims)
+    found: dict[object, OrderClass] = {}
+
+    def extend(inner: tuple[str, ...]) -> None:
+        """``inner`` holds the innermost loops, innermost first."""
+        rest = [dim for dim in names if dim not in inner]
+        undecided = any(not tensor.dims & set(inner) for tensor in operator.tensors)
+        if not rest or not undecided:
+            order = order_effect(operator, (*reversed(rest), *reversed(inner)), sliding)
+            found.setdefault(order.effect, order)
+            return
+        for dim in rest:
+            extend((*inner, dim))
+
+    extend(())
+    return tuple(found.values())
+
+
+def order_classes(
+    operator: Operator, dims: Iterable[str], sliding: Mapping[str, frozenset[str]]
+) -> tuple[OrderClass, ...]:
+    """The effects that no other effect dominates, in a reproducible sequence."""
+    every = all_order_classes(operator, dims, sliding)
+    kept = [
+        order
+        for order in every
+        if not any(other.dominates(order) for other in every if other.effect != order.effect)
+    ]
+    return tuple(sorted(kept, key=lambda order: (order.label, order.permutation)))

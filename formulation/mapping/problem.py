@@ -1,0 +1,251 @@
+"""The mapping problem of one layer: map space, cost statement, objective and constraints together."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping as MappingABC
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from functools import cached_property, partial
+
+import numpy as np
+
+from tilewright.formulation.expression import Expr, Variable, as_expr, choose, is_one, product
+from tilewright.formulation.mapping.constraints import Constraints, MetricCap, parse_constraints
+from tilewright.formulation.mapping.cost import CostModel, Limit, Statement, cost_model, cost_model_names
+from tilewright.formulation.mapping.evaluator import Evaluation, evaluate_mapping, nest_of
+from tilewright.formulation.mapping.mapping import Mapping
+from tilewright.formulation.mapping.nest import Nest
+from tilewright.formulation.mapping.space import MapSpace, build_space
+from tilewright.formulation.objective import Objective
+from tilewright.hardware.mapping.engine import Engine
+from tilewright.hardware.mapping.identity import engine_hash
+from tilewright.workloads.errors import InputError
+from tilewright.workloads.mapping.operator import Operator
+
+PERFECT, IMPERFECT = FACTORS = ("perfect", "imperfect")
+
+
+@dataclass(frozen=True)
+class LayerProblem:
+    """Find the mapping of ``operator`` on ``engine`` that minimises ``objective``.
+
+    Parameters
+    ----------
+    space : the decisions
+    statement : energy, cycles and constraints over them
+    limits : everything that a mapping must satisfy, the user's caps included
+    """
+
+    operator: Operator
+    engine: Engine
+    model: CostModel
+    objective: Objective
+    constraints: Constraints
+    space: MapSpace
+    statement: Statement
+    limits: tuple[Limit, ...]
+
+    @cached_property
+    def key(self) -> Expr:
+        """The objective as an integer expression: energy in its scaled unit."""
+        a, b = self.objective.key_powers
+        return product([*[self.statement.energy] * a, *[self.statement.cycles] * b])
+
+    @property
+    def key_scale(self) -> int:
+        """What the key expression must be divided by to be in pJ and cycles."""
+        return int(self.statement.energy_scale ** self.objective.key_powers[0])
+
+    def evaluate(self, mapping: Mapping, where: str = "mapping") -> Evaluation:
+        """Evaluate any mapping against this problem's constraints, the user's included."""
+        found = evaluate_mapping(self.operator, self.engine, self.model, mapping, where)
+        broken = self._broken_demands(mapping, found)
+        return replace(found, violations=(*found.violations, *broken)) if broken else found
+
+    def key_of(self, evaluation: Evaluation) -> Fraction:
+        """The exact objective key of an evaluated mapping."""
+        return self.objective.key(evaluation.energy, evaluation.cycles)
+
+    def decode(self, assignment: MappingABC[Variable, int]) -> Mapping:
+        """The mapping that an assignment of all decisions stands for."""
+        return self.space.decode(assignment)
+
+    def minimising(self, objective: Objective) -> LayerProblem:
+        """The same problem with another objective."""
+        return replace(self, objective=objective)
+
+    def capped(self, metric: str, limit: Fraction | int) -> LayerProblem:
+        """The same problem with a cap on ``energy`` (pJ), ``cycles`` or ``edp`` among the user's demands."""
+        cap = MetricCap(f"{metric}<={limit}", metric, Fraction(limit))
+        demands = replace(self.constraints, caps=(*self.constraints.caps, cap))
+        limits = _cap_limits([cap], self.statement, self.space.nest)
+        return replace(self, constraints=demands, limits=(*self.limits, *limits))
+
+    @cached_property
+    def input_hash(self) -> str:
+        """Content hash of everything that the answer depends on."""
+        content = {
+            "operator": [
+                self.operator.kind,
+                list(self.operator.bounds.items()),
+                [
+                    [
+                        t.name,
+                        t.role,
+                        [[[(x.dim, x.stride) for x in axis.terms], axis.size] for axis in t.axes],
+                    ]
+                    for t in self.operator.tensors
+                ],
+            ],
+            "likes": [dimension.like for dimension in self.operator.dimensions],
+            "engine": engine_hash(self.engine),
+            "cost_model": self.model.name,
+            "objective": [str(power) for power in (self.objective.energy_power, self.objective.delay_power)],
+            "constraints": self.constraints.texts,
+            "perfect": self.space.nest.perfect,
+        }
+        return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()
+
+    def _broken_demands(self, mapping: Mapping, found: Evaluation) -> list[str]:
+        broken = [cap.text for cap in self.constraints.caps if not _satisfied(cap, found)]
+        if not self.constraints.tiles and not self.constraints.orders:
+            return [f"constraint {text}" for text in broken]
+        nest = nest_of(self.operator, self.engine, mapping)
+        for rule in self.constraints.tiles:
+            tiles = [np.array([_number(edge[rule.dim])]) for edge in nest.boundaries]
+            if not rule.holds(tiles, nest.blocks, self.engine)[0]:
+                broken.append(rule.text)
+        for order in self.constraints.orders:
+            level = [memory.name for memory in self.engine.levels].index(order.level)
+            own = self.operator.tensor(order.tensor).dims
+            for block in nest.blocks:
+                if block.level == level and block.orders:
+                    loops = block.orders[0]
+                    if set(loops.permutation) - own and not loops.reused[order.tensor]:
+                        broken.append(order.text)
+        return [f"constraint {text}" for text in broken]
+
+
+def _number(expr: Expr) -> int:
+    return int(expr.value)  # type: ignore[attr-defined]
+
+
+def _satisfied(cap: MetricCap, found: Evaluation) -> bool:
+    match cap.metric:
+        case "energy":
+            return found.energy <= cap.limit
+        case "cycles":
+            return found.cycles <= cap.limit
+        case "edp":
+            return found.energy * found.cycles <= cap.limit
+    return Fraction(found.utilization) >= cap.limit - Fraction(1, 10**12)
+
+
+def layer_problem(
+    operator: Operator,
+    engine: Engine,
+    objective: Objective,
+    model_name: str | None = None,
+    constraints: Sequence[str] = (),
+    factors: str | None = None,
+) -> LayerProblem:
+    """State the mapping problem of a layer.
+
+    Parameters
+    ----------
+    model_name : the cost model; by default the one that the engine names
+    constraints : the user's demands, as in :mod:`tilewright.formulation.mapping.constraints`
+    factors : ``perfect`` (tile sizes divide each other) or ``imperfect`` (the last tile may be smaller);
+        by default imperfect wherever the cost model counts it
+
+    Raises
+    ------
+    InputError : for an unknown cost model, one that does not apply, or a malformed constraint
+    """
+    name = model_name or engine.cost_model
+    if name not in cost_model_names():
+        raise InputError(
+            "--cost-model", None, f"unknown {name!r}, expected {' or '.join(cost_model_names())}"
+        )
+    return state_problem(operator, engine, objective, cost_model(name), constraints, factors)
+
+
+def state_problem(
+    operator: Operator,
+    engine: Engine,
+    objective: Objective,
+    model: CostModel,
+    constraints: Sequence[str] = (),
+    factors: str | None = None,
+) -> LayerProblem:
+    """Like :func:`layer_problem` with a cost model at hand."""
+    model.check(operator, engine)
+    if factors not in (None, *FACTORS):
+        raise InputError("--factors", None, f"unknown {factors!r}, expected {' or '.join(FACTORS)}")
+    if factors == IMPERFECT and model.perfect_only:
+        raise InputError("--factors", None, f"the {model.name} cost model knows perfect factors only")
+    perfect = model.perfect_only or factors == PERFECT
+    demands = parse_constraints(constraints, operator, engine)
+    if any(rule.level == engine.levels[-1].name for rule in demands.orders):
+        raise InputError(
+            "--constraint", None, f"the loops of {engine.levels[-1].name} feed the PEs, their order is free"
+        )
+    orders = partial(model.orders, operator, engine)
+    plain = build_space(operator, engine, orders, perfect=perfect)
+    space = plain
+    if demands.tiles:
+        filters = demands.row_filters(plain.nest.blocks, engine)
+        space = build_space(operator, engine, orders, filters, perfect)
+    statement = model.statement(space.nest)
+    caps = _cap_limits(demands.caps, statement, space.nest)
+    unmet = [*_unmet_limits(demands, space.nest), *_order_limits(demands, space.nest)]
+    return LayerProblem(
+        operator, engine, model, objective, demands, space, statement, (*statement.limits, *caps, *unmet)
+    )
+
+
+def _unmet_limits(demands: Constraints, nest: Nest) -> list[Limit]:
+    """Rules that a dimension of one iteration breaks whatever is decided, as limits that nothing meets."""
+    ones = [np.ones(1, dtype=np.int64)] * len(nest.boundaries)
+    return [
+        Limit(rule.text, as_expr(1), 0)
+        for rule in demands.tiles
+        if nest.operator.bounds[rule.dim] == 1 and not rule.holds(ones, nest.blocks, nest.engine)[0]
+    ]
+
+
+def _order_limits(demands: Constraints, nest: Nest) -> list[Limit]:
+    """Where loops that could keep a tensor in place run at a level, an order that does is chosen."""
+    limits: list[Limit] = []
+    for rule in demands.orders:
+        level = [memory.name for memory in nest.engine.levels].index(rule.level)
+        tensor = nest.operator.tensor(rule.tensor)
+        others = [dim for dim in nest.operator.bounds if dim not in tensor.dims]
+        index, block = next((i, b) for i, b in enumerate(nest.blocks) if b.is_temporal and b.level == level)
+        idle = is_one(product(nest.trips([index], others)))
+        kept = [product(nest.trips([index], sorted(order.reused[rule.tensor]))) for order in block.orders]
+        wrong = [is_one(run) - idle for run in kept]
+        if wrong:
+            limits.append(Limit(rule.text, choose(block.selector, wrong), 0))
+    return limits
+
+
+def _cap_limits(caps: Sequence[MetricCap], statement: Statement, nest: Nest) -> list[Limit]:
+    """Caps on metrics as limits on integer expressions."""
+    limits: list[Limit] = []
+    for cap in caps:
+        match cap.metric:
+            case "energy":
+                limits.append(Limit(cap.text, statement.energy, int(cap.limit * statement.energy_scale)))
+            case "cycles":
+                limits.append(Limit(cap.text, statement.cycles, int(cap.limit)))
+            case "edp":
+                edp = product([statement.energy, statement.cycles])
+                limits.append(Limit(cap.text, edp, int(cap.limit * statement.energy_scale)))
+            case _:
+                most = Fraction(nest.operator.iterations) / (cap.limit * nest.engine.instances)
+                limits.append(Limit(cap.text, statement.cycles, int(most)))
+    return limits

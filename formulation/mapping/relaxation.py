@@ -1,0 +1,93 @@
+"""What holds of every mapping of a problem, read off the tables of its axis groups.
+
+Interval arithmetic over whole tables (``docs/proofs.md``, bounds by intervals): a lower bound of the
+objective key, and rows of tile sizes that no mapping can use because a constraint fails whatever the other
+groups do.  Both cost milliseconds; branch and bound starts from the same bound.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from fractions import Fraction
+
+import numpy as np
+
+from tilewright.formulation.expression import Expr, Variable
+from tilewright.formulation.expression.batch import Array
+from tilewright.formulation.expression.interval import IntervalReader
+from tilewright.formulation.mapping.problem import LayerProblem
+from tilewright.formulation.mapping.tables import GroupTable, Indices, Tables
+
+_SAFE = 1 - 1e-12  # relative; far above the rounding of a product of a few floats
+
+
+Ends = Mapping[Expr, tuple[Array, Array]]
+
+
+class EndsReader(IntervalReader):
+    """Reads expressions with known ends of what depends on one axis group."""
+
+    def __init__(self, ends: Sequence[Ends], chosen: Mapping[Variable, int] | None = None) -> None:
+        super().__init__(chosen or {})
+        self._ends = ends
+
+    def known_low(self, expr: Expr) -> Array | None:
+        return self._known(expr, 0)
+
+    def known_high(self, expr: Expr) -> Array | None:
+        return self._known(expr, 1)
+
+    def _known(self, expr: Expr, side: int) -> Array | None:
+        if expr.group is not None:
+            for ends in self._ends:
+                found = ends.get(expr)
+                if found is not None:
+                    return found[side]
+        return None
+
+
+def group_ends(table: GroupTable, rows: Indices | None = None) -> Ends:
+    """The least and the largest value of every tabulated node, over some rows or all; at least one."""
+    values = {n: v if rows is None else v.take(rows) for n, v in table.values.items()}
+    return {node: (np.asarray(v.min()), np.asarray(v.max())) for node, v in values.items()}
+
+
+def problem_tables(problem: LayerProblem) -> Tables:
+    """Tables of everything that the objective and the constraints read."""
+    limits = [limit.expr for limit in problem.limits]
+    return Tables(problem.space.groups, [problem.statement.energy, problem.statement.cycles, *limits])
+
+
+def usable_rows(problem: LayerProblem, tables: Tables) -> list[Indices]:
+    """Per group, the rows with which every constraint, taken alone, may still hold."""
+    ends = [group_ends(table) if len(table) else {} for table in tables.tables]
+    result: list[Indices] = []
+    for position, table in enumerate(tables.tables):
+        keep = np.ones(len(table), dtype=bool)
+        if all(len(other) for other in tables.tables):
+            row_wise: Ends = {node: (values, values) for node, values in table.values.items()}
+            reader = EndsReader([*ends[:position], row_wise, *ends[position + 1 :]])
+            for limit in problem.limits:
+                keep &= reader.low(limit.expr) <= limit.bound
+        result.append(np.flatnonzero(keep))
+    return result
+
+
+def within_limits(problem: LayerProblem, ends: Sequence[Ends], chosen: Mapping[Variable, int]) -> bool:
+    """Whether every constraint, taken alone, may hold, given the ends of every group."""
+    reader = EndsReader(ends, chosen)
+    return all(bool(reader.low(limit.expr) <= limit.bound) for limit in problem.limits)
+
+
+def root_bound(problem: LayerProblem, tables: Tables) -> Fraction | None:
+    """No mapping's objective key is below this; ``None`` where nothing positive is known."""
+    if not all(len(table) for table in tables.tables):
+        return None
+    reader = EndsReader([group_ends(table) for table in tables.tables])
+    a, b = problem.objective.key_powers
+    energy = float(reader.low(problem.statement.energy)) if a else 1.0
+    cycles = float(reader.low(problem.statement.cycles)) if b else 1.0
+    if energy <= 0 or cycles <= 0:
+        return None
+    key = max(energy, 0.0) ** a * max(cycles, 0.0) ** b
+    return Fraction(int(key * _SAFE)) / problem.key_scale if np.isfinite(key) else None

@@ -1,0 +1,268 @@
+"""The map space of one operator on one engine: the decisions, and the nest that they shape.
+
+Decisions are the tile sizes at every boundary (perfect factors), the loop order of every memory level by
+its effect, and for each tensor the levels that store it.  The searched space is even: all tensors of a
+level begin to live at one point.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from collections.abc import Mapping as MappingABC
+from dataclasses import dataclass
+from itertools import chain, combinations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tilewright.formulation.expression import Expr, Variable, as_expr
+from tilewright.formulation.mapping.chains import (
+    AxisGroup,
+    axis_group_dims,
+    balanced_chains,
+    cross,
+    perfect_chains,
+)
+from tilewright.formulation.mapping.mapping import Mapping, Node, Spatial, Storage, Temporal
+from tilewright.formulation.mapping.nest import Block, Nest, Residency, loop_hosts, whole
+from tilewright.formulation.mapping.orders import OrderClass
+from tilewright.hardware.mapping.engine import Engine
+from tilewright.workloads.mapping.operator import Operator
+
+Chains = Callable[[int, int], NDArray[np.int64]]
+RowFilter = Callable[[MappingABC[str, Sequence[NDArray[np.int64]]]], NDArray[np.bool_]]
+
+
+@dataclass(frozen=True, slots=True)
+class LoopSite:
+    """A place where a dimension may have a loop: a block, named as users name it.
+
+    Parameters
+    ----------
+    level : name of the memory level
+    axis : name of the array axis below it, or ``None`` for the level's temporal loops
+    """
+
+    level: str
+    axis: str | None
+
+    def __str__(self) -> str:
+        return self.level if self.axis is None else f"{self.level}:{self.axis}"
+
+
+@dataclass(frozen=True)
+class MapSpace:
+    """All decisions.
+
+    Parameters
+    ----------
+    nest : the loop nest over the decisions
+    groups : tile sizes that are chosen together
+    selectors : order and residency choices, outermost first
+    sites : one per block of the nest
+    """
+
+    nest: Nest
+    groups: tuple[AxisGroup, ...]
+    selectors: tuple[Variable, ...]
+    sites: tuple[LoopSite, ...]
+
+    @property
+    def size(self) -> int:
+        """Number of combinations, before capacity and array constraints."""
+        result = 1
+        for group in self.groups:
+            result *= len(group)
+        for selector in self.selectors:
+            result *= len(selector.domain)
+        return result
+
+    def decode(self, assignment: MappingABC[Variable, int]) -> Mapping:
+        """The mapping that an assignment stands for; loops of one iteration are left out."""
+        nest = self.nest
+
+        def number(expr: Expr) -> int:
+            return assignment[expr] if isinstance(expr, Variable) else expr.value  # type: ignore[attr-defined]
+
+        tiles = [{dim: number(expr) for dim, expr in edge.items()} for edge in nest.boundaries]
+        stores: dict[int, list[Storage]] = {}
+        for tensor in nest.operator.tensors:
+            residency = nest.residency[tensor.name]
+            chosen = residency.alternatives[_index(residency.selector, assignment)]
+            for level in chosen:
+                name = nest.engine.levels[level].name
+                stores.setdefault(residency.positions[level], []).append(Storage(tensor.name, name))
+        nodes: list[Node] = []
+        names, hosts = [level.name for level in nest.engine.levels], loop_hosts(nest.operator, nest.engine)
+        stored = names[0]
+        for index, block in enumerate(nest.blocks):
+            nodes += stores.get(index, [])
+            stored = stores[index][-1].level if index in stores else stored
+            host = names[hosts[block.level]]
+            order: Sequence[str] = [*nest.operator.bounds]
+            if block.orders:
+                order = _full_order(block.orders[_index(block.selector, assignment)], nest.operator)
+            for dim in order:
+                if tiles[index][dim] != tiles[index + 1][dim]:
+                    tile = tiles[index + 1][dim]
+                    nodes.append(
+                        Temporal(dim, tile, None if host == stored else host)
+                        if block.axis is None
+                        else Spatial(dim, tile, block.axis.name)
+                    )
+        return Mapping(tuple(nodes))
+
+
+def _index(selector: Variable | int, assignment: MappingABC[Variable, int]) -> int:
+    return selector if isinstance(selector, int) else assignment[selector]
+
+
+def _full_order(order: OrderClass, operator: Operator) -> list[str]:
+    """The representative order with the dimensions that it does not mention outermost."""
+    return [*(dim for dim in operator.bounds if dim not in order.permutation), *order.permutation]
+
+
+def build_space(
+    operator: Operator,
+    engine: Engine,
+    orders: Callable[[int], tuple[OrderClass, ...]],
+    row_filters: Sequence[RowFilter] = (),
+    perfect: bool = True,
+) -> MapSpace:
+    """The map space of an operator on an engine.
+
+    Parameters
+    ----------
+    orders : per memory level index, the order effects to choose from; the innermost level's loops run over
+        registers, where no order matters
+    row_filters : user constraints on tile sizes, as predicates over the tile sizes at every boundary
+    perfect : whether tiles must divide the tile around them; otherwise every trip count is a choice and
+        the last tile is smaller
+    """
+    chains = perfect_chains if perfect else balanced_chains
+    blocks, sites = _blocks(engine, orders)
+    boundaries, variables = _boundaries(operator, blocks, sites, chains)
+    groups = tuple(
+        _group(operator, dims, blocks, boundaries, variables, row_filters, chains)
+        for dims in axis_group_dims(operator)
+    )
+    residency = _residency(operator, engine, blocks)
+    choices = [block.selector for block in blocks] + [r.selector for r in residency.values()]
+    return MapSpace(
+        nest=Nest(operator, engine, tuple(boundaries), tuple(blocks), residency, perfect),
+        groups=groups,
+        selectors=tuple(choice for choice in choices if isinstance(choice, Variable)),
+        sites=tuple(sites),
+    )
+
+
+def level_positions(blocks: Sequence[Block]) -> dict[int, int]:
+    """Per memory level index, the boundary just outside its temporal loops."""
+    return {block.level: index for index, block in enumerate(blocks) if block.is_temporal}
+
+
+def _blocks(
+    engine: Engine, orders: Callable[[int], tuple[OrderClass, ...]]
+) -> tuple[list[Block], list[LoopSite]]:
+    blocks: list[Block] = []
+    sites: list[LoopSite] = []
+    for index, level in enumerate(engine.levels):
+        classes = orders(index)
+        selector: Variable | int = 0
+        if len(classes) > 1:
+            selector = Variable(f"order@{level.name}", range(len(classes)))
+        blocks.append(Block(index, None, classes, selector))
+        sites.append(LoopSite(level.name, None))
+        for axis in level.fanout.axes if level.fanout else ():
+            blocks.append(Block(index, axis))
+            sites.append(LoopSite(level.name, axis.name))
+    return blocks, sites
+
+
+def _boundaries(
+    operator: Operator, blocks: Sequence[Block], sites: Sequence[LoopSite], chains: Chains
+) -> tuple[list[dict[str, Expr]], dict[str, list[Variable]]]:
+    """Tile sizes between the blocks, and per dimension the variables among them, outermost first."""
+    groups = {dim: "+".join(dims) for dims in axis_group_dims(operator) for dim in dims}
+    boundaries = [whole(operator)]
+    variables: dict[str, list[Variable]] = {dim: [] for dim in operator.bounds}
+    for index, block in enumerate(blocks):
+        tile: dict[str, Expr] = {}
+        for dimension in operator.dimensions:
+            dim, outer = dimension.name, boundaries[-1][dimension.name]
+            carries = None if block.axis is None else block.axis.carries
+            if index == len(blocks) - 1 or dimension.bound == 1:
+                tile[dim] = as_expr(1)
+            elif carries is not None and dimension.like not in carries:
+                tile[dim] = outer
+            else:
+                # tiles of tiles are tiles: one step of a chain has all values of the longer ones
+                domain = [int(v) for v in np.unique(chains(dimension.bound, 1))]
+                after = sites[index + 1]
+                tile[dim] = variable = Variable(f"{dim}@{after}", domain, groups[dim])
+                variables[dim].append(variable)
+        boundaries.append(tile)
+    return boundaries, variables
+
+
+def _group(
+    operator: Operator,
+    dims: tuple[str, ...],
+    blocks: Sequence[Block],
+    boundaries: Sequence[MappingABC[str, Expr]],
+    variables: MappingABC[str, Sequence[Variable]],
+    row_filters: Sequence[RowFilter],
+    chains: Chains,
+) -> AxisGroup:
+    columns = tuple(chain.from_iterable(variables[dim] for dim in dims))
+    tables = []
+    for dim in dims:
+        rows = chains(operator.bounds[dim], len(variables[dim]))
+        tables.append(_keep(rows, variables[dim], [dim], operator, blocks, boundaries, row_filters))
+    rows = _keep(cross(tables), columns, dims, operator, blocks, boundaries, ())
+    return AxisGroup("+".join(dims), dims, columns, rows)
+
+
+def _keep(
+    rows: NDArray[np.int64],
+    columns: Sequence[Variable],
+    dims: Sequence[str],
+    operator: Operator,
+    blocks: Sequence[Block],
+    boundaries: Sequence[MappingABC[str, Expr]],
+    row_filters: Sequence[RowFilter],
+) -> NDArray[np.int64]:
+    """Rows whose spatial loops fit their axes and that pass the user's filters."""
+    place = {variable: column for column, variable in enumerate(columns)}
+
+    def values(expr: Expr) -> NDArray[np.int64]:
+        if isinstance(expr, Variable):
+            return rows[:, place[expr]]
+        return np.full(len(rows), expr.value, dtype=np.int64)  # type: ignore[attr-defined]
+
+    tiles = {dim: [values(edge[dim]) for edge in boundaries] for dim in dims}
+    mask = np.ones(len(rows), dtype=bool)
+    for index, block in enumerate(blocks):
+        if block.axis is not None:
+            used = np.ones(len(rows), dtype=np.int64)
+            for dim in dims:
+                used *= -(-tiles[dim][index] // tiles[dim][index + 1])
+            mask &= used <= block.axis.size
+    for row_filter in row_filters:
+        mask &= row_filter(tiles)
+    return rows[mask]
+
+
+def _residency(operator: Operator, engine: Engine, blocks: Sequence[Block]) -> dict[str, Residency]:
+    positions = level_positions(blocks)
+    result: dict[str, Residency] = {}
+    for tensor in operator.tensors:
+        kept = [i for i, level in enumerate(engine.levels) if tensor.role in level.keeps]
+        optional = [i for i in kept if tensor.role in engine.levels[i].may_bypass]
+        left_out = chain.from_iterable(combinations(optional, n) for n in range(len(optional) + 1))
+        alternatives = tuple(tuple(i for i in kept if i not in out) for out in left_out)
+        selector: Variable | int = 0
+        if len(alternatives) > 1:
+            selector = Variable(f"stores@{tensor.name}", range(len(alternatives)))
+        result[tensor.name] = Residency({i: positions[i] for i in kept}, alternatives, selector)
+    return result

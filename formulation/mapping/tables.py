@@ -1,0 +1,108 @@
+"""Tables of what depends on one axis group alone.
+
+Axis groups meet only in products, sums and maxima.  Whatever depends on one group is computed once per
+row of that group; candidates then look it up.  Minima and maxima over sets of rows give intervals that
+are exact per group.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tilewright.formulation.expression import Expr, Variable
+from tilewright.formulation.expression.batch import Array, BatchReader
+from tilewright.formulation.mapping.chains import AxisGroup
+from tilewright.formulation.search import Limits
+
+Indices = NDArray[np.intp]
+
+
+def local_nodes(roots: Iterable[Expr]) -> dict[str, list[Expr]]:
+    """The largest sub-expressions that depend on one axis group alone, by group."""
+    found: dict[str, dict[Expr, None]] = {}
+    seen: set[Expr] = set()
+    stack = list(roots)
+    while stack:
+        node = stack.pop()
+        if node in seen:
+            continue
+        seen.add(node)
+        if node.group is not None:
+            found.setdefault(node.group, {})[node] = None
+        elif not isinstance(node, Variable):
+            stack.extend(node.children())
+    return {group: list(nodes) for group, nodes in found.items()}
+
+
+class GroupTable:
+    """Values of a group's local nodes at each of its rows."""
+
+    def __init__(self, group: AxisGroup, nodes: Sequence[Expr], limits: Limits | None = None) -> None:
+        self.group = group
+        columns = {v: group.rows[:, i].astype(np.float64) for i, v in enumerate(group.variables)}
+        reader = BatchReader(columns)
+        self.values: dict[Expr, Array] = {}
+        for node in nodes:
+            if limits is not None:
+                limits.heed()
+            self.values[node] = np.broadcast_to(reader.read(node), (len(group),))
+
+    def __len__(self) -> int:
+        return len(self.group)
+
+    def reordered(self, order: Indices) -> GroupTable:
+        """The same table with its rows in another sequence."""
+        result = object.__new__(GroupTable)
+        group = self.group
+        result.group = AxisGroup(group.name, group.dims, group.variables, group.rows[order])
+        result.values = {node: values[order] for node, values in self.values.items()}
+        return result
+
+
+class Tables:
+    """The tables of all groups for some expressions.
+
+    Parameters
+    ----------
+    groups : the problem's axis groups
+    roots : the expressions that will be read
+    limits : ``TimeoutError`` is raised where one strikes
+    """
+
+    def __init__(
+        self, groups: Sequence[AxisGroup], roots: Sequence[Expr], limits: Limits | None = None
+    ) -> None:
+        self.roots = tuple(roots)
+        nodes = local_nodes(roots)
+        self.tables = [GroupTable(group, nodes.get(group.name, []), limits) for group in groups]
+
+    @cached_property
+    def sizes(self) -> tuple[int, ...]:
+        return tuple(len(table) for table in self.tables)
+
+    def restricted(self, rows: Sequence[Indices]) -> Tables:
+        """The same tables with some rows of every group only."""
+        result = object.__new__(Tables)
+        result.roots = self.roots
+        result.tables = [table.reordered(kept) for table, kept in zip(self.tables, rows, strict=True)]
+        return result
+
+    def known(self, rows: Sequence[Indices]) -> dict[Expr, Array]:
+        """Looked-up values of all local nodes for one row index array per group."""
+        return {
+            node: values.take(index)
+            for table, index in zip(self.tables, rows, strict=True)
+            for node, values in table.values.items()
+        }
+
+    def assignment(self, rows: Sequence[int]) -> dict[Variable, int]:
+        """Tile sizes at one row per group."""
+        return {
+            variable: int(table.group.rows[row, column])
+            for table, row in zip(self.tables, rows, strict=True)
+            for column, variable in enumerate(table.group.variables)
+        }

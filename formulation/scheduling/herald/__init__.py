@@ -1,0 +1,1 @@
+"""Schedules of task graphs on heterogeneous sub-accelerators: problem, schedule, evaluator."""

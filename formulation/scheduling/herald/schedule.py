@@ -1,0 +1,68 @@
+"""The schedule: what every graph-level method produces."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from tilewright.formulation.scheduling.herald.problem import Option, SchedulingProblem
+
+DRAM = "DRAM"
+
+
+@dataclass(frozen=True, slots=True)
+class Placement:
+    """One task at its place.
+
+    Parameters
+    ----------
+    task : the task's index
+    option : how it runs: the engine and what that costs
+    start : cycle at which the engine begins with it
+    sources : per task whose result it reads, where that is read from (a memory or an engine's buffer)
+    """
+
+    task: int
+    option: Option
+    start: int
+    sources: Mapping[int, str] = field(default_factory=dict)
+
+    @property
+    def end(self) -> int:
+        return self.start + self.option.cycles
+
+    @property
+    def fetch_start(self) -> int:
+        """When fetching begins: as late as possible."""
+        return self.start - self.option.fetch
+
+
+@dataclass(frozen=True)
+class Schedule:
+    """Tasks on engines, in order, with start times.
+
+    Parameters
+    ----------
+    placements : one per task, by start time
+    """
+
+    placements: tuple[Placement, ...]
+
+    def on(self, engine: int) -> list[Placement]:
+        """What an engine runs, in order."""
+        return sorted((p for p in self.placements if p.option.engine == engine), key=lambda p: p.start)
+
+    @property
+    def makespan(self) -> int:
+        return max(placement.end for placement in self.placements)
+
+
+def make_schedule(
+    problem: SchedulingProblem, starts: Mapping[int, int], options: Mapping[int, Option]
+) -> Schedule:
+    """A schedule from start times and options; every result is read from DRAM, as Herald's costs assume."""
+    placements = [
+        Placement(task, options[task], start, dict.fromkeys(problem.before[task], DRAM))
+        for task, start in starts.items()
+    ]
+    return Schedule(tuple(sorted(placements, key=lambda p: (p.start, p.option.engine, p.task))))

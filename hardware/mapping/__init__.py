@@ -1,0 +1,1 @@
+"""Engines: one layer runs on one of them."""

@@ -1,0 +1,224 @@
+"""From a machine file to an engine: units become elements and pJ per element, and the parts are checked."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+
+from tilewright.hardware.description import FieldError, Location
+from tilewright.hardware.mapping.engine import ArrayAxis, Dma, Engine, Fanout, MemoryLevel
+from tilewright.hardware.mapping.schema import BanksSection, FanoutSection, LevelSection, MachineFile
+from tilewright.hardware.units import MAX_DECIMALS, Bandwidth, Size, exact
+from tilewright.workloads.mapping.operator import Role
+
+
+def build_engine(machine: MachineFile, name: str) -> Engine:
+    """The engine that a machine file describes; raises ``FieldError``."""
+    engine = Engine(
+        name=name,
+        cost_model=machine.cost_model,
+        element_bits=machine.compute.element_bits,
+        mac_energy=machine.compute.mac_energy,
+        clock_mhz=machine.clock_mhz,
+        levels=tuple(_level(machine, index) for index in range(len(machine.levels))),
+        dma=_dma(machine),
+        description=machine.description,
+    )
+    _check_names(engine)
+    if engine.cost_model == "dmazerunner":
+        _check_dmazerunner(engine)
+    return engine
+
+
+def _dma(machine: MachineFile) -> Dma | None:
+    if machine.dma is None:
+        return None
+    ratio = machine.clock_mhz / machine.dma.clock_mhz
+    return Dma(machine.dma.startup_cycles, machine.dma.cycles_per_byte, ratio)
+
+
+def _level(machine: MachineFile, index: int) -> MemoryLevel:
+    section, here = machine.levels[index], ("levels", index)
+    bits = machine.compute.element_bits
+    keeps = frozenset(Role) if section.keeps is None else frozenset(section.keeps)
+    for role in section.may_bypass:
+        if role not in keeps:
+            raise FieldError((*here, "may_bypass"), f"expected roles that the level keeps, got {role}")
+    if section.double_buffered and section.streamed:
+        raise FieldError((*here, "streamed"), "expected either double_buffered or streamed, got both")
+    if index == 0:
+        _check_outermost(section, keeps)
+    if index == len(machine.levels) - 1 and section.fanout is not None:
+        raise FieldError((*here, "fanout"), "expected no fanout at the innermost level")
+    partitions = _partitions(section, here, bits, keeps)
+    bank = None
+    if section.banks is not None:
+        bank = _elements(section.banks.size, bits, (*here, "banks", "size"))
+    width = Fraction(bits, section.word_bits or bits)
+    bandwidth = section.bandwidth
+
+    def rate(written: Bandwidth | None) -> Fraction | None:
+        return None if written is None else written.elements_per_cycle(bits, machine.clock_mhz)
+
+    return MemoryLevel(
+        name=section.name,
+        capacity=None if index == 0 else _capacity(section, here, bits, keeps, partitions),
+        read_energy=_per_element(section.energy.read * width, (*here, "energy")),
+        write_energy=_per_element(section.energy.write * width, (*here, "energy")),
+        partitions=partitions,
+        bank=bank,
+        read_bandwidth=None if bandwidth is None else rate(bandwidth.read),
+        write_bandwidth=None if bandwidth is None else rate(bandwidth.write),
+        double_buffered=section.double_buffered or section.streamed,
+        keeps=keeps,
+        may_bypass=frozenset(section.may_bypass),
+        sliding_window=section.sliding_window,
+        fanout=None if section.fanout is None else _fanout(section.fanout, (*here, "fanout")),
+    )
+
+
+def _check_outermost(section: LevelSection, keeps: frozenset[Role]) -> None:
+    for field in ("capacity", "elements", "banks", "partitions"):
+        if getattr(section, field) is not None:
+            raise FieldError(
+                ("levels", 0, field),
+                "expected no limit: the outermost level is unbounded, leave the field out",
+            )
+    if keeps != frozenset(Role):
+        missing = ", ".join(sorted(frozenset(Role) - keeps))
+        raise FieldError(("levels", 0, "keeps"), f"expected the outermost level to keep {missing} too")
+    if section.may_bypass:
+        raise FieldError(("levels", 0, "may_bypass"), "expected nothing to bypass the outermost level")
+
+
+def _capacity(
+    section: LevelSection, here: Location, bits: int, keeps: frozenset[Role], partitions: dict[Role, int]
+) -> int:
+    """Usable elements: the shared capacity, or the sum of the partitions where every role has its own."""
+    written = [field for field in ("capacity", "elements") if getattr(section, field) is not None]
+    if len(written) == 2:
+        raise FieldError((*here, "elements"), "expected either capacity or elements, got both")
+    if partitions and set(partitions) == keeps:
+        if written or section.banks is not None:
+            field = written[0] if written else "banks"
+            raise FieldError((*here, field), "expected none: every role that is kept has its own partition")
+        return sum(partitions.values())
+    if partitions and section.banks is not None:
+        raise FieldError((*here, "banks"), "expected either banks or partitions, got both")
+    if section.capacity is not None:
+        total = _elements(section.capacity, bits, (*here, "capacity"))
+    elif section.elements is not None:
+        total = section.elements
+    elif section.banks is not None:
+        total = section.banks.count * _elements(section.banks.size, bits, (*here, "banks", "size"))
+    else:
+        message = "missing, expected a size such as 128 kB (only the outermost level is unbounded)"
+        raise FieldError((*here, "capacity"), message)
+    if section.banks is not None:
+        _check_banks(section.banks, (*here, "banks"), bits, total, halved=section.double_buffered)
+    return _usable(total, section, (*here, *(written or ["banks"])))
+
+
+def _check_banks(banks: BanksSection, here: Location, bits: int, total: int, *, halved: bool) -> None:
+    banked = banks.count * banks.size.elements(bits)
+    if banked != total:
+        message = f"expected banks that add up to the capacity of {total} elements, got {banked}"
+        raise FieldError(here, message)
+    if halved and banks.count % 2:
+        message = f"expected an even number of banks for two buffers, got {banks.count}"
+        raise FieldError((*here, "count"), message)
+
+
+def _partitions(section: LevelSection, here: Location, bits: int, keeps: frozenset[Role]) -> dict[Role, int]:
+    found: dict[Role, int] = {}
+    if section.partitions is None:
+        return found
+    for role in Role:
+        size = getattr(section.partitions, role.value)
+        if size is None:
+            continue
+        location = (*here, "partitions", role.value)
+        if role not in keeps:
+            raise FieldError(location, f"expected partitions of roles that the level keeps, got {role}")
+        found[role] = _usable(_elements(size, bits, location), section, location)
+    if not found:
+        raise FieldError((*here, "partitions"), "expected a size for at least one role")
+    return found
+
+
+def _usable(total: int, section: LevelSection, location: Location) -> int:
+    """Half where the level holds two copies."""
+    if not section.double_buffered:
+        return total
+    if total % 2:
+        raise FieldError(location, f"expected an even number of elements for two buffers, got {total}")
+    return total // 2
+
+
+def _elements(size: Size, bits: int, location: Location) -> int:
+    try:
+        return size.elements(bits)
+    except ValueError as error:
+        raise FieldError(location, str(error)) from error
+
+
+def _per_element(energy: Fraction, location: Location) -> Fraction:
+    if (energy * 10**MAX_DECIMALS).denominator != 1:
+        message = f"expected at most {MAX_DECIMALS} decimals per element too, got {exact(energy)} pJ"
+        raise FieldError(location, message)
+    return energy
+
+
+def _fanout(section: FanoutSection, here: Location) -> Fanout:
+    hop_energy = section.hop_energy
+    if hop_energy is not None and not section.sharing:
+        raise FieldError((*here, "hop_energy"), "expected sharing: true beside it")
+    axes = tuple(
+        ArrayAxis(axis.name, axis.size, None if axis.carries is None else frozenset(axis.carries))
+        for axis in section.axes
+    )
+    if not section.sharing:
+        return Fanout(axes, section.energy, section.multicast, section.reduction)
+    hop_energy = section.energy if hop_energy is None else hop_energy
+    return Fanout(axes, section.energy, section.multicast, section.reduction, True, hop_energy)
+
+
+def _check_names(engine: Engine) -> None:
+    levels: set[str] = set()
+    axes: set[str] = set()
+    for index, level in enumerate(engine.levels):
+        if level.name in levels:
+            message = f"expected a name of its own, got {level.name!r} twice"
+            raise FieldError(("levels", index, "name"), message)
+        levels.add(level.name)
+        for number, axis in enumerate(level.fanout.axes if level.fanout else ()):
+            if axis.name in axes:
+                location = ("levels", index, "fanout", "axes", number, "name")
+                raise FieldError(location, f"expected a name of its own, got {axis.name!r} twice")
+            axes.add(axis.name)
+
+
+def _check_dmazerunner(engine: Engine) -> None:
+    """The cost model's machine: DRAM, a scratch-pad fed by a DMA engine, and an array of register files."""
+    if len(engine.levels) != 3:
+        message = f"expected exactly 3 levels for cost_model dmazerunner, got {len(engine.levels)}"
+        raise FieldError(("levels",), message)
+    if engine.dma is None:
+        message = "missing, cost_model dmazerunner expects {startup_cycles, cycles_per_byte, clock_mhz}"
+        raise FieldError(("dma",), message)
+    if engine.levels[0].fanout is not None:
+        raise FieldError(
+            ("levels", 0, "fanout"), "expected no fanout between levels 1 and 2 for cost_model dmazerunner"
+        )
+    if engine.levels[1].fanout is None:
+        raise FieldError(
+            ("levels", 1, "fanout"), "missing, cost_model dmazerunner expects one between levels 2 and 3"
+        )
+    if engine.levels[1].fanout.sharing:
+        raise FieldError(
+            ("levels", 1, "fanout", "sharing"), "expected no buffer sharing for cost_model dmazerunner"
+        )
+    for index, level in enumerate(engine.levels):
+        if level.keeps != frozenset(Role):
+            raise FieldError(
+                ("levels", index, "keeps"), "expected every role for cost_model dmazerunner, leave it out"
+            )

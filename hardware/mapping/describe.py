@@ -1,0 +1,114 @@
+"""An engine as a plain-text tree, as ``tilewright show`` prints it."""
+
+from __future__ import annotations
+
+import textwrap
+from fractions import Fraction
+
+from tilewright.hardware.mapping.engine import Dma, Engine, Fanout, MemoryLevel
+from tilewright.hardware.mapping.schema import DIMENSIONS
+from tilewright.hardware.units import exact
+from tilewright.workloads.mapping.operator import Role
+
+WIDTH = 80
+"""Columns that the tree fits in."""
+
+
+def engine_tree(engine: Engine) -> str:
+    """Levels, sizes, energies, bandwidths and arrays, outermost first, in lines of 80 columns."""
+    lines = textwrap.wrap(engine.name, WIDTH)
+    lines += _wrapped(engine.description, "  ")
+    lines += _wrapped(", ".join(_figures(engine)), "  ")
+    if engine.dma is not None:
+        lines += _wrapped(_dma_text(engine.dma, engine.clock_mhz), "  ")
+    lines.append("")
+    indent = ""
+    for index, level in enumerate(engine.levels):
+        is_last = index == len(engine.levels) - 1
+        head = "" if index == 0 else "└─ "
+        lines += _wrapped(f"{level.name}: {_capacity(level, engine.element_bits)}", indent + head, indent)
+        indent += " " * len(head)
+        rail = f"{indent}   " if is_last else f"{indent}│  "
+        for entry in _level_entries(level, engine):
+            lines += _wrapped(entry, rail)
+        if level.fanout is not None:
+            for entry in _fanout_entries(level.fanout):
+                lines += _wrapped(entry, rail)
+    return "\n".join(lines) + "\n"
+
+
+def _figures(engine: Engine) -> list[str]:
+    return [
+        f"{engine.instances} {'instance' if engine.instances == 1 else 'instances'}",
+        f"{engine.element_bits}-bit elements",
+        f"{exact(engine.mac_energy)} pJ per MAC",
+        f"{exact(engine.clock_mhz)} MHz",
+        f"cost model {engine.cost_model}",
+    ]
+
+
+def _dma_text(dma: Dma, engine_clock_mhz: Fraction) -> str:
+    return (
+        f"one DMA invocation: {exact(dma.startup)} cycles and {exact(dma.per_byte)} per byte "
+        f"at {exact(engine_clock_mhz / dma.clock_ratio)} MHz"
+    )
+
+
+def _capacity(level: MemoryLevel, element_bits: int) -> str:
+    if level.capacity is None:
+        return "unbounded"
+    elements = "element" if level.capacity == 1 else "elements"
+    return f"{level.capacity} {elements} ({_bytes(level.capacity, element_bits)}) usable"
+
+
+def _bytes(elements: int, element_bits: int) -> str:
+    size = Fraction(elements * element_bits, 8)
+    for unit in ("B", "kB", "MB"):
+        if size < 1024 or unit == "MB":
+            break
+        size /= 1024
+    return f"{float(size):.6g} {unit}"
+
+
+def _level_entries(level: MemoryLevel, engine: Engine) -> list[str]:
+    entries = [f"read {exact(level.read_energy)} pJ, write {exact(level.write_energy)} pJ per element"]
+    if level.read_bandwidth is not None or level.write_bandwidth is not None:
+        rates = [("read", level.read_bandwidth), ("write", level.write_bandwidth)]
+        known = [f"{what} {exact(rate)}" for what, rate in rates if rate is not None]
+        entries.append(", ".join(known) + " elements per cycle")
+    if level.partitions:
+        parts = [f"{role} {level.partitions[role]}" for role in Role if role in level.partitions]
+        entries.append("partitions: " + ", ".join(parts))
+    if level.bank is not None:
+        entries.append(f"banks of {level.bank} elements ({_bytes(level.bank, engine.element_bits)})")
+    if level.keeps != frozenset(Role):
+        entries.append("keeps " + ", ".join(role for role in Role if role in level.keeps))
+    if level.may_bypass:
+        entries.append("may be bypassed by " + ", ".join(role for role in Role if role in level.may_bypass))
+    if level.double_buffered:
+        entries.append("filled while in use")
+    if level.sliding_window:
+        entries.append("window overlap stays in place")
+    return entries
+
+
+def _fanout_entries(fanout: Fanout) -> list[str]:
+    sizes = " x ".join(str(axis.size) for axis in fanout.axes)
+    abilities = [
+        what for what, has in (("multicast", fanout.multicast), ("reduction", fanout.reduction)) if has
+    ]
+    traits = [f"{exact(fanout.energy)} pJ per element and instance", *(abilities or ["unicast"])]
+    entries = [f"array {sizes}: {', '.join(traits)}"]
+    if fanout.sharing:
+        entries.append(f"  its buffers share, {exact(fanout.hop_energy)} pJ per element passed on")
+    for axis in fanout.axes:
+        carried = axis.carries
+        dims = "any dimension" if carried is None else " ".join(dim for dim in DIMENSIONS if dim in carried)
+        entries.append(f"  axis {axis.name}: {axis.size}, carries {dims}")
+    return entries
+
+
+def _wrapped(text: str, prefix: str, hanging: str | None = None) -> list[str]:
+    lead = " " * (len(text) - len(text.lstrip()))
+    following = (prefix if hanging is None else hanging) + lead + "  "
+    return textwrap.wrap(text.strip(), WIDTH, initial_indent=prefix + lead, subsequent_indent=following)

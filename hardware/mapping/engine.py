@@ -1,0 +1,150 @@
+"""An engine: memory levels from DRAM to the register file, with PE arrays fanning out between them.
+
+All capacities and bandwidths are in elements, all energies in pJ per element, exact fractions.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from fractions import Fraction
+
+from tilewright.workloads.mapping.operator import Role
+
+
+@dataclass(frozen=True, slots=True)
+class ArrayAxis:
+    """One axis of a PE array.
+
+    Parameters
+    ----------
+    name : such as ``x``; mappings place spatial loops on it by this name
+    size : instances along the axis
+    carries : convolution dimensions (``N G K C P Q R S``) that may be spread along it; ``None`` for any
+    """
+
+    name: str
+    size: int
+    carries: frozenset[str] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Fanout:
+    """The array of instances of the next inner level, and the network that feeds it.
+
+    Parameters
+    ----------
+    axes : the array's axes
+    energy : pJ per element delivered to one instance (or collected from one)
+    multicast : whether one read of the outer level serves all instances that need the element
+    reduction : whether partial sums of several instances are added on their way to the outer level
+    sharing : whether the buffers of the next inner level keep what several of them read once, and pass it on
+        to each other
+    hop_energy : pJ per element that a buffer passes on to its neighbour
+    """
+
+    axes: tuple[ArrayAxis, ...]
+    energy: Fraction = Fraction(0)
+    multicast: bool = True
+    reduction: bool = True
+    sharing: bool = False
+    hop_energy: Fraction = Fraction(0)
+
+    @property
+    def instances(self) -> int:
+        return math.prod(axis.size for axis in self.axes)
+
+
+@dataclass(frozen=True, slots=True)
+class MemoryLevel:
+    """One level of storage.
+
+    Parameters
+    ----------
+    name : such as ``DRAM``
+    capacity : elements that a tile may occupy in one instance (one of the two buffers where the level is
+        double-buffered); ``None`` where the level is never the limit
+    partitions : elements reserved for one role each; roles that are absent share ``capacity``
+    bank : elements per bank, where every tensor is rounded up to whole banks
+    read_energy, write_energy : pJ per element
+    read_bandwidth, write_bandwidth : elements per cycle and instance; ``None`` where never the limit
+    double_buffered : whether filling this level overlaps with work on its other buffer
+    keeps : roles that may be stored here
+    may_bypass : roles among ``keeps`` that a mapping may choose not to store here
+    sliding_window : whether the overlap of consecutive tiles stays in place when a window slides
+    fanout : the array of instances of the next inner level; ``None`` for a single instance
+    """
+
+    name: str
+    capacity: int | None
+    read_energy: Fraction
+    write_energy: Fraction
+    partitions: Mapping[Role, int] = field(default_factory=dict)
+    bank: int | None = None
+    read_bandwidth: Fraction | None = None
+    write_bandwidth: Fraction | None = None
+    double_buffered: bool = False
+    keeps: frozenset[Role] = frozenset(Role)
+    may_bypass: frozenset[Role] = frozenset()
+    sliding_window: bool = False
+    fanout: Fanout | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Dma:
+    """The engine that moves data between DRAM and the next level (dMazeRunner, section 4.3.3).
+
+    One invocation for ``b`` bytes takes ``ceil((startup + per_byte * b) * clock_ratio)`` engine cycles.
+
+    Parameters
+    ----------
+    startup : cycles of the DMA clock per invocation
+    per_byte : cycles of the DMA clock per byte
+    clock_ratio : engine clock over DMA clock
+    """
+
+    startup: Fraction
+    per_byte: Fraction
+    clock_ratio: Fraction
+
+
+@dataclass(frozen=True)
+class Engine:
+    """A spatial accelerator.
+
+    Parameters
+    ----------
+    name : preset name or file stem
+    cost_model : the cost model that this machine asks for (``hierarchy`` or ``dmazerunner``)
+    element_bits : bits of one tensor element
+    mac_energy : pJ per multiply-accumulate
+    clock_mhz : engine clock, for reporting times
+    levels : memory levels, outermost first; the outermost holds every tensor
+    dma : present where the cost model needs it
+    """
+
+    name: str
+    cost_model: str
+    element_bits: int
+    mac_energy: Fraction
+    clock_mhz: Fraction
+    levels: tuple[MemoryLevel, ...]
+    dma: Dma | None = None
+    description: str = ""
+
+    @property
+    def element_bytes(self) -> Fraction:
+        return Fraction(self.element_bits, 8)
+
+    @property
+    def instances(self) -> int:
+        """Processing elements: the product of all fan-outs."""
+        return math.prod(level.fanout.instances for level in self.levels if level.fanout is not None)
+
+    def level(self, name: str) -> MemoryLevel:
+        """The level of that name; raises ``KeyError`` with the known names."""
+        for level in self.levels:
+            if level.name == name:
+                return level
+        raise KeyError(f"no level {name!r}, expected one of {[level.name for level in self.levels]}")

@@ -1,0 +1,88 @@
+"""An engine as plain data, and the hash that tells whether two results are about the same machine."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from fractions import Fraction
+from typing import Any
+
+from tilewright.hardware.mapping.engine import Dma, Engine, Fanout, MemoryLevel
+from tilewright.hardware.units import exact
+from tilewright.workloads.mapping.operator import Role
+
+
+def engine_to_dict(engine: Engine) -> dict[str, Any]:
+    """Every field as JSON-ready data.
+
+    Capacities are in elements, energies in pJ per element, bandwidths in elements per cycle; fractions are
+    exact text (``"13.5"``, ``"16/3"``), sets are sorted lists.
+    """
+    return {
+        "name": engine.name,
+        "description": engine.description,
+        "cost_model": engine.cost_model,
+        "element_bits": engine.element_bits,
+        "mac_energy": exact(engine.mac_energy),
+        "clock_mhz": exact(engine.clock_mhz),
+        "levels": [_level(level) for level in engine.levels],
+        "dma": None if engine.dma is None else _dma(engine.dma),
+    }
+
+
+def engine_hash(engine: Engine) -> str:
+    """SHA-256 of the engine's content in hexadecimal; its name and description do not count."""
+    content = {
+        key: value for key, value in engine_to_dict(engine).items() if key not in {"name", "description"}
+    }
+    text = json.dumps(content, sort_keys=True, separators=(",", ":"), ensure_ascii=True)
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
+def _level(level: MemoryLevel) -> dict[str, Any]:
+    return {
+        "name": level.name,
+        "capacity": level.capacity,
+        "partitions": {role.value: level.partitions[role] for role in Role if role in level.partitions},
+        "bank": level.bank,
+        "read_energy": exact(level.read_energy),
+        "write_energy": exact(level.write_energy),
+        "read_bandwidth": _optional(level.read_bandwidth),
+        "write_bandwidth": _optional(level.write_bandwidth),
+        "double_buffered": level.double_buffered,
+        "keeps": sorted(role.value for role in level.keeps),
+        "may_bypass": sorted(role.value for role in level.may_bypass),
+        "sliding_window": level.sliding_window,
+        "fanout": None if level.fanout is None else _fanout(level.fanout),
+    }
+
+
+def _fanout(fanout: Fanout) -> dict[str, Any]:
+    """Buffer sharing is told where there is some, so that other machines keep their hashes."""
+    sharing = {"sharing": True, "hop_energy": exact(fanout.hop_energy)} if fanout.sharing else {}
+    return {
+        "axes": [
+            {
+                "name": axis.name,
+                "size": axis.size,
+                "carries": None if axis.carries is None else sorted(axis.carries),
+            }
+            for axis in fanout.axes
+        ],
+        "energy": exact(fanout.energy),
+        "multicast": fanout.multicast,
+        "reduction": fanout.reduction,
+        **sharing,
+    }
+
+
+def _dma(dma: Dma) -> dict[str, str]:
+    return {
+        "startup": exact(dma.startup),
+        "per_byte": exact(dma.per_byte),
+        "clock_ratio": exact(dma.clock_ratio),
+    }
+
+
+def _optional(value: Fraction | None) -> str | None:
+    return None if value is None else exact(value)

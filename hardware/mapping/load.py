@@ -1,0 +1,63 @@
+"""Engines from presets and from machine files; every problem is one line with the file and the field."""
+
+from __future__ import annotations
+
+import os
+from functools import cache
+from importlib import resources
+from pathlib import Path
+
+from tilewright.hardware.description import SUFFIX, names_a_file, parse_description, read_description
+from tilewright.hardware.mapping.build import build_engine
+from tilewright.hardware.mapping.engine import Engine
+from tilewright.hardware.mapping.identity import engine_hash, engine_to_dict
+from tilewright.hardware.mapping.schema import MachineFile
+from tilewright.workloads.errors import InputError, unknown_name
+
+__all__ = ["engine_hash", "engine_to_dict", "list_presets", "load_engine", "parse_engine"]
+
+
+def list_presets() -> list[str]:
+    """Names of the machines that come with the package, sorted."""
+    folder = resources.files("tilewright.hardware.mapping") / "presets"
+    return sorted(item.name.removesuffix(SUFFIX) for item in folder.iterdir() if item.name.endswith(SUFFIX))
+
+
+def load_engine(name_or_path: str | os.PathLike[str]) -> Engine:
+    """The engine of a preset name or of a YAML file.
+
+    A path object, a text with a folder in it and a text that ends in ``.yaml`` or ``.yml`` are files;
+    any other text is a preset's name.
+
+    Raises
+    ------
+    InputError : for an unknown name, an unreadable file, or a file that does not describe an engine
+    """
+    if not names_a_file(name_or_path):
+        return _load_preset(os.fspath(name_or_path))
+    path = Path(name_or_path)
+    return parse_engine(read_description(path), str(path), path.stem)
+
+
+def parse_engine(text: str, where: str, name: str) -> Engine:
+    """The engine that a machine file's text describes.
+
+    Parameters
+    ----------
+    text : YAML
+    where : what errors call the file
+    name : the engine's name
+
+    Raises
+    ------
+    InputError : for text that is not YAML or does not describe an engine
+    """
+    return parse_description(text, where, MachineFile, lambda file: build_engine(file, name))
+
+
+@cache
+def _load_preset(name: str) -> Engine:
+    if name not in list_presets():
+        raise InputError(name, None, unknown_name(name, list_presets()))
+    resource = resources.files("tilewright.hardware.mapping") / "presets" / f"{name}{SUFFIX}"
+    return parse_engine(resource.read_text(encoding="utf-8"), f"{name}{SUFFIX}", name)

@@ -1,0 +1,194 @@
+"""The machine file: pydantic models of its fields in human units, before any conversion.
+
+Field meanings are those of ``engine.py``; ``build.py`` converts and checks what concerns several fields.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from fractions import Fraction
+from typing import Annotated
+
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, PlainValidator, model_validator
+from pydantic_core import PydanticCustomError
+
+from tilewright.hardware.units import (
+    Bandwidth,
+    Size,
+    parse_bandwidth,
+    parse_count,
+    parse_energy,
+    parse_flag,
+    parse_name,
+    parse_number,
+    parse_positive,
+    parse_size,
+    parse_text,
+    shown,
+)
+from tilewright.workloads.errors import did_you_mean
+from tilewright.workloads.mapping.operator import Role
+
+MAX_LEVELS = 8
+COST_MODELS = ("hierarchy", "dmazerunner")
+DIMENSIONS = ("N", "G", "K", "C", "P", "Q", "R", "S")
+
+
+def _one_of(value: object, known: tuple[str, ...], what: str) -> str:
+    if isinstance(value, str) and value in known:
+        return str(value)
+    hint = did_you_mean(value, known) if isinstance(value, str) else ""
+    raise ValueError(f"expected {what} among {', '.join(known)}, got {shown(value)}{hint}")
+
+
+def _parse_cost_model(value: object) -> str:
+    return _one_of(value, COST_MODELS, "a cost model")
+
+
+def _parse_role(value: object) -> Role:
+    return Role(_one_of(value, tuple(role.value for role in Role), "a role"))
+
+
+def _parse_dimension(value: object) -> str:
+    return _one_of(value, DIMENSIONS, "a dimension")
+
+
+def _distinct(value: object) -> object:
+    entries = value if isinstance(value, list) else []
+    for index, item in enumerate(entries):
+        if item in entries[:index]:
+            raise ValueError(f"expected every entry once, got {shown(item)} twice")
+    return value
+
+
+def _read_and_write(value: object) -> object:
+    return value if isinstance(value, dict) else {"read": value, "write": value}
+
+
+Name = Annotated[str, PlainValidator(parse_name)]
+Count = Annotated[int, PlainValidator(parse_count)]
+Flag = Annotated[bool, PlainValidator(parse_flag)]
+Energy = Annotated[Fraction, PlainValidator(parse_energy)]
+Number = Annotated[Fraction, PlainValidator(parse_number)]
+Positive = Annotated[Fraction, PlainValidator(parse_positive)]
+SizeField = Annotated[Size, PlainValidator(parse_size)]
+BandwidthField = Annotated[Bandwidth, PlainValidator(parse_bandwidth)]
+Roles = list[Annotated[Role, PlainValidator(_parse_role)]]
+Dimensions = list[Annotated[str, PlainValidator(_parse_dimension)]]
+
+
+class Section(BaseModel):
+    """A mapping of the file: unknown, missing and empty fields are told by name."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    @model_validator(mode="before")
+    @classmethod
+    def _check_fields(cls, data: object) -> object:
+        if not isinstance(data, Mapping):
+            raise ValueError(f"expected a mapping with {_fields(cls)}, got {shown(data)}")
+        for key, value in data.items():
+            if key not in cls.model_fields:
+                hint = did_you_mean(str(key), cls.model_fields)
+                raise _at(key, f"unknown field{hint or f', expected one of {_fields(cls)}'}")
+            if value is None:
+                raise _at(key, "left empty, expected a value (or leave the field out)")
+        for key, info in cls.model_fields.items():
+            if info.is_required() and key not in data:
+                raise _at(key, f"missing, expected {info.description}")
+        return data
+
+
+def _fields(section: type[BaseModel]) -> str:
+    return ", ".join(section.model_fields)
+
+
+def _at(key: object, message: str) -> PydanticCustomError:
+    """An error one step below the section that found it."""
+    context = {"key": key if isinstance(key, int) else str(key), "text": message}
+    return PydanticCustomError("section", "{text}", context)
+
+
+class ComputeSection(Section):
+    mac_energy: Energy = Field(description="pJ per multiply-accumulate")
+    element_bits: Count = Field(description="bits of one tensor element")
+
+
+class DmaSection(Section):
+    startup_cycles: Number = Field(description="cycles of the DMA clock per invocation")
+    cycles_per_byte: Number = Field(description="cycles of the DMA clock per byte")
+    clock_mhz: Positive = Field(description="the DMA clock in MHz")
+
+
+class AxisSection(Section):
+    name: Name = Field(description="the axis's name, such as x")
+    size: Count = Field(description="the number of instances along the axis")
+    carries: Annotated[Dimensions, Field(min_length=1), BeforeValidator(_distinct)] | None = Field(
+        default=None, description="dimensions that may be spread along it (absent: any)"
+    )
+
+
+class FanoutSection(Section):
+    axes: Annotated[list[AxisSection], Field(min_length=1)] = Field(description="a list of axes")
+    energy: Energy = Field(default=Fraction(0), description="pJ per element delivered to one instance")
+    multicast: Flag = Field(default=True, description="one read serves all instances that need it")
+    reduction: Flag = Field(default=True, description="partial sums are added on their way out")
+    sharing: Flag = Field(default=False, description="buffers keep what several of them read once")
+    hop_energy: Energy | None = Field(
+        default=None, description="pJ per element passed on between buffers that share (absent: energy)"
+    )
+
+
+class BanksSection(Section):
+    count: Count = Field(description="the number of banks, both buffers together")
+    size: SizeField = Field(description="the size of one bank, such as 2 kB")
+
+
+class PartitionsSection(Section):
+    inputs: SizeField | None = None
+    weights: SizeField | None = None
+    outputs: SizeField | None = None
+
+
+class EnergySection(Section):
+    read: Energy = Field(description="pJ per element (or per word of word_bits) read")
+    write: Energy = Field(description="pJ per element (or per word of word_bits) written")
+
+
+class BandwidthSection(Section):
+    read: BandwidthField | None = None
+    write: BandwidthField | None = None
+
+
+class LevelSection(Section):
+    """One memory level; ``capacity`` is what all roles without a partition of their own share."""
+
+    name: Name = Field(description="the level's name, such as DRAM")
+    energy: Annotated[EnergySection, BeforeValidator(_read_and_write)] = Field(
+        description="pJ per access, one number or {read, write}"
+    )
+    word_bits: Count | None = Field(default=None, description="bits that one access of `energy` moves")
+    capacity: SizeField | None = Field(default=None, description="a size, such as 128 kB")
+    elements: Count | None = Field(default=None, description="the capacity in elements")
+    banks: BanksSection | None = None
+    partitions: PartitionsSection | None = None
+    double_buffered: Flag = Field(default=False, description="two copies, so that half is usable")
+    streamed: Flag = Field(default=False, description="filled while in use, at full capacity")
+    bandwidth: Annotated[BandwidthSection, BeforeValidator(_read_and_write)] | None = None
+    keeps: Annotated[Roles, Field(min_length=1), BeforeValidator(_distinct)] | None = None
+    may_bypass: Annotated[Roles, BeforeValidator(_distinct)] = Field(default_factory=list)
+    sliding_window: Flag = False
+    fanout: FanoutSection | None = None
+
+
+class MachineFile(Section):
+    """The whole file; the machine is named after it."""
+
+    description: Annotated[str, PlainValidator(parse_text)] = ""
+    cost_model: Annotated[str, PlainValidator(_parse_cost_model)] = COST_MODELS[0]
+    clock_mhz: Positive = Field(description="the engine's clock in MHz")
+    compute: ComputeSection = Field(description="{mac_energy, element_bits}")
+    dma: DmaSection | None = None
+    levels: Annotated[list[LevelSection], Field(min_length=2, max_length=MAX_LEVELS)] = Field(
+        description="memory levels, outermost (DRAM) first"
+    )

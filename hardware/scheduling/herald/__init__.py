@@ -1,0 +1,1 @@
+"""Heterogeneous sub-accelerators that share a memory (Herald)."""

@@ -1,0 +1,1 @@
+"""The published methods that map one layer."""

@@ -1,0 +1,104 @@
+"""Simulated annealing over the map space, several walkers side by side.
+
+A walker moves to a neighbour: other tile sizes of one axis group (:mod:`tilewright.heuristics.mapping.neighbours`),
+or another loop order or residency.  A worse neighbour is accepted with probability
+``exp(-change / temperature)``, the change being that of the logarithm of the objective, so that one schedule
+of temperatures serves every objective and layer.  Illegal mappings are passed through only on the way to the
+first legal one.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tilewright import __version__
+from tilewright.formulation.expression.batch import Array
+from tilewright.formulation.method import Outcome
+from tilewright.formulation.search import Search
+from tilewright.heuristics.mapping.candidates import Arena, Candidates, Scores, begin
+from tilewright.heuristics.mapping.variation import first_population, vary
+from tilewright.heuristics.options import option
+
+
+@dataclass(frozen=True)
+class Annealing:
+    """Simulated annealing with several walkers side by side."""
+
+    walkers: int = option(128, "walkers side by side", low=1, high=100_000)
+    steps: int = option(400, "moves of every walker", low=1)
+    hot: float = option(0.3, "first temperature, relative change of the objective", low=0)
+    cold: float = option(0.001, "last temperature", low=0)
+    restarts: float = option(0.1, "share of last steps that start from the best mapping", low=0, high=1)
+
+    name = "annealing"
+    exact = False
+    stochastic = True
+
+    @property
+    def version(self) -> str:
+        return __version__
+
+    def solve(self, search: Search) -> Outcome:
+        """Cool down once, or until a limit strikes."""
+        arena = begin(search, self.name)
+        if arena.empty:
+            return Outcome(False, "no tile sizes satisfy the constraints and fit the array")
+        self.explore(search, arena, self.name)
+        return Outcome(False, "" if search.value is not None else "no legal mapping was met")
+
+    def explore(self, search: Search, arena: Arena, source: str) -> None:
+        """Anneal within an arena, which may hold a part of the search's own space."""
+        random = np.random.default_rng(search.limits.seed)
+        here, scores = first_population(arena, self.walkers, random)
+        best, best_scores = here.take(scores.ranking()[:1]), scores.take(scores.ranking()[:1])
+        arena.offer_best(search, here, scores, source)
+        for step in range(self.steps):
+            if search.done:
+                break
+            if step == int(self.steps * (1 - self.restarts)):
+                everyone = np.zeros(self.walkers, dtype=np.intp)
+                here, scores = best.take(everyone), best_scores.take(everyone)
+            temperature = self._temperature(step)
+            here, scores = self._move(arena, here, scores, temperature, random)
+            place = scores.best()
+            if _better(scores, place, best_scores):
+                index = np.array([place], dtype=np.intp)
+                best, best_scores = here.take(index), scores.take(index)
+                arena.offer_best(search, best, best_scores, source)
+
+    def _temperature(self, step: int) -> float:
+        """Geometric from hot to cold."""
+        if self.hot <= 0 or self.cold <= 0:
+            return 0.0
+        return float(self.hot * (self.cold / self.hot) ** (step / max(1, self.steps - 1)))
+
+    def _move(
+        self, arena: Arena, here: Candidates, scores: Scores, temperature: float, random: np.random.Generator
+    ) -> tuple[Candidates, Scores]:
+        there = vary(arena, here, random)
+        found = arena.score(there)
+        accepted = _accepted(scores, found, temperature, random)
+        return here.replaced(accepted, there), Scores(
+            np.where(accepted, found.keys, scores.keys), np.where(accepted, found.excess, scores.excess)
+        )
+
+
+def _better(scores: Scores, place: int, than: Scores) -> bool:
+    mine, other = (scores.excess[place], scores.keys[place]), (than.excess[0], than.keys[0])
+    return bool(mine < other)
+
+
+def _accepted(old: Scores, new: Scores, temperature: float, random: np.random.Generator) -> NDArray[np.bool_]:
+    """Metropolis' rule among legal mappings; before the first one, less excess is better."""
+    gain = _logarithm(old.keys) - _logarithm(new.keys)
+    draw = random.random(len(gain))
+    with np.errstate(divide="ignore"):
+        uphill = gain >= (temperature * np.log(draw) if temperature else 0.0)
+    return np.where(old.legal, new.legal & uphill, new.excess <= old.excess)
+
+
+def _logarithm(keys: Array) -> Array:
+    return np.log(np.where(np.isfinite(keys), np.maximum(keys, 1e-300), 1.0))

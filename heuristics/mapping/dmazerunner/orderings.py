@@ -1,0 +1,90 @@
+"""Loop orderings of unique data reuse: algorithms 1 and 2 of the paper (section 4.2.1)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from itertools import combinations, permutations
+
+from tilewright.formulation.mapping.cost.base import CostModel, Statement
+from tilewright.formulation.mapping.nest import Nest
+from tilewright.formulation.mapping.orders import OrderClass, order_effect
+from tilewright.hardware.mapping.engine import Engine
+from tilewright.workloads.mapping.operator import Operator
+
+Ordering = tuple[str, ...]
+
+
+def reuse_vector(operator: Operator, ordering: Sequence[str], trips: Mapping[str, int]) -> dict[str, int]:
+    """Algorithm 1: per operand, for how many consecutive iterations an ordering reuses its data.
+
+    Parameters
+    ----------
+    ordering : loops, outermost first
+    trips : iterations of every loop
+    """
+    result: dict[str, int] = {}
+    for operand in operator.tensors:
+        reuse = 1
+        for loop in reversed(ordering):
+            if trips[loop] == 1:
+                continue
+            if loop in operand.dims:
+                break
+            reuse *= trips[loop]
+        result[operand.name] = reuse
+    return result
+
+
+def loop_orderings(operator: Operator) -> list[Ordering]:
+    """Algorithm 2: one ordering, outermost loop first, for every distinct reuse of the operands.
+
+    An operand is reused along every non-empty set of the loops that it does not depend on, placed
+    innermost; the loops that it depends on stand around them, the others outermost.  Of orderings with the
+    same reuse the first stays.
+    """
+    loops = [dim for dim, bound in operator.bounds.items() if bound > 1]
+    found: dict[tuple[frozenset[str], ...], Ordering] = {}
+    for operand in operator.tensors:
+        independent = [loop for loop in loops if loop not in operand.dims]
+        dependent = [loop for loop in loops if loop in operand.dims]
+        for size in range(1, len(independent) + 1):
+            for chosen in combinations(independent, size):
+                for inner in permutations(chosen):
+                    missing = [loop for loop in independent if loop not in chosen]
+                    ordering = (*missing, *dependent, *inner)
+                    found.setdefault(_reused_loops(operator, ordering), ordering)
+    return list(found.values())
+
+
+def _reused_loops(operator: Operator, ordering: Ordering) -> tuple[frozenset[str], ...]:
+    """Per operand the loops of its reuse; two orderings with the same sets have the same reuse vector."""
+    none = {tensor.name: frozenset[str]() for tensor in operator.tensors}
+    effect = order_effect(operator, ordering, none)
+    return tuple(effect.reused[tensor.name] for tensor in operator.tensors)
+
+
+class AllOrderings:
+    """A cost model whose searches consider every ordering of algorithm 2 (OPT4 off)."""
+
+    def __init__(self, model: CostModel) -> None:
+        self.model = model
+        self.name = model.name
+        self.perfect_only = model.perfect_only
+
+    def check(self, operator: Operator, engine: Engine) -> None:
+        """As the model itself."""
+        self.model.check(operator, engine)
+
+    def orders(self, operator: Operator, engine: Engine, level: int) -> tuple[OrderClass, ...]:
+        """Those of the model, and whatever algorithm 2 adds to them."""
+        own = self.model.orders(operator, engine, level)
+        if not own:
+            return own
+        none = {tensor.name: frozenset[str]() for tensor in operator.tensors}
+        known = {tuple(order.reused.values()) for order in own}
+        further = [order_effect(operator, ordering, none) for ordering in loop_orderings(operator)]
+        return (*own, *(order for order in further if tuple(order.reused.values()) not in known))
+
+    def statement(self, nest: Nest) -> Statement:
+        """As the model itself."""
+        return self.model.statement(nest)

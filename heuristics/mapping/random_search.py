@@ -1,0 +1,70 @@
+"""Random sampling with a victory condition, as Timeloop's random search.
+
+Mappings are drawn from the whole map space; the search declares victory once a number of legal mappings in
+a row have not been better than the best, and gives up once a number in a row have been illegal.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from tilewright import __version__
+from tilewright.formulation.method import Outcome
+from tilewright.formulation.search import Search
+from tilewright.heuristics.mapping.candidates import Indices, Scores, begin
+from tilewright.heuristics.options import option
+
+_LOT = 4096
+
+
+@dataclass(frozen=True)
+class RandomSearch:
+    """Random mappings until none has been better for a while."""
+
+    victory: int = option(500, "legal mappings in a row without improvement that end it", low=1)
+    timeout: int = option(1_000_000, "illegal mappings in a row that end it", low=1)
+
+    name = "random"
+    exact = False
+    stochastic = True
+
+    @property
+    def version(self) -> str:
+        return __version__
+
+    def solve(self, search: Search) -> Outcome:
+        """Draw until victory, timeout or a limit."""
+        arena = begin(search, self.name)
+        if arena.empty:
+            return Outcome(False, "no tile sizes satisfy the constraints and fit the array")
+        random = np.random.default_rng(search.limits.seed)
+        best, idle, illegal = np.inf, 0, 0
+        while not search.done:
+            lot = arena.draw(_LOT, random)
+            scores = arena.score(lot)
+            seen, best, idle, illegal = self._seen(scores, best, idle, illegal)
+            arena.offer_best(search, lot.take(seen), scores.take(seen), self.name)
+            if idle >= self.victory or illegal >= self.timeout:
+                break
+        return Outcome(False, "" if np.isfinite(best) else f"no legal mapping among {illegal} in a row")
+
+    def _seen(self, scores: Scores, best: float, idle: int, illegal: int) -> tuple[Indices, float, int, int]:
+        """The mappings that are looked at one after the other before the search ends, and its new state."""
+        legal = np.flatnonzero(scores.legal)
+        gaps = np.diff(legal, prepend=-1 - illegal)
+        too_long = np.flatnonzero(gaps > self.timeout)
+        if len(too_long):
+            legal = legal[: too_long[0]]
+        for count, place in enumerate(legal):
+            if scores.keys[place] < best:
+                best, idle = float(scores.keys[place]), 0
+            else:
+                idle += 1
+                if idle >= self.victory:
+                    return legal[: count + 1], best, idle, 0
+        if len(too_long):
+            return legal, best, idle, self.timeout
+        last = int(legal[-1]) if len(legal) else -1 - illegal
+        return legal, best, idle, len(scores.keys) - 1 - last

@@ -1,0 +1,1 @@
+"""The published methods that schedule graphs, one room per kind of system."""

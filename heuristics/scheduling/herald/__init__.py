@@ -1,0 +1,1 @@
+"""Herald's scheduler and its ways to sample partitions."""

@@ -1,0 +1,155 @@
+"""Whether a result document tells the truth: every claim is computed anew from the document itself."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from fractions import Fraction
+
+from tilewright.formulation.mapping.evaluator import Evaluation
+from tilewright.formulation.mapping.mapping import Mapping
+from tilewright.formulation.mapping.problem import LayerProblem, layer_problem
+from tilewright.formulation.objective import Objective, parse_objective
+from tilewright.hardware.mapping.engine import Engine
+from tilewright.report.checks.mapping.answer_sets import further_faults
+from tilewright.report.records.mapping.build import metrics_record, shown_gap, shown_value, totals_record
+from tilewright.report.records.mapping.document import ClaimRecord, LayerRecord, ResultDocument
+from tilewright.report.records.mapping.operator import Record
+from tilewright.workloads.errors import InputError
+
+_SOLVED = ("optimal", "feasible")
+_UNSOLVED = ("infeasible", "unknown")
+
+
+@dataclass(frozen=True)
+class LayerCheck:
+    """One layer of a document with the problem that it answers.
+
+    Parameters
+    ----------
+    problem : ``None`` where the document does not state one that can be built
+    faults : what is wrong, each in one line; empty where every claim holds
+    """
+
+    layer: LayerRecord
+    problem: LayerProblem | None
+    faults: tuple[str, ...]
+
+
+def check_document(document: ResultDocument, where: str) -> Iterator[LayerCheck]:
+    """Check every layer in turn.
+
+    Raises
+    ------
+    InputError : for a machine or an objective that is none
+    """
+    engine = document.arch.build(where)
+    objective = parse_objective(document.objective)
+    for index, layer in enumerate(document.layers):
+        yield check_layer(document, layer, engine, objective, f"{where}: layers[{index}]")
+
+
+def check_layer(
+    document: ResultDocument, layer: LayerRecord, engine: Engine, objective: Objective, where: str
+) -> LayerCheck:
+    """Check one layer."""
+    try:
+        operator = layer.operator.build(where)
+        problem = layer_problem(
+            operator, engine, objective, document.cost_model, layer.constraints, layer.factors
+        )
+    except InputError as error:
+        return LayerCheck(layer, None, (str(error),))
+    faults = list(claim_faults(layer, objective, solved=layer.mapping is not None, noun="mapping"))
+    if layer.bounds != operator.bounds:
+        faults.append(f"bounds: {layer.bounds}, the operator has {operator.bounds}")
+    if layer.count != len(layer.names):
+        faults.append(f"count: {layer.count}, but {len(layer.names)} names")
+    if layer.input_hash != problem.input_hash and (layer.input_hash or layer.mapping):
+        faults.append("input_hash: operator, machine, objective, constraints or factors are not those solved")
+    if layer.mapping is not None:
+        faults += _mapping_faults(layer, problem)
+    faults += further_faults(layer, problem)
+    return LayerCheck(layer, problem, tuple(faults))
+
+
+def _mapping_faults(layer: LayerRecord, problem: LayerProblem) -> Iterator[str]:
+    assert layer.mapping is not None
+    try:
+        mapping = Mapping.from_data(layer.mapping.nodes, "mapping")
+        found = problem.evaluate(mapping)
+    except InputError as error:
+        yield str(error)
+        return
+    yield from (f"illegal mapping: {violation}" for violation in found.violations)
+    key = problem.key_of(found)
+    if layer.value_key != key:
+        yield f"value_exact: {layer.value_exact}, the evaluator finds {key}"
+    if layer.value != shown_value(problem.objective, key):
+        yield f"value: {layer.value}, the evaluator finds {shown_value(problem.objective, key)}"
+    yield from _metric_faults(layer, found, problem.engine)
+
+
+def _metric_faults(layer: LayerRecord, found: Evaluation, engine: Engine) -> Iterator[str]:
+    if layer.metrics is None:
+        yield "metrics: missing"
+        return
+    yield from metric_faults(layer.metrics, metrics_record(found, engine))
+
+
+def claim_faults(claims: ClaimRecord, objective: Objective, *, solved: bool, noun: str) -> Iterator[str]:
+    """Status, value, bound and gap must fit together.
+
+    Parameters
+    ----------
+    solved : whether there is a solution
+    noun : what a solution is called
+    """
+    value, bound = claims.value_key, claims.bound_key
+    if solved == (value is None):
+        yield f"value: expected one with a {noun}, and none without"
+    if value is not None and bound is not None and bound > value:
+        yield f"bound: {claims.bound} above the value {claims.value}"
+    proven = value is not None and bound == value
+    if (claims.status == "optimal") != proven:
+        yield f"status: {claims.status}, but value and bound are {'equal' if proven else 'not equal'}"
+    if claims.status in _SOLVED and not solved:
+        yield f"status: {claims.status} without a {noun}"
+    if claims.status in _UNSOLVED and solved:
+        yield f"status: {claims.status} with a {noun}"
+    if claims.bound != shown_value(objective, bound):
+        yield f"bound: {claims.bound}, but bound_exact is {bound}"
+    gap = shown_gap(objective, value, bound)
+    if claims.gap != gap:
+        yield f"gap: {claims.gap}, value and bound give {gap}"
+
+
+def metric_faults(stored: Record, fresh: Record) -> Iterator[str]:
+    """Figures that are not those of the evaluator."""
+    told = stored.model_dump()
+    for field, value in fresh.model_dump().items():
+        if told[field] != value:
+            text = f"{told[field]}, the evaluator finds {value}"
+            yield f"metrics.{field}: {text if len(text) < 120 else 'not what the evaluator finds'}"
+
+
+def totals_faults(document: ResultDocument, where: str) -> list[str]:
+    """Totals that are not the sums of the layers."""
+    try:
+        engine = document.arch.build(where)
+        fresh = totals_record(parse_objective(document.objective), engine, document.layers).model_dump()
+    except InputError as error:
+        return [str(error)]
+    stored = document.totals.model_dump()
+    return [
+        f"totals.{field}: {stored[field]}, the layers add up to {value}"
+        for field, value in fresh.items()
+        if stored[field] != value
+    ]
+
+
+def refutes(value: Fraction | None, claimed: Fraction | None, status: str) -> bool:
+    """Whether a mapping of this value contradicts a claimed bound or a claimed infeasibility."""
+    if value is None:
+        return False
+    return status == "infeasible" or (claimed is not None and value < claimed)

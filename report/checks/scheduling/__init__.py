@@ -1,0 +1,1 @@
+"""Checks of documents of schedules, one room per kind of system."""

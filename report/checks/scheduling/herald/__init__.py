@@ -1,0 +1,1 @@
+"""Checks of schedules and co-designs on heterogeneous sub-accelerators."""

@@ -1,0 +1,140 @@
+"""Whether a document of ``codesign`` tells the truth: points, best schedule, and what they add up to."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from fractions import Fraction
+
+from tilewright.formulation.objective import parse_objective
+from tilewright.formulation.scheduling.herald.problem import ScheduleObjective
+from tilewright.hardware.scheduling.herald.classes import accelerator_class, make_system
+from tilewright.report.checks.mapping.document import claim_faults
+from tilewright.report.checks.scheduling.herald.schedule import ScheduleCheck, check_schedule
+from tilewright.report.records.mapping.build import number
+from tilewright.report.records.scheduling.herald.document import (
+    CodesignDocument,
+    PartitionPointRecord,
+    objective_name,
+    parts_of,
+)
+from tilewright.solvers.scheduling.herald.partition import partitions_of
+from tilewright.workloads.errors import InputError
+
+
+@dataclass(frozen=True)
+class CodesignCheck:
+    """A document and what is wrong with it; ``best`` is the check of its best schedule."""
+
+    document: CodesignDocument
+    best: ScheduleCheck | None
+    faults: tuple[str, ...]
+
+
+def check_codesign(document: CodesignDocument, where: str) -> CodesignCheck:
+    """Evaluate the best schedule anew and compare all that the document claims."""
+    objective = ScheduleObjective(document.objective)
+    shown = parse_objective(objective_name(objective))
+    faults = [*claim_faults(document, shown, solved=document.best is not None, noun="schedule")]
+    if document.value is not None and document.value_key is not None:
+        faults += _shown_faults("value", document.value, document.value_key)
+    faults += _grid_faults(document)
+    for index, point in enumerate(document.points):
+        faults += [f"points[{index}]: {fault}" for fault in _point_faults(point, objective)]
+    faults += _sum_faults(document)
+    best = None
+    if document.best is not None:
+        best = check_schedule(document.best, f"{where}: best")
+        faults += [*_best_faults(document), *(f"best: {fault}" for fault in best.faults)]
+    return CodesignCheck(document, best, tuple(faults))
+
+
+def _shown_faults(field: str, shown: float, key: Fraction) -> Iterator[str]:
+    if shown not in (number(key), float(key)):
+        yield f"{field}: {shown}, but {field}_exact is {key}"
+
+
+def _point_faults(point: PartitionPointRecord, objective: ScheduleObjective) -> Iterator[str]:
+    """Figures of one partition must fit together."""
+    value, bound, energy = (
+        Fraction(x) for x in (point.value_exact, point.bound_exact, point.energy_pj_exact)
+    )
+    yield from _shown_faults("value", point.value, value)
+    yield from _shown_faults("bound", point.bound, bound)
+    yield from _shown_faults("energy_pj", point.energy_pj, energy)
+    found = objective.of(point.cycles, energy)
+    if value != found:
+        yield f"value: {point.value}, cycles and energy give {number(found)}"
+    if bound > value:
+        yield f"bound: {point.bound} above the value {point.value}"
+
+
+def _grid_faults(document: CodesignDocument) -> Iterator[str]:
+    """The points must be those of the class's grid, as far as every layer fits and time was left."""
+    try:
+        resources = accelerator_class(document.accelerator_class)
+        grid = partitions_of(resources, len(document.dataflows), document.search, document.settings.seed)
+    except InputError as error:
+        yield str(error)
+        return
+    points = [point.parts for point in document.points]
+    if len(set(points)) < len(points):
+        yield "points: a partition stands there twice"
+    strange = set(points) - set(grid)
+    if strange:
+        yield f"points: {len(strange)} are not of the grid of class {resources.name}"
+    missing = len(grid) - len(points) - document.unfit
+    if document.bound is not None and missing:
+        yield f"bound: {document.bound} for the whole grid, but {missing} partitions are missing"
+
+
+def _sum_faults(document: CodesignDocument) -> Iterator[str]:
+    """Value, bound and numbers must be those of the points."""
+    points = document.points
+    scheduled = sum(point.scheduled for point in points)
+    for field, stored, counted in (
+        ("partitions", document.partitions, len(points)),
+        ("scheduled", document.scheduled, scheduled),
+    ):
+        if stored != counted:
+            yield f"{field}: {stored}, the points are {counted}"
+    if not points or document.value_key is None:
+        return
+    least = min(Fraction(point.value_exact) for point in points)
+    if document.value_key != least:
+        yield f"value: {document.value}, the least of the points is {number(least)}"
+    goal = least * (1 - Fraction(document.settings.gap))
+    out = sum(not point.scheduled and Fraction(point.bound_exact) >= goal for point in points)
+    if document.discarded != out:
+        yield f"discarded: {document.discarded}, the points' bounds rule out {out}"
+    bound = min(least, *(Fraction(point.bound_exact) for point in points))
+    if document.bound_key is not None and document.bound_key > bound:
+        yield f"bound: {document.bound}, the least of the points is {number(bound)}"
+
+
+def _best_faults(document: CodesignDocument) -> Iterator[str]:
+    """The best schedule must be of the best partition, and of the document's value."""
+    best = document.best
+    assert best is not None
+    if document.partition is None:
+        yield "partition: missing"
+        return
+    parts = parts_of(document.partition)
+    try:
+        resources = accelerator_class(document.accelerator_class)
+        system = make_system(best.system.name, resources, document.dataflows, parts)
+        same = best.system.build().content_hash == system.content_hash
+    except InputError as error:
+        yield str(error)
+        return
+    if not same:
+        yield "best.system: not the class with this partition and these dataflows"
+    if parts not in [point.parts for point in document.points]:
+        yield "partition: not one of the points"
+    for field, mine, its in (
+        ("objective", document.objective, best.objective),
+        ("value", document.value_exact, best.value_exact),
+        ("workload", document.workload, best.workload),
+    ):
+        if mine != its:
+            yield f"best.{field}: {its}, expected {mine}"

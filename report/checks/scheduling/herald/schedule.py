@@ -1,0 +1,136 @@
+"""Whether a document of ``schedule`` tells the truth: all claims are computed anew from it alone."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from tilewright.formulation.objective import parse_objective
+from tilewright.formulation.scheduling.herald.evaluator import ScheduleEvaluation, evaluate_schedule
+from tilewright.formulation.scheduling.herald.problem import ScheduleObjective, SchedulingProblem
+from tilewright.formulation.scheduling.herald.schedule import Placement, Schedule
+from tilewright.hardware.scheduling.herald.system import System
+from tilewright.report.checks.mapping.document import claim_faults, metric_faults
+from tilewright.report.records.mapping.build import number
+from tilewright.report.records.scheduling.herald.document import (
+    PlacementRecord,
+    ScheduleDocument,
+    objective_name,
+    placements,
+    schedule_metrics,
+)
+from tilewright.report.records.scheduling.herald.files import option_of
+from tilewright.workloads.errors import InputError
+
+
+@dataclass(frozen=True)
+class ScheduleCheck:
+    """A document with the problem that it answers.
+
+    Parameters
+    ----------
+    problem : ``None`` where the document does not state one that can be built
+    evaluation : of its schedule, where it has one
+    faults : what is wrong, each in one line; empty where every claim holds
+    """
+
+    document: ScheduleDocument
+    problem: SchedulingProblem | None
+    evaluation: ScheduleEvaluation | None
+    faults: tuple[str, ...]
+
+
+def check_schedule(document: ScheduleDocument, where: str) -> ScheduleCheck:
+    """Evaluate the schedule anew and compare all that the document claims."""
+    objective = ScheduleObjective(document.objective)
+    shown = parse_objective(objective_name(objective))
+    faults = [*claim_faults(document, shown, solved=document.schedule is not None, noun="schedule")]
+    if document.problem is None:
+        if document.schedule is not None or document.bound is not None:
+            faults.append("problem: missing, expected one with a schedule or a bound")
+        return ScheduleCheck(document, None, None, tuple(faults))
+    try:
+        system = document.system.build()
+        problem = document.problem.build(f"{where}: problem")
+    except InputError as error:
+        return ScheduleCheck(document, None, None, (*faults, str(error)))
+    faults += _problem_faults(document, problem, system)
+    evaluation = None
+    if document.schedule is not None:
+        try:
+            schedule = schedule_of(problem, document.schedule)
+        except InputError as error:
+            return ScheduleCheck(document, problem, None, (*faults, str(error)))
+        faults += _placement_faults(problem, schedule, document.schedule)
+        evaluation = evaluate_schedule(problem, schedule)
+        faults += [f"illegal schedule: {violation}" for violation in evaluation.violations]
+        faults += _value_faults(document, objective, evaluation)
+        if document.metrics is None:
+            faults.append("metrics: missing")
+        else:
+            faults += metric_faults(document.metrics, schedule_metrics(problem, system, evaluation))
+    return ScheduleCheck(document, problem, evaluation, tuple(faults))
+
+
+def _problem_faults(document: ScheduleDocument, problem: SchedulingProblem, system: System) -> Iterator[str]:
+    """The problem must be of the system, and a missing schedule must have its reason."""
+    engines = tuple(sub.name for sub in system.subs)
+    if problem.engines != engines:
+        yield f"problem.engines: {', '.join(problem.engines)}, the system has {', '.join(engines)}"
+        return
+    machine = (system.memory_bytes, system.context_cycles, system.context_energy)
+    if (problem.memory, problem.context_cycles, problem.context_energy) != machine:
+        yield "problem: shared memory or context change are not those of the system"
+    flows = [{flow.name for flow in sub.dataflows} for sub in system.subs]
+    odd = {
+        (problem.engines[option.engine], option.layout)
+        for task in problem.tasks
+        for option in task.options
+        if option.layout not in flows[option.engine]
+    }
+    for engine, layout in sorted(odd):
+        yield f"problem: an option on {engine} runs under {layout}, which it does not have"
+    if document.tasks != len(problem.tasks):
+        yield f"tasks: {document.tasks}, the problem has {len(problem.tasks)}"
+    if document.input_hash != problem.content_hash:
+        yield "input_hash: tasks, costs, engines or memory are not those solved"
+    if document.status == "infeasible" and problem.obstacle is None:
+        yield "status: infeasible, but every layer fits somewhere, so tasks can run one after the other"
+    if document.schedule is not None and problem.obstacle is not None:
+        yield f"schedule: expected none, {problem.obstacle}"
+
+
+def schedule_of(problem: SchedulingProblem, rows: list[PlacementRecord]) -> Schedule:
+    """The schedule that the rows write down; raises ``InputError`` for what the problem does not have."""
+    names = {task.name: index for index, task in enumerate(problem.tasks)}
+    found: list[Placement] = []
+    for index, row in enumerate(rows):
+        where = f"schedule[{index}]"
+        unknown = next((name for name in (row.task, *row.sources) if name not in names), None)
+        if unknown is not None:
+            raise InputError(where, "task", f"no task {unknown!r}")
+        option = option_of(problem, names[row.task], row.engine, row.layout, where)
+        sources = {names[name]: place for name, place in row.sources.items()}
+        found.append(Placement(names[row.task], option, row.start, sources))
+    return Schedule(tuple(found))
+
+
+def _placement_faults(
+    problem: SchedulingProblem, schedule: Schedule, rows: list[PlacementRecord]
+) -> Iterator[str]:
+    """Figures of a row that are not those of its option and start."""
+    for row, fresh in zip(rows, placements(problem, schedule), strict=True):
+        stored, computed = row.model_dump(), fresh.model_dump()
+        for field, value in computed.items():
+            if stored[field] != value:
+                yield f"schedule, {row.task}: {field} {stored[field]}, expected {value}"
+
+
+def _value_faults(
+    document: ScheduleDocument, objective: ScheduleObjective, evaluation: ScheduleEvaluation
+) -> Iterator[str]:
+    value = objective.of(evaluation.makespan, evaluation.energy)
+    if document.value_key != value:
+        yield f"value_exact: {document.value_exact}, the evaluator finds {value}"
+    if document.value != number(value):
+        yield f"value: {document.value}, the evaluator finds {number(value)}"

@@ -1,0 +1,1 @@
+"""Pages about schedules, one room per kind of system."""

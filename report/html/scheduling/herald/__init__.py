@@ -1,0 +1,1 @@
+"""Pages about schedules on heterogeneous sub-accelerators."""

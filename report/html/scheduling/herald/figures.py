@@ -1,0 +1,135 @@
+"""Plots of schedules and partitions that respond: Gantt chart, shared memory, latency against energy."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from tilewright.report.html.figures import base_layout
+from tilewright.report.html.page import Figure
+from tilewright.report.pareto import pareto_front
+from tilewright.report.plots.style import PALETTE, SHARED, colours
+from tilewright.report.records.scheduling.herald.document import (
+    CodesignDocument,
+    PartitionPointRecord,
+    PlacementRecord,
+)
+
+_MEBIBYTE = 2**20
+
+
+def gantt_figure(
+    rows: Sequence[PlacementRecord], networks: Mapping[str, str], engines: Sequence[str], milliseconds: float
+) -> Figure:
+    """One row per sub-accelerator, one colour per network; hovering tells the layer.
+
+    Parameters
+    ----------
+    networks : the network of every run
+    milliseconds : of one cycle
+    """
+    names = list(dict.fromkeys(networks.values()))
+    colour = colours(names)
+    data = []
+    for name in names:
+        mine = [row for row in rows if networks[row.instance] == name]
+        data.append(
+            {
+                "type": "bar",
+                "orientation": "h",
+                "name": name,
+                "y": [row.engine for row in mine],
+                "base": [row.start * milliseconds for row in mine],
+                "x": [(row.end - row.start) * milliseconds for row in mine],
+                "text": [f"{row.task}<br>cycles {row.start:,} to {row.end:,}" for row in mine],
+                "textposition": "none",
+                "hovertemplate": "%{text}<extra></extra>",
+                "marker": {"color": colour[name], "line": {"color": "#fff", "width": 0.5}},
+            }
+        )
+    layout = base_layout("time [ms]", "")
+    layout.update(barmode="overlay", height=170 + 70 * len(engines), bargap=0.25)
+    layout["xaxis"]["range"] = [0, max((row.end for row in rows), default=0) * milliseconds]
+    layout["yaxis"].update(categoryorder="array", categoryarray=[*engines], autorange="reversed")
+    return {"data": data, "layout": layout}
+
+
+def memory_figure(
+    occupancy: Sequence[tuple[int, int]], makespan: int, capacity: int | None, milliseconds: float
+) -> Figure:
+    """Bytes of the shared memory in use over time, and how many there are."""
+    steps = [*occupancy, (makespan, occupancy[-1][1] if occupancy else 0)]
+    data: list[dict[str, Any]] = [
+        {
+            "type": "scatter",
+            "mode": "lines",
+            "name": "in use",
+            "fill": "tozeroy",
+            "line": {"shape": "hv", "color": PALETTE[0], "width": 1},
+            "x": [cycle * milliseconds for cycle, _ in steps],
+            "y": [used / _MEBIBYTE for _, used in steps],
+            "hovertemplate": "%{y:.4g} MiB from %{x:.6g} ms",
+        }
+    ]
+    if capacity is not None:
+        data.append(
+            {
+                "type": "scatter",
+                "mode": "lines",
+                "name": "capacity",
+                "line": {"color": PALETTE[1], "dash": "dash"},
+                "x": [0, makespan * milliseconds],
+                "y": [capacity / _MEBIBYTE] * 2,
+                "hovertemplate": "%{y:.4g} MiB",
+            }
+        )
+    layout = base_layout("time [ms]", "shared memory [MiB]")
+    layout["yaxis"]["rangemode"] = "tozero"
+    layout["height"] = 300
+    return {"data": data, "layout": layout}
+
+
+def partitions_figure(document: CodesignDocument, milliseconds: float) -> Figure:
+    """Latency and energy of every partition, with the Pareto front and the best one."""
+
+    def at(point: PartitionPointRecord) -> tuple[float, float]:
+        return point.cycles * milliseconds, point.energy_pj * 1e-9
+
+    def dots(name: str, points: Sequence[PartitionPointRecord], marker: dict[str, Any]) -> dict[str, Any]:
+        return {
+            "type": "scatter",
+            "mode": "markers",
+            "name": name,
+            "marker": marker,
+            "x": [at(point)[0] for point in points],
+            "y": [at(point)[1] for point in points],
+            "text": [partition_text(point.partition) for point in points],
+            "hovertemplate": "%{text}<br>%{x:.5g} ms, %{y:.5g} mJ",
+        }
+
+    front = pareto_front([at(point) for point in document.points])
+    best = min(document.points, key=lambda point: point.value)
+    data = [
+        dots("Herald's schedule", [p for p in document.points if not p.scheduled], {"color": SHARED}),
+        dots("scheduled with a bound", [p for p in document.points if p.scheduled], {"color": PALETTE[0]}),
+        {
+            "type": "scatter",
+            "mode": "lines",
+            "name": "Pareto front",
+            "line": {"shape": "hv", "color": PALETTE[5], "width": 1.5},
+            "x": [x for x, _ in front],
+            "y": [y for _, y in front],
+            "hoverinfo": "skip",
+        },
+        dots(f"best {document.objective}", [best], {"color": PALETTE[1], "symbol": "star", "size": 14}),
+    ]
+    layout = base_layout("latency [ms]", "energy [mJ]")
+    layout["height"] = 480
+    return {"data": data, "layout": layout}
+
+
+def partition_text(partition: Sequence[Mapping[str, float]]) -> str:
+    """PEs and bandwidths in one line."""
+    pes = " / ".join(f"{part['pes']:g}" for part in partition)
+    rates = " / ".join(f"{part['bytes_per_cycle']:g}" for part in partition)
+    return f"{pes} PEs, {rates} B/cycle"

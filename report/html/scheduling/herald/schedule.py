@@ -1,0 +1,225 @@
+"""The reports of ``schedule`` and ``codesign``: Gantt chart, memory, partitions, and every layer."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from fractions import Fraction
+from pathlib import Path
+
+from tilewright.benchmarks.plots.convergence import UNITS
+from tilewright.formulation.objective import parse_objective
+from tilewright.formulation.scheduling.herald.evaluator import evaluate_schedule
+from tilewright.formulation.scheduling.herald.problem import ScheduleObjective
+from tilewright.report.checks.scheduling.herald.schedule import schedule_of
+from tilewright.report.html.figures import convergence_figure
+from tilewright.report.html.mapping.result import course
+from tilewright.report.html.page import Cell, Column, Plot, Section, Table, number_cell, text_cell, write_page
+from tilewright.report.html.scheduling.herald.figures import (
+    gantt_figure,
+    memory_figure,
+    partition_text,
+    partitions_figure,
+)
+from tilewright.report.pareto import pareto_front
+from tilewright.report.records.mapping.document import Number, TraceRecord
+from tilewright.report.records.scheduling.herald.document import (
+    CodesignDocument,
+    PartitionPointRecord,
+    PlacementRecord,
+    ScheduleDocument,
+    objective_name,
+)
+from tilewright.report.text.quantities import (
+    count_text,
+    energy_text,
+    gap_text,
+    objective_text,
+    percent_text,
+    seconds_text,
+)
+
+_SORTS = "A click on a heading sorts."
+
+
+def write_schedule_report(path: Path, document: ScheduleDocument) -> None:
+    """Write the report of one schedule; raises ``InputError`` where the file cannot be written."""
+    facts = [
+        f"{document.tasks} layers, objective {document.objective}, {document.settings.method}",
+        _claims(document),
+        *([document.message] if document.message else []),
+        _versions(document.versions),
+    ]
+    title = f"{document.workload} on {document.system.name}"
+    write_page(path, title, facts, _schedule_sections(document))
+
+
+def write_codesign_report(path: Path, document: CodesignDocument) -> None:
+    """Write the report of one co-design; raises ``InputError`` where the file cannot be written."""
+    facts = [
+        f"dataflows {' + '.join(document.dataflows)}, objective {document.objective}, "
+        f"{document.search} search",
+        _claims(document),
+        f"{document.partitions} partitions, {document.discarded} ruled out by their bounds alone, "
+        f"{document.scheduled} scheduled",
+        *([f"best: {partition_text(document.partition)}"] if document.partition else []),
+        *([document.message] if document.message else []),
+        _versions(document.versions),
+    ]
+    sections: list[Section] = []
+    if document.points and document.best is not None:
+        clock = Fraction(document.best.system.clock_mhz)
+        note = "Latency and energy of the best schedule known on every partition; hovering tells which it is."
+        figure = partitions_figure(document, float(1 / (clock * 1000)))
+        sections += [Plot("Partitions", [("", figure)], note), _points(document)]
+        sections += _course(
+            "Convergence over all partitions", "codesign", document.objective, document.trace, document.wall_s
+        )
+        sections += _schedule_sections(document.best)
+    write_page(path, f"{document.workload}, class {document.accelerator_class}", facts, sections)
+
+
+def _schedule_sections(document: ScheduleDocument) -> list[Section]:
+    if document.schedule is None or document.problem is None or document.metrics is None:
+        return []
+    problem = document.problem.build("problem")
+    evaluation = evaluate_schedule(problem, schedule_of(problem, document.schedule))
+    milliseconds = float(1 / (Fraction(document.system.clock_mhz) * 1000))
+    networks = {task.instance: task.network for task in problem.tasks}
+    gantt = gantt_figure(document.schedule, networks, problem.engines, milliseconds)
+    memory = memory_figure(evaluation.occupancy, evaluation.makespan, problem.memory, milliseconds)
+    return [
+        _engines(document),
+        Plot("Schedule", [("", gantt)], "One row per sub-accelerator, one colour per network."),
+        Plot("Shared memory", [("", memory)], "Bytes that running layers and fetches take."),
+        *_course(
+            "Convergence", document.settings.method, document.objective, document.trace, document.wall_s
+        ),
+        _layers(document.schedule),
+    ]
+
+
+def _claims(document: ScheduleDocument | CodesignDocument) -> str:
+    objective = parse_objective(objective_name(ScheduleObjective(document.objective)))
+
+    def shown(name: str, value: Number | None) -> list[str]:
+        return [] if value is None else [f"{name} {objective_text(objective, value)}"]
+
+    gap = [] if document.gap is None else [f"gap {gap_text(document.gap)}"]
+    parts = [
+        document.status,
+        *shown(document.objective, document.value),
+        *shown("bound", document.bound),
+        *gap,
+    ]
+    return ", ".join([*parts, f"took {seconds_text(document.wall_s)}"])
+
+
+def _versions(versions: dict[str, str]) -> str:
+    return "written with " + ", ".join(f"{name} {version}" for name, version in versions.items())
+
+
+def _course(
+    title: str, name: str, objective: str, trace: Sequence[TraceRecord], seconds: float
+) -> list[Section]:
+    if not any(point.value is not None for point in trace):
+        return []
+    scale, label = UNITS[objective_name(ScheduleObjective(objective))]
+    figure = convergence_figure([course(name, trace, seconds)], label, scale)
+    return [Plot(title, [("", figure)], "Value (full) and bound (dashed).")]
+
+
+def _engines(document: ScheduleDocument) -> Table:
+    columns = [
+        Column("sub-accelerator"),
+        Column("dataflow"),
+        Column("PEs", True),
+        Column("bytes per cycle", True, "between global memory and PEs"),
+        Column("layers", True),
+        Column("busy", True, "part of the makespan"),
+        Column("energy", True),
+    ]
+    metrics, rows = document.metrics, document.schedule or []
+    assert metrics is not None
+    body = [
+        [
+            text_cell(sub.name),
+            text_cell("/".join(sub.dataflows)),
+            number_cell(count_text(sub.pes), sub.pes),
+            number_cell(sub.bytes_per_cycle, float(Fraction(sub.bytes_per_cycle))),
+            _count(sum(row.engine == sub.name for row in rows)),
+            number_cell(percent_text(metrics.utilization[sub.name]), metrics.utilization[sub.name]),
+            _energy(metrics.energy_by_engine_pj[sub.name]),
+        ]
+        for sub in document.system.sub_accelerators
+    ]
+    total = f"Makespan {count_text(metrics.makespan)} cycles, energy {energy_text(metrics.energy_pj)}."
+    return Table("Sub-accelerators", columns, body, total)
+
+
+def _layers(rows: Sequence[PlacementRecord]) -> Table:
+    columns = [
+        Column("run"),
+        Column("layer"),
+        Column("sub-accelerator"),
+        Column("dataflow"),
+        Column("fetch", True, "cycle at which fetching its first weights begins"),
+        Column("fetch", True, "cycle at which fetching its first weights begins"),
+        Column("start", True, "cycle"),
+        Column("end", True, "cycle"),
+        Column("cycles", True),
+        Column("energy", True),
+        Column("memory", True, "bytes"),
+    ]
+
+    def cells(row: PlacementRecord) -> list[Cell]:
+        texts = map(text_cell, (row.instance, row.layer, row.engine, row.layout))
+        times = map(_count, (row.fetch_start, row.start, row.end, row.end - row.start))
+        return [*texts, *times, _energy(row.energy_pj), _count(row.memory_bytes)]
+
+    return Table("Layers", columns, [cells(row) for row in rows], _SORTS, searchable=True)
+
+
+def _points(document: CodesignDocument) -> Table:
+    objective = parse_objective(objective_name(ScheduleObjective(document.objective)))
+    front = {*pareto_front([(float(point.cycles), point.energy_pj) for point in document.points])}
+    columns = [
+        *(Column(f"{flow} PEs", True) for flow in document.dataflows),
+        *(Column(f"{flow} B/cycle", True) for flow in document.dataflows),
+        Column("cycles", True),
+        Column("energy", True),
+        Column(document.objective, True),
+        Column("bound", True, "no schedule on the partition has less"),
+        Column("bound / best", True, "at least 1 where the bound rules the partition out"),
+        Column("scheduled"),
+        Column("Pareto"),
+    ]
+    best = document.value or 0
+
+    def cells(point: PartitionPointRecord) -> list[Cell]:
+        out = point.bound >= best
+        ratio = point.bound / best if best else None
+        return [
+            *(number_cell(f"{part['pes']:g}", part["pes"]) for part in point.partition),
+            *(
+                number_cell(f"{part['bytes_per_cycle']:g}", part["bytes_per_cycle"])
+                for part in point.partition
+            ),
+            _count(point.cycles),
+            _energy(point.energy_pj),
+            number_cell(objective_text(objective, point.value), point.value),
+            number_cell(objective_text(objective, point.bound), point.bound),
+            number_cell("-" if ratio is None else f"{ratio:.4f}", ratio, "good" if out else "fair"),
+            text_cell("yes" if point.scheduled else "no"),
+            text_cell("yes" if (float(point.cycles), point.energy_pj) in front else "no"),
+        ]
+
+    ordered = sorted(document.points, key=lambda point: point.value)
+    return Table("All partitions", columns, [cells(point) for point in ordered], _SORTS, searchable=True)
+
+
+def _count(number: int) -> Cell:
+    return number_cell(count_text(number), number)
+
+
+def _energy(picojoules: Number) -> Cell:
+    return number_cell(energy_text(picojoules), float(picojoules))

@@ -1,0 +1,1 @@
+"""Pictures of schedules, one room per kind of system."""

@@ -1,0 +1,51 @@
+"""Gantt chart of a schedule: one row per sub-accelerator, one colour per run of a network."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from matplotlib import colormaps
+from matplotlib.figure import Figure
+from matplotlib.patches import Patch
+
+from tilewright.formulation.scheduling.herald.problem import SchedulingProblem
+from tilewright.formulation.scheduling.herald.schedule import Schedule
+
+_LETTER = 0.006  # share of the makespan that one letter of a layer's name takes
+
+
+def draw_gantt(problem: SchedulingProblem, schedule: Schedule, milliseconds: float, path: Path) -> None:
+    """Draw to a PNG or SVG file.
+
+    Parameters
+    ----------
+    milliseconds : of one cycle
+    """
+    runs = list(problem.instances)
+    shades = colormaps["tab20"].resampled(20)
+    colours = {run: shades(index % 20) for index, run in enumerate(runs)}
+    figure = Figure(figsize=(11, 1.6 + 0.8 * len(problem.engines)), layout="constrained")
+    axes = figure.add_subplot()
+    makespan = schedule.makespan
+    for placement in schedule.placements:
+        task, row = problem.tasks[placement.task], placement.option.engine
+        axes.barh(
+            row,
+            placement.option.cycles * milliseconds,
+            left=placement.start * milliseconds,
+            height=0.7,
+            color=colours[task.instance],
+            edgecolor="white",
+            linewidth=0.3,
+        )
+        if placement.option.cycles > _LETTER * len(task.layer) * makespan:
+            middle = (placement.start + placement.option.cycles / 2) * milliseconds
+            axes.text(middle, row, task.layer, ha="center", va="center", fontsize=6, clip_on=True)
+    axes.set_yticks(range(len(problem.engines)), problem.engines)
+    axes.invert_yaxis()
+    axes.set_xlim(0, makespan * milliseconds)
+    axes.set_xlabel("time in ms")
+    axes.set_title(f"{problem.name}: {makespan * milliseconds:,.1f} ms", fontsize=10)
+    handles = [Patch(color=colours[run], label=run) for run in runs]
+    figure.legend(handles=handles, loc="outside lower center", ncols=min(6, len(runs)), fontsize=7)
+    figure.savefig(path, dpi=150)

@@ -1,0 +1,1 @@
+"""Documents: results as data, written and read back."""

@@ -1,0 +1,280 @@
+"""Result documents on disk: written whole or not at all, read back with one-line errors."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import os
+import tempfile
+from pathlib import Path
+from typing import Any, TypeVar
+
+import yaml
+from pydantic import ValidationError
+
+from tilewright.report.records.mapping.document import SCHEMA, LayerRecord, ResultDocument, layer_data
+from tilewright.report.records.mapping.operator import Record
+from tilewright.workloads.errors import InputError, one_line, unknown_name
+from tilewright.workloads.yaml_file import read_yaml
+
+FORMATS = ("json", "jsonl", "csv", "yaml")
+_SUFFIXES = {".json": "json", ".jsonl": "jsonl", ".csv": "csv", ".yaml": "yaml", ".yml": "yaml"}
+_LARGEST = 2**31
+_LONG, _SHORT = 600, 200  # characters of a line in a document: of flat rows, and of what is nested deeper
+_DEEP = 5
+
+Document = TypeVar("Document", bound=Record)
+
+CSV_FIELDS = (
+    "name",
+    "count",
+    "operator",
+    "shape",
+    "status",
+    "value",
+    "bound",
+    "gap",
+    "energy_pj",
+    "cycles",
+    "edp",
+    "macs",
+    "utilization",
+    "time_s",
+    "solver",
+    "wall_s",
+)
+
+
+def format_of(path: Path) -> str:
+    """The format that a file's suffix asks for; JSON where it has no known one."""
+    return _SUFFIXES.get(path.suffix.lower(), "json")
+
+
+def render(document: ResultDocument, form: str) -> str:
+    """The document as text that ends in a newline."""
+    match form:
+        case "json":
+            return json.dumps(document.to_data(), indent=2, ensure_ascii=False) + "\n"
+        case "jsonl":
+            lines = [jsonl_head(document), *map(jsonl_layer, document.layers), jsonl_totals(document)]
+            return "".join(lines)
+        case "csv":
+            return csv_head() + "".join(map(csv_row, document.layers))
+    return str(
+        yaml.safe_dump(document.to_data(), sort_keys=False, allow_unicode=True, default_flow_style=None)
+    )
+
+
+def jsonl_head(document: ResultDocument) -> str:
+    """The first line of a JSON-lines document: all but layers and totals."""
+    data = document.to_data()
+    for field in ("layers", "totals", "complete", "missing"):
+        del data[field]
+    return _line({"type": "head", **data})
+
+
+def jsonl_layer(layer: LayerRecord) -> str:
+    """One layer's line."""
+    return _line({"type": "layer", **layer_data(layer)})
+
+
+def jsonl_totals(document: ResultDocument) -> str:
+    """The last line."""
+    totals = document.totals.model_dump()
+    return _line(
+        {"type": "totals", "complete": document.complete, "missing": document.missing, "totals": totals}
+    )
+
+
+def _line(data: dict[str, Any]) -> str:
+    return json.dumps(data, ensure_ascii=False) + "\n"
+
+
+def csv_head() -> str:
+    """The line with the names of the columns."""
+    return _csv_line(CSV_FIELDS)
+
+
+def csv_row(layer: LayerRecord) -> str:
+    """One layer's line."""
+    flat: dict[str, Any] = {**layer.model_dump(), **(layer.metrics.model_dump() if layer.metrics else {})}
+    flat["operator"] = layer.operator.kind
+    flat["shape"] = " ".join(f"{dim}{bound}" for dim, bound in layer.bounds.items())
+    return _csv_line(flat.get(field) for field in CSV_FIELDS)
+
+
+def _csv_line(values: Any) -> str:
+    stream = io.StringIO()
+    csv.writer(stream, lineterminator="\n").writerow("" if value is None else value for value in values)
+    return stream.getvalue()
+
+
+def json_text(data: object) -> str:
+    """Plain data as JSON that ends in a newline; what is flat enough stands on a line of its own."""
+    return _json_lines(data, "") + "\n"
+
+
+def _json_lines(data: Any, margin: str) -> str:
+    inner = margin + "  "
+    height = _height(data)
+    if height < _DEEP:
+        text = json.dumps(data, ensure_ascii=False)
+        if height == 0 or len(text) <= (_LONG if height <= 2 else _SHORT):
+            return text
+    if isinstance(data, dict):
+        rows = [
+            f"{json.dumps(key, ensure_ascii=False)}: {_json_lines(value, inner)}"
+            for key, value in data.items()
+        ]
+        marks = "{}"
+    else:
+        rows = [_json_lines(value, inner) for value in data]
+        marks = "[]"
+    return f"{marks[0]}\n{inner}" + f",\n{inner}".join(rows) + f"\n{margin}{marks[1]}"
+
+
+def _height(data: Any) -> int:
+    """Levels of containers inside each other, counted up to five; an empty one is none."""
+    if not isinstance(data, dict | list) or not data:
+        return 0
+    inside = data.values() if isinstance(data, dict) else data
+    most = 0
+    for value in inside:
+        most = max(most, _height(value))
+        if most >= _DEEP - 1:
+            break
+    return most + 1
+
+
+def check_writable(path: Path) -> None:
+    """Raise ``InputError`` where a file could not be written, before anything is computed."""
+    if path.is_dir():
+        raise InputError(str(path), None, "is a folder, expected a file to write")
+    folder = path.parent
+    if not folder.is_dir():
+        raise InputError(str(path), None, f"cannot be written: no folder {folder}")
+    try:
+        handle, name = tempfile.mkstemp(prefix=f".{path.name}.", dir=folder)
+    except OSError as error:
+        raise InputError(str(path), None, f"cannot be written: {error.strerror or error}") from None
+    os.close(handle)
+    os.unlink(name)
+
+
+def write_atomic(path: Path, text: str) -> None:
+    """Write a file so that a reader sees the old or the new content, whatever happens in between."""
+    handle, name = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
+    try:
+        with os.fdopen(handle, "w", encoding="utf-8") as stream:
+            stream.write(text)
+            stream.flush()
+            os.fsync(stream.fileno())
+        mode = path.stat().st_mode & 0o777 if path.exists() else 0o666 & ~_umask()
+        os.chmod(name, mode)
+        os.replace(name, path)
+    except BaseException:
+        Path(name).unlink(missing_ok=True)
+        raise
+
+
+def _umask() -> int:
+    mask = os.umask(0)
+    os.umask(mask)
+    return mask
+
+
+def read_data(path: Path) -> Any:
+    """The plain data of a JSON, JSON-lines or YAML file; raises ``InputError``."""
+    form = format_of(path)
+    if form == "csv":
+        raise InputError(
+            str(path), None, "a CSV table has no mappings, expected a .json, .jsonl or .yaml file"
+        )
+    if form == "yaml":
+        return read_yaml(path)
+    try:
+        if path.stat().st_size > _LARGEST:
+            raise InputError(str(path), None, "larger than 2 GB, expected a result document")
+        text = path.read_text(encoding="utf-8")
+    except OSError as error:
+        raise InputError(str(path), None, f"cannot be read: {error.strerror or error}") from None
+    except ValueError:
+        raise InputError(str(path), None, "expected a text file in UTF-8") from None
+    if form == "jsonl":
+        return _joined([_json(path, line, i) for i, line in enumerate(text.splitlines(), 1) if line.strip()])
+    return _json(path, text)
+
+
+def _json(path: Path, text: str, line: int | None = None) -> Any:
+    try:
+        return json.loads(text)
+    except json.JSONDecodeError as error:
+        place = f"line {error.lineno if line is None else line}, column {error.colno}"
+        raise InputError(str(path), place, f"not valid JSON: {error.msg}") from None
+    except (RecursionError, ValueError) as error:
+        raise InputError(str(path), None, f"not valid JSON: {one_line(error)}") from None
+
+
+def _joined(lines: list[Any]) -> Any:
+    """The document that JSON lines make up; layers without totals are an incomplete one."""
+    if not lines or not isinstance(lines[0], dict) or lines[0].get("type") != "head":
+        return lines
+    document: dict[str, Any] = {"complete": False, "missing": [], **lines[0], "layers": []}
+    for line in lines[1:]:
+        if isinstance(line, dict) and line.get("type") == "layer":
+            document["layers"].append({key: value for key, value in line.items() if key != "type"})
+        elif isinstance(line, dict):
+            document.update(line)
+    del document["type"]
+    return document
+
+
+def is_result(data: object) -> bool:
+    """Whether data look like a result document."""
+    return isinstance(data, dict) and str(data.get("schema", "")).startswith("tilewright.result/")
+
+
+def load_document(path: Path) -> ResultDocument:
+    """The result document of a file.
+
+    Raises
+    ------
+    InputError : for a file that cannot be read or is no result document, naming the field
+    """
+    return parse_document(read_data(path), str(path))
+
+
+def parse_document(data: object, where: str) -> ResultDocument:
+    """The result document that plain data hold; raises ``InputError``."""
+    if not isinstance(data, dict) or "schema" not in data:
+        raise InputError(where, "schema", f"missing, expected a result document ({SCHEMA})")
+    if data["schema"] != SCHEMA:
+        raise InputError(where, "schema", f"expected {SCHEMA}, got {data['schema']!r}")
+    return parse_record(data, ResultDocument, where)
+
+
+def parse_record(data: object, kind: type[Document], where: str) -> Document:
+    """Plain data as a record; raises ``InputError`` that names the first field at fault."""
+    try:
+        return kind.model_validate(data)
+    except ValidationError as error:
+        finding = error.errors(include_url=False)[0]
+        raise InputError(where, _place(finding["loc"]), _message(finding, kind)) from None
+
+
+def _place(location: tuple[int | str, ...]) -> str | None:
+    """``layers[3].metrics.cycles``."""
+    text = ""
+    for step in location:
+        text += f"[{step}]" if isinstance(step, int) else f".{step}"
+    return text.removeprefix(".") or None
+
+
+def _message(finding: Any, kind: type[Record]) -> str:
+    if finding["type"] == "extra_forbidden":
+        return unknown_name(str(finding["loc"][-1]), kind.model_fields)
+    if finding["type"] == "missing":
+        return "missing"
+    value = repr(finding["input"])
+    return f"{finding['msg'].lower()}, got {value if len(value) <= 60 else value[:59] + '…'}"

@@ -1,0 +1,248 @@
+"""Results as records of the document."""
+
+from __future__ import annotations
+
+import platform
+from collections.abc import Iterable, Sequence
+from fractions import Fraction
+from importlib.metadata import PackageNotFoundError, version
+
+from tilewright import __version__
+from tilewright.formulation.mapping.evaluator import Evaluation
+from tilewright.formulation.mapping.problem import LayerProblem
+from tilewright.formulation.objective import Objective
+from tilewright.formulation.result import SearchResult, Status, TracePoint
+from tilewright.hardware.mapping.engine import Engine
+from tilewright.report.records.mapping.document import (
+    AccessRecord,
+    BestRecord,
+    FactorsName,
+    FrontRecord,
+    LayerRecord,
+    MappingRecord,
+    MetricsRecord,
+    Number,
+    OptimaRecord,
+    SolutionRecord,
+    ThenRecord,
+    TotalsRecord,
+    TraceRecord,
+)
+from tilewright.report.records.mapping.operator import OperatorRecord
+from tilewright.solvers.mapping.answer_sets import Solution
+from tilewright.workloads.mapping.operator import Operator
+
+_LIBRARIES = ("numpy", "ortools")
+
+
+def number(value: Fraction | int) -> Number:
+    """An integer where the value is integral, the nearest float elsewhere."""
+    return int(value) if value == int(value) else float(value)
+
+
+def shown_value(objective: Objective, key: Fraction | None) -> Number | None:
+    """The objective's value of a key."""
+    return None if key is None else objective.value(key)
+
+
+def shown_gap(objective: Objective, value: Fraction | None, bound: Fraction | None) -> float | None:
+    """Relative gap of the values that are shown; 0 only where the keys are equal."""
+    if value is None or bound is None:
+        return None
+    if value == bound:
+        return 0.0
+    if objective.root == 1:
+        return float((value - bound) / value)
+    return float(1 - float(bound / value) ** (1 / objective.root))
+
+
+def key_gap(objective: Objective, gap: float) -> float:
+    """The gap between keys that a gap between values amounts to."""
+    return float(1 - (1 - gap) ** objective.root)
+
+
+def metrics_record(evaluation: Evaluation, engine: Engine) -> MetricsRecord:
+    """What the evaluator said, as data."""
+    return MetricsRecord(
+        energy_pj=number(evaluation.energy),
+        energy_pj_exact=str(evaluation.energy),
+        cycles=evaluation.cycles,
+        edp=number(evaluation.energy * evaluation.cycles),
+        time_s=_time(evaluation.cycles, engine),
+        macs=evaluation.macs,
+        utilization=evaluation.utilization,
+        energy_by_component_pj={name: number(part) for name, part in evaluation.components.items()},
+        accesses=[
+            AccessRecord(
+                level=row.level,
+                tensor=row.tensor,
+                reads=row.reads,
+                fills=row.fills,
+                updates=row.updates,
+                tile=row.tile,
+            )
+            for row in evaluation.accesses
+        ],
+        details=dict(evaluation.details),
+    )
+
+
+def _time(cycles: int, engine: Engine) -> float:
+    """Seconds that so many cycles take at the engine's clock."""
+    return float(cycles / (engine.clock_mhz * 10**6))
+
+
+def solution_record(solution: Solution) -> SolutionRecord:
+    """A mapping with its energy and cycles, as data."""
+    found = solution.evaluation
+    return SolutionRecord(
+        energy_pj=number(found.energy),
+        energy_pj_exact=str(found.energy),
+        cycles=found.cycles,
+        edp=number(found.energy * found.cycles),
+        mapping=MappingRecord(nodes=solution.mapping.to_data()),
+    )
+
+
+def solution_records(solutions: Iterable[Solution]) -> list[SolutionRecord]:
+    """Several mappings, as data."""
+    return [solution_record(solution) for solution in solutions]
+
+
+def factors_of(problem: LayerProblem) -> FactorsName:
+    """Whether the tiles of a problem's space divide the tiles around them."""
+    return "perfect" if problem.space.nest.perfect else "imperfect"
+
+
+def trace_record(objective: Objective, point: TracePoint) -> TraceRecord:
+    """One step of a search, as data."""
+    return TraceRecord(
+        seconds=round(point.seconds, 4),
+        value=shown_value(objective, point.value),
+        bound=shown_value(objective, point.bound),
+        gap=shown_gap(objective, point.value, point.bound),
+        source=point.source,
+        improved=point.improved,
+        heuristic=point.heuristic,
+    )
+
+
+def layer_record(
+    names: Sequence[str],
+    operator: Operator,
+    engine: Engine,
+    objective: Objective,
+    constraints: Sequence[str],
+    result: SearchResult,
+    factors: FactorsName | None = None,
+    front: FrontRecord | None = None,
+    best: BestRecord | None = None,
+    optima: OptimaRecord | None = None,
+    then: ThenRecord | None = None,
+) -> LayerRecord:
+    """The record of one layer's answer.
+
+    Parameters
+    ----------
+    names : all layers of the network with this operator
+    constraints : the user's demands as written
+    factors : those of the problem; ``None`` where none was stated
+    """
+    return LayerRecord(
+        name=names[0],
+        names=list(names),
+        operator=OperatorRecord.of(operator),
+        bounds=dict(operator.bounds),
+        count=len(names),
+        status=result.status.value,
+        value=shown_value(objective, result.value),
+        value_exact=None if result.value is None else str(result.value),
+        bound=shown_value(objective, result.bound),
+        bound_exact=None if result.bound is None else str(result.bound),
+        gap=shown_gap(objective, result.value, result.bound),
+        metrics=None if result.evaluation is None else metrics_record(result.evaluation, engine),
+        mapping=None if result.mapping is None else MappingRecord(nodes=result.mapping.to_data()),
+        solver=result.solver,
+        solver_version=result.solver_version,
+        seed=result.seed,
+        wall_s=round(result.wall_seconds, 4),
+        input_hash=result.input_hash or None,
+        constraints=list(constraints),
+        factors=factors,
+        trace=[trace_record(objective, point) for point in result.trace],
+        message=result.message,
+        clash=list(result.clash),
+        then=then,
+        front=front,
+        best=best,
+        optima=optima,
+    )
+
+
+def then_record(objective: Objective, result: SearchResult) -> ThenRecord:
+    """The record of a second objective's answer."""
+    return ThenRecord(
+        objective="energy" if objective.name == "energy" else "cycles",
+        status=result.status.value,
+        value=shown_value(objective, result.value),
+        value_exact=None if result.value is None else str(result.value),
+        bound=shown_value(objective, result.bound),
+        bound_exact=None if result.bound is None else str(result.bound),
+        solver=result.solver,
+        wall_s=round(result.wall_seconds, 4),
+    )
+
+
+def totals_record(objective: Objective, engine: Engine, layers: Sequence[LayerRecord]) -> TotalsRecord:
+    """Sums over layers, each as often as the network has it."""
+    statuses: dict[str, int] = {}
+    for layer in layers:
+        statuses[layer.status] = statuses.get(layer.status, 0) + layer.count
+    energy: Fraction | None = Fraction(0)
+    cycles: int | None = 0
+    for layer in layers:
+        if layer.metrics is None or energy is None or cycles is None:
+            energy = cycles = None
+            break
+        energy += layer.count * Fraction(layer.metrics.energy_pj_exact)
+        cycles += layer.count * layer.metrics.cycles
+    is_sum = objective.root == 1 and sum(objective.key_powers) == 1
+    value = _weighted([(layer.count, layer.value_key) for layer in layers]) if is_sum else None
+    bound = _weighted([(layer.count, layer.bound_key) for layer in layers]) if is_sum else None
+    return TotalsRecord(
+        layers=sum(layer.count for layer in layers),
+        distinct=len(layers),
+        statuses={status.value: statuses[status] for status in Status if status in statuses},
+        macs=sum(layer.count * OperatorRecord.build(layer.operator, layer.name).macs for layer in layers),
+        energy_pj=None if energy is None else number(energy),
+        energy_pj_exact=None if energy is None else str(energy),
+        cycles=cycles,
+        edp=None if energy is None or cycles is None else number(energy * cycles),
+        time_s=None if cycles is None else _time(cycles, engine),
+        value=shown_value(objective, value),
+        value_exact=None if value is None else str(value),
+        bound=shown_value(objective, bound),
+        bound_exact=None if bound is None else str(bound),
+        gap=shown_gap(objective, value, bound),
+    )
+
+
+def _weighted(parts: Sequence[tuple[int, Fraction | None]]) -> Fraction | None:
+    """The sum of counts times keys; ``None`` where one is missing."""
+    total = Fraction(0)
+    for count, key in parts:
+        if key is None:
+            return None
+        total += count * key
+    return total
+
+
+def versions() -> dict[str, str]:
+    """Versions of everything that the numbers depend on."""
+    found = {"tilewright": __version__, "python": platform.python_version()}
+    for library in _LIBRARIES:
+        try:
+            found[library] = version(library)
+        except PackageNotFoundError:
+            continue
+    return found

@@ -1,0 +1,243 @@
+"""The results document ``tilewright.result/1``: what ``map`` prints and what ``check`` reads back.
+
+Every record is checked when a file is read.  Numbers are integers where they are integral and floats
+elsewhere; beside them stands the exact fraction as text, so that nothing is lost on the way.
+``schemas/result-1.schema.json`` says the same as JSON Schema.
+"""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from typing import TYPE_CHECKING, Annotated, Any, Final, Literal
+
+from pydantic import ConfigDict, Field
+
+from tilewright.report.records.mapping.engine import ArchRecord
+from tilewright.report.records.mapping.operator import OperatorRecord, Record
+
+SCHEMA: Final = "tilewright.result/1"
+
+Number = int | float
+ExactText = Annotated[str, Field(pattern=r"^[0-9]+(/[1-9][0-9]*)?$")]
+FactorsName = Literal["perfect", "imperfect"]
+StatusName = Literal["optimal", "feasible", "infeasible", "unknown", "interrupted", "error"]
+
+
+class AccessRecord(Record):
+    """Accesses of one tensor at one level over the whole run and all instances, in elements."""
+
+    level: str
+    tensor: str
+    reads: int
+    fills: int = Field(description="elements written from the level outside")
+    updates: int = Field(description="elements written from the level inside")
+    tile: int = Field(description="elements that one instance holds")
+
+
+class MetricsRecord(Record):
+    """What the evaluator says of a mapping."""
+
+    energy_pj: Number
+    energy_pj_exact: ExactText
+    cycles: int
+    edp: Number = Field(description="energy_pj times cycles")
+    time_s: float = Field(description="cycles at the engine's clock")
+    macs: int
+    utilization: float = Field(description="iterations per cycle over the number of PEs")
+    energy_by_component_pj: dict[str, Number]
+    accesses: list[AccessRecord]
+    details: dict[str, int] = Field(description="further figures of the cost model")
+
+
+class TraceRecord(Record):
+    """One step of a search: a better mapping, or a better bound."""
+
+    seconds: float
+    value: Number | None
+    bound: Number | None
+    gap: float | None
+    source: str
+    improved: bool
+    heuristic: bool
+
+
+class MappingRecord(Record):
+    """A mapping as a list of nodes, outermost first."""
+
+    nodes: list[dict[str, str | int]]
+
+
+class SolutionRecord(Record):
+    """A mapping and what it costs."""
+
+    energy_pj: Number
+    energy_pj_exact: ExactText
+    cycles: int
+    edp: Number = Field(description="energy_pj times cycles")
+    mapping: MappingRecord
+
+
+class ThenRecord(Record):
+    """The least second objective among the mappings of the least first one; the layer's mapping has it."""
+
+    objective: Literal["energy", "cycles"]
+    status: StatusName
+    value: Number | None
+    value_exact: ExactText | None
+    bound: Number | None = Field(description="no mapping that is optimal by the objective has less")
+    bound_exact: ExactText | None
+    solver: str
+    wall_s: float
+
+
+class FrontRecord(Record):
+    """The Pareto front of energy and cycles."""
+
+    complete: bool = Field(description="whether every mapping is at most as good as one of the points")
+    wall_s: float
+    points: list[SolutionRecord] = Field(description="one mapping per point, in increasing order of cycles")
+
+
+class BestRecord(Record):
+    """The best mappings by the objective."""
+
+    complete: bool = Field(description="whether it is proven that none but these are the best")
+    wall_s: float
+    mappings: list[SolutionRecord] = Field(description="different mappings, the best one first")
+
+
+class OptimaRecord(Record):
+    """The mappings of the least objective."""
+
+    complete: bool = Field(description="whether it is proven that there are no others")
+    count: int = Field(ge=0)
+    wall_s: float
+    mappings: list[SolutionRecord]
+
+
+class ClaimRecord(Record):
+    """What any search claims, figures as shown with their exact keys beside them.
+
+    The fields are declared by the records themselves, each at its place in the document.
+    """
+
+    if TYPE_CHECKING:
+        status: StatusName
+        value: Number | None
+        value_exact: ExactText | None
+        bound: Number | None
+        bound_exact: ExactText | None
+        gap: float | None
+
+    @property
+    def value_key(self) -> Fraction | None:
+        return None if self.value_exact is None else Fraction(self.value_exact)
+
+    @property
+    def bound_key(self) -> Fraction | None:
+        return None if self.bound_exact is None else Fraction(self.bound_exact)
+
+
+class LayerRecord(ClaimRecord):
+    """The answer for one operator of a network, and everything that it depends on."""
+
+    name: str = Field(description="the first layer with this operator")
+    names: list[str] = Field(min_length=1, description="all layers with this operator")
+    operator: OperatorRecord
+    bounds: dict[str, int]
+    count: int = Field(ge=1, description="how many layers have this operator")
+    status: StatusName
+    value: Number | None = Field(description="the objective")
+    value_exact: ExactText | None = Field(description="the objective key, value**root, as a fraction")
+    bound: Number | None = Field(description="no mapping has a smaller value")
+    bound_exact: ExactText | None
+    gap: float | None = Field(description="(value - bound) / value")
+    metrics: MetricsRecord | None
+    mapping: MappingRecord | None
+    solver: str
+    solver_version: str
+    seed: int
+    wall_s: float
+    input_hash: str | None
+    constraints: list[str]
+    factors: FactorsName | None = Field(
+        default=None, description="whether tiles divide the tiles around them; null where nothing was stated"
+    )
+    trace: list[TraceRecord]
+    message: str = ""
+    clash: list[str] = Field(default_factory=list, description="constraints that contradict each other")
+    then: ThenRecord | None = None
+    front: FrontRecord | None = None
+    best: BestRecord | None = None
+    optima: OptimaRecord | None = None
+
+
+class TotalsRecord(Record):
+    """Sums over all layers, each counted as often as the network has it; null where one is missing."""
+
+    layers: int
+    distinct: int
+    statuses: dict[StatusName, int]
+    macs: int
+    energy_pj: Number | None
+    energy_pj_exact: ExactText | None
+    cycles: int | None
+    edp: Number | None = Field(description="total energy times total cycles")
+    time_s: float | None
+    value: Number | None = Field(description="sum of values, for the objectives energy and cycles")
+    value_exact: ExactText | None
+    bound: Number | None
+    bound_exact: ExactText | None
+    gap: float | None
+
+
+class SettingsRecord(Record):
+    """How the search was asked to run."""
+
+    solver: str
+    time_limit_s: float | None
+    gap: float
+    threads: int
+    seed: int
+    deterministic: bool
+    factors: FactorsName | None = Field(default=None, description="null for the cost model's own choice")
+    then: Literal["energy", "cycles"] | None = Field(default=None, description="the second objective")
+    pareto: bool = False
+    best: int | None = Field(default=None, ge=1, description="how many of the best mappings")
+    all_optimal: int | None = Field(default=None, ge=1, description="at most how many optimal mappings")
+
+
+class ResultDocument(Record):
+    """The whole document."""
+
+    model_config = ConfigDict(title=SCHEMA, serialize_by_alias=True, populate_by_name=True)
+
+    schema_name: Literal["tilewright.result/1"] = Field(alias="schema")
+    command: Literal["map"]
+    complete: bool = Field(description="whether every layer that was asked for is present")
+    model: str
+    batch: int
+    arch: ArchRecord
+    cost_model: str
+    objective: str
+    constraints: list[str]
+    settings: SettingsRecord
+    layers: list[LayerRecord]
+    missing: list[str] = Field(description="layers that were asked for and are not present")
+    totals: TotalsRecord
+    versions: dict[str, str]
+
+    def to_data(self) -> dict[str, Any]:
+        """Plain data in the sequence of the contract."""
+        data = self.model_dump()
+        data["layers"] = [layer_data(layer) for layer in self.layers]
+        return data
+
+
+def layer_data(layer: LayerRecord) -> dict[str, Any]:
+    """A layer as plain data; what is optional only where there is any."""
+    data = layer.model_dump()
+    for field in ("message", "clash", "then", "front", "best", "optima"):
+        if not data[field]:
+            del data[field]
+    return data

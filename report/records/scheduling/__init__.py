@@ -1,0 +1,1 @@
+"""Documents of schedules, one room per kind of system."""

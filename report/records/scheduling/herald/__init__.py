@@ -1,0 +1,1 @@
+"""Documents of schedules on heterogeneous sub-accelerators."""

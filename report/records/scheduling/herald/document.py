@@ -1,0 +1,290 @@
+"""The documents ``tilewright.schedule/1`` and ``tilewright.codesign/1``: what those verbs print.
+
+Numbers are integers where they are integral and floats elsewhere; the exact fraction stands beside them.
+"""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from typing import Any, Final, Literal
+
+from pydantic import ConfigDict, Field
+
+from tilewright.formulation.objective import parse_objective
+from tilewright.formulation.scheduling.herald.evaluator import ScheduleEvaluation
+from tilewright.formulation.scheduling.herald.problem import ScheduleObjective, SchedulingProblem
+from tilewright.formulation.scheduling.herald.schedule import Schedule
+from tilewright.formulation.scheduling.herald.search import ScheduleResult
+from tilewright.hardware.scheduling.herald.system import System
+from tilewright.heuristics.scheduling.herald.partitions import Parts
+from tilewright.report.records.mapping.build import number, trace_record, versions
+from tilewright.report.records.mapping.document import ClaimRecord, ExactText, Number, StatusName, TraceRecord
+from tilewright.report.records.mapping.operator import Record
+from tilewright.report.records.scheduling.herald.problem import ProblemRecord, problem_record
+from tilewright.report.records.scheduling.herald.system import SystemRecord
+from tilewright.solvers.scheduling.herald.partition import PartitionOutcome
+from tilewright.workloads.scheduling.workload import Workload
+
+SCHEDULE: Final = "tilewright.schedule/1"
+CODESIGN: Final = "tilewright.codesign/1"
+
+
+class ScheduleMetricsRecord(Record):
+    """What the evaluator says of a schedule."""
+
+    makespan: int = Field(description="cycles")
+    energy_pj: Number
+    energy_pj_exact: ExactText
+    edp: Number = Field(description="energy_pj times makespan")
+    time_s: float = Field(description="makespan at the system's clock")
+    utilization: dict[str, float] = Field(description="per engine, the part of the makespan it is busy")
+    energy_by_engine_pj: dict[str, Number]
+    context_energy_pj: Number
+    peak_memory_bytes: int
+
+
+class PlacementRecord(Record):
+    """One task at its place."""
+
+    task: str
+    instance: str
+    layer: str
+    engine: str
+    layout: str = Field(description="the dataflow under which it runs")
+    fetch_start: int = Field(description="cycle at which fetching its first weights begins")
+    start: int
+    end: int
+    energy_pj: Number
+    memory_bytes: int
+    fetch_bytes: int
+    sources: dict[str, str] = Field(description="per task whose result is read, where it is read from")
+
+
+class ScheduleSettingsRecord(Record):
+    """How the search was asked to run."""
+
+    method: str
+    metric: str = Field(description="by which the mappings of layers are chosen")
+    time_limit_s: float | None
+    gap: float
+    threads: int
+    seed: int
+
+
+class ScheduleDocument(ClaimRecord):
+    """The whole document of ``schedule``."""
+
+    model_config = ConfigDict(title=SCHEDULE, serialize_by_alias=True, populate_by_name=True)
+
+    schema_name: Literal["tilewright.schedule/1"] = Field(alias="schema")
+    command: Literal["schedule"]
+    complete: bool = Field(description="whether the search has ended; false in a file of a running one")
+    workload: str
+    tasks: int
+    system: SystemRecord
+    problem: ProblemRecord | None = Field(description="null where the costs of layers are not known")
+    objective: Literal["makespan", "energy", "edp"]
+    settings: ScheduleSettingsRecord
+    status: StatusName
+    value: Number | None
+    value_exact: ExactText | None
+    bound: Number | None = Field(description="no schedule has a smaller value")
+    bound_exact: ExactText | None
+    gap: float | None
+    metrics: ScheduleMetricsRecord | None
+    schedule: list[PlacementRecord] | None
+    message: str
+    wall_s: float
+    input_hash: str
+    trace: list[TraceRecord]
+    versions: dict[str, str]
+
+    def to_data(self) -> dict[str, Any]:
+        """Plain data in the sequence of the contract."""
+        return self.model_dump()
+
+
+class PartitionPointRecord(Record):
+    """One partition of the grid."""
+
+    partition: list[dict[str, float]] = Field(description="PEs and bytes per cycle of every sub-accelerator")
+    cycles: int
+    energy_pj: float
+    energy_pj_exact: ExactText
+    herald_cycles: int
+    herald_energy_pj: float
+    value: float
+    value_exact: ExactText
+    bound: float = Field(description="no schedule on this partition has a smaller value")
+    bound_exact: ExactText
+    scheduled: bool = Field(description="whether the exact scheduler was asked")
+
+    @property
+    def parts(self) -> Parts:
+        """PEs and bytes per cycle of every sub-accelerator."""
+        return parts_of(self.partition)
+
+
+class CodesignDocument(ClaimRecord):
+    """The whole document of ``codesign``."""
+
+    model_config = ConfigDict(title=CODESIGN, serialize_by_alias=True, populate_by_name=True)
+
+    schema_name: Literal["tilewright.codesign/1"] = Field(alias="schema")
+    command: Literal["codesign"]
+    complete: bool = Field(description="whether the search has ended; false in a file of a running one")
+    workload: str
+    accelerator_class: str
+    dataflows: list[str]
+    search: str
+    objective: Literal["makespan", "energy", "edp"]
+    settings: ScheduleSettingsRecord
+    status: StatusName
+    value: Number | None
+    value_exact: ExactText | None
+    bound: Number | None = Field(description="no partition of the grid has a schedule of smaller value")
+    bound_exact: ExactText | None
+    gap: float | None
+    partition: list[dict[str, float]] | None
+    partitions: int = Field(description="how many were looked at")
+    unfit: int = Field(description="how many others have a layer that fits nowhere")
+    discarded: int = Field(description="how many their bound ruled out before any exact scheduling")
+    scheduled: int
+    points: list[PartitionPointRecord]
+    best: ScheduleDocument | None
+    message: str
+    tables_s: float
+    wall_s: float
+    trace: list[TraceRecord]
+    versions: dict[str, str]
+
+    def to_data(self) -> dict[str, Any]:
+        """Plain data in the sequence of the contract."""
+        return self.model_dump()
+
+
+def schedule_document(
+    workload: Workload,
+    system: System,
+    problem: SchedulingProblem | None,
+    result: ScheduleResult,
+    settings: ScheduleSettingsRecord,
+    *,
+    complete: bool = True,
+) -> ScheduleDocument:
+    """The document of one result."""
+    operators = {
+        (part.name, layer.name): layer.operator
+        for part in workload.parts
+        for layer in part.network.mac_layers
+    }
+    objective = parse_objective(objective_name(result.objective))
+    return ScheduleDocument(
+        schema=SCHEDULE,
+        command="schedule",
+        complete=complete,
+        workload=workload.name,
+        tasks=0 if problem is None else len(problem.tasks),
+        system=SystemRecord.of(system),
+        problem=None if problem is None else problem_record(problem, operators),
+        objective=result.objective.value,
+        settings=settings,
+        status=result.status.value,
+        value=None if result.value is None else number(result.value),
+        value_exact=None if result.value is None else str(result.value),
+        bound=None if result.bound is None else number(result.bound),
+        bound_exact=None if result.bound is None else str(result.bound),
+        gap=result.gap,
+        metrics=None
+        if problem is None or result.evaluation is None
+        else schedule_metrics(problem, system, result.evaluation),
+        schedule=None if problem is None or result.schedule is None else placements(problem, result.schedule),
+        message=result.message,
+        wall_s=result.wall_seconds,
+        input_hash=result.input_hash,
+        trace=[trace_record(objective, point) for point in result.trace],
+        versions=versions(),
+    )
+
+
+def codesign_document(
+    workload: Workload,
+    accelerator_class: str,
+    dataflows: list[str],
+    search: str,
+    outcome: PartitionOutcome,
+    settings: ScheduleSettingsRecord,
+    *,
+    complete: bool = True,
+) -> CodesignDocument:
+    """The document of one co-design, with the best schedule on the best partition."""
+    data = outcome.to_data()
+    best = outcome.best
+    objective = parse_objective(objective_name(outcome.objective))
+    return CodesignDocument(
+        schema=CODESIGN,
+        command="codesign",
+        complete=complete,
+        workload=workload.name,
+        accelerator_class=accelerator_class,
+        dataflows=dataflows,
+        search=search,
+        settings=settings,
+        points=[PartitionPointRecord(**point) for point in data.pop("points")],
+        best=None
+        if best is None
+        else schedule_document(workload, best.system, best.problem, best.answer(outcome.objective), settings),
+        message=outcome.message,
+        trace=[trace_record(objective, point) for point in outcome.trace],
+        versions=versions(),
+        **data,
+    )
+
+
+def parts_of(partition: list[dict[str, float]]) -> Parts:
+    """A partition from its data."""
+    return tuple((int(part["pes"]), Fraction(part["bytes_per_cycle"])) for part in partition)
+
+
+def objective_name(objective: ScheduleObjective) -> str:
+    """The name under which values of the objective are shown."""
+    return "cycles" if objective is ScheduleObjective.MAKESPAN else objective.value
+
+
+def placements(problem: SchedulingProblem, schedule: Schedule) -> list[PlacementRecord]:
+    """All placements by start."""
+    return [
+        PlacementRecord(
+            task=problem.tasks[p.task].name,
+            instance=problem.tasks[p.task].instance,
+            layer=problem.tasks[p.task].layer,
+            engine=problem.engines[p.option.engine],
+            layout=p.option.layout,
+            fetch_start=p.fetch_start,
+            start=p.start,
+            end=p.end,
+            energy_pj=number(p.option.energy),
+            memory_bytes=p.option.memory,
+            fetch_bytes=p.option.fetch_memory,
+            sources={problem.tasks[task].name: place for task, place in p.sources.items()},
+        )
+        for p in schedule.placements
+    ]
+
+
+def schedule_metrics(
+    problem: SchedulingProblem, system: System, found: ScheduleEvaluation
+) -> ScheduleMetricsRecord:
+    """What the evaluator said, as data."""
+    names = problem.engines
+    return ScheduleMetricsRecord(
+        makespan=found.makespan,
+        energy_pj=number(found.energy),
+        energy_pj_exact=str(found.energy),
+        edp=number(found.edp),
+        time_s=float(found.makespan / (system.clock_mhz * 10**6)),
+        utilization=dict(zip(names, found.utilization, strict=True)),
+        energy_by_engine_pj={n: number(e) for n, e in zip(names, found.engine_energy, strict=True)},
+        context_energy_pj=number(found.context_energy),
+        peak_memory_bytes=found.peak_memory,
+    )

@@ -1,0 +1,114 @@
+"""Documents of ``schedule`` and ``codesign`` from files, and schedules that a user has edited."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from tilewright.formulation.scheduling.herald.problem import Option, SchedulingProblem
+from tilewright.formulation.scheduling.herald.schedule import Schedule, make_schedule
+from tilewright.formulation.scheduling.herald.timeline import Timeline
+from tilewright.report.records.files import parse_record
+from tilewright.report.records.scheduling.herald.document import (
+    CODESIGN,
+    SCHEDULE,
+    CodesignDocument,
+    ScheduleDocument,
+)
+from tilewright.report.records.scheduling.herald.problem import ProblemRecord
+from tilewright.workloads.errors import InputError, did_you_mean, unknown_name
+
+
+def is_schedule(data: object) -> bool:
+    """Whether data look like a document of ``schedule`` or ``codesign``."""
+    schema = str(data.get("schema", "")) if isinstance(data, dict) else ""
+    return schema.startswith(("tilewright.schedule/", "tilewright.codesign/"))
+
+
+def parse_schedule(data: dict[str, Any], where: str) -> ScheduleDocument | CodesignDocument:
+    """The document that plain data hold; raises ``InputError``."""
+    if data["schema"] == SCHEDULE:
+        return parse_record(data, ScheduleDocument, where)
+    if data["schema"] == CODESIGN:
+        return parse_record(data, CodesignDocument, where)
+    raise InputError(where, "schema", f"expected {SCHEDULE} or {CODESIGN}, got {data['schema']!r}")
+
+
+def edited_schedule(
+    data: dict[str, Any], where: str, *, in_order: bool
+) -> tuple[dict[str, Any], SchedulingProblem, Schedule]:
+    """The document, the problem and the schedule of a file whose rows may have been edited.
+
+    Of a row only ``task``, ``engine``, ``layout`` (where the engine has several) and ``start`` count.
+
+    Parameters
+    ----------
+    in_order : start every task as early as its place in the list allows, whatever its row says; so it is
+        where no row has a start
+
+    Raises
+    ------
+    InputError : for a missing problem or schedule, an unknown task or engine, or starts in some rows only
+    """
+    if data["schema"] == CODESIGN:
+        data, where = data.get("best") or {}, f"{where}: best"
+    for field in ("problem", "schedule"):
+        if not data.get(field):
+            raise InputError(where, field, "missing, there is nothing to evaluate")
+    problem = parse_record(data["problem"], ProblemRecord, f"{where}: problem").build(f"{where}: problem")
+    rows = data["schedule"]
+    if not isinstance(rows, list) or not all(isinstance(row, dict) for row in rows):
+        raise InputError(where, "schedule", "expected a list with a row per task")
+    names = {task.name: index for index, task in enumerate(problem.tasks)}
+    chosen: list[tuple[int, Option]] = []
+    for index, row in enumerate(rows):
+        place = f"{where}: schedule[{index}]"
+        task = str(row.get("task"))
+        if task not in names:
+            raise InputError(place, "task", f"no task {task!r}{did_you_mean(task, names)}")
+        chosen.append(
+            (names[task], option_of(problem, names[task], row.get("engine"), row.get("layout"), place))
+        )
+    starts = [row.get("start") for row in rows]
+    if in_order or all(start is None for start in starts):
+        return data, problem, _in_order(problem, chosen, f"{where}: schedule")
+    if not all(isinstance(start, int) and not isinstance(start, bool) for start in starts):
+        raise InputError(where, "schedule", "expected a start, in whole cycles, in every row or in none")
+    if len({task for task, _ in chosen}) < len(chosen):
+        raise InputError(where, "schedule", "expected every task once")
+    begun = {task: int(start) for (task, _), start in zip(chosen, starts, strict=True)}
+    return data, problem, make_schedule(problem, begun, dict(chosen))
+
+
+def option_of(problem: SchedulingProblem, task: int, engine: object, layout: object, where: str) -> Option:
+    """The option of a task on an engine; raises ``InputError`` where there is none."""
+    if engine not in problem.engines:
+        raise InputError(where, "engine", unknown_name(str(engine), problem.engines))
+    own = problem.tasks[task].options
+    fitting = [option for option in own if problem.engines[option.engine] == engine]
+    if not fitting:
+        raise InputError(where, "engine", f"{problem.tasks[task].name} does not fit on {engine}")
+    exact = [option for option in fitting if option.layout == layout]
+    if not exact and len(fitting) > 1:
+        layouts = ", ".join(sorted(option.layout for option in fitting))
+        raise InputError(where, "layout", f"expected one of {layouts}, got {layout!r}")
+    return (exact or fitting)[0]
+
+
+def _in_order(problem: SchedulingProblem, chosen: Sequence[tuple[int, Option]], where: str) -> Schedule:
+    timeline = Timeline(problem)
+    for task, option in chosen:
+        if task in timeline.starts:
+            raise InputError(where, problem.tasks[task].name, "expected every task once")
+        for before in problem.before[task]:
+            if before not in timeline.ends:
+                names = problem.tasks[task].name, problem.tasks[before].name
+                raise InputError(where, names[0], f"listed before {names[1]}, whose result it reads")
+        if problem.memory is not None and option.memory_need > problem.memory:
+            raise InputError(
+                where,
+                problem.tasks[task].name,
+                f"needs {option.memory_need} bytes of the shared memory, which has {problem.memory}",
+            )
+        timeline.append(task, option)
+    return timeline.schedule()

@@ -1,0 +1,193 @@
+"""Scheduling problems as plain data, so that a schedule's file stands on its own.
+
+Runs that are alike are written once, and so are the costs of layers that cost the same.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from fractions import Fraction
+from itertools import groupby
+
+from pydantic import Field
+
+from tilewright.formulation.scheduling.herald.problem import Option, SchedulingProblem, Task
+from tilewright.report.records.mapping.document import ExactText
+from tilewright.report.records.mapping.operator import OperatorRecord, Record
+from tilewright.workloads.errors import InputError
+from tilewright.workloads.mapping.operator import Operator
+
+Operators = Mapping[tuple[str, str], Operator]
+"""The operator of every layer, by network and layer."""
+
+
+class OptionRecord(Record):
+    """One way to run a layer."""
+
+    engine: str
+    layout: str = Field(description="the dataflow under which it runs")
+    cycles: int = Field(ge=1)
+    energy_pj_exact: ExactText
+    fetch: int = Field(ge=0, description="cycles that fetching the first weights takes beforehand")
+    memory_bytes: int = Field(ge=0)
+    fetch_bytes: int = Field(ge=0)
+
+
+class CostsRecord(Record):
+    """What layers cost that are alike."""
+
+    operator: OperatorRecord | None = Field(description="null where the layer's nest is not known")
+    options: list[OptionRecord]
+
+
+class RunRecord(Record):
+    """Runs of one network that are alike."""
+
+    network: str
+    instances: list[str] = Field(min_length=1)
+    layers: dict[str, int] = Field(description="per layer, the index of its costs")
+    edges: list[list[int]] = Field(description="pairs of layers by position: the second reads the first")
+
+
+class ProblemRecord(Record):
+    """A scheduling problem in full."""
+
+    name: str
+    engines: list[str] = Field(min_length=1)
+    memory_bytes: int | None = Field(description="the shared memory; null where it is no limit")
+    context_cycles: int = Field(ge=0)
+    context_energy_pj_exact: ExactText
+    costs: list[CostsRecord]
+    runs: list[RunRecord]
+    edges: list[list[int]] = Field(description="pairs of tasks of different runs, by position among all")
+
+    def build(self, where: str) -> SchedulingProblem:
+        """The problem; raises ``InputError`` where the record contradicts itself."""
+        places = {engine: index for index, engine in enumerate(self.engines)}
+        options = [
+            tuple(_option(option, places, f"{where}.costs[{index}]") for option in costs.options)
+            for index, costs in enumerate(self.costs)
+        ]
+        tasks: list[Task] = []
+        edges: list[tuple[int, int]] = []
+        for index, run in enumerate(self.runs):
+            here = f"{where}.runs[{index}]"
+            if not all(0 <= costs < len(options) for costs in run.layers.values()):
+                raise InputError(here, "layers", f"expected costs from 0 to {len(options) - 1}")
+            for instance in run.instances:
+                inside = _pairs(run.edges, len(run.layers), here)
+                edges += [(len(tasks) + first, len(tasks) + second) for first, second in inside]
+                tasks += [
+                    Task(instance, run.network, layer, options[costs]) for layer, costs in run.layers.items()
+                ]
+        return SchedulingProblem(
+            name=self.name,
+            engines=tuple(self.engines),
+            tasks=tuple(tasks),
+            edges=(*edges, *_pairs(self.edges, len(tasks), where)),
+            memory=self.memory_bytes,
+            context_cycles=self.context_cycles,
+            context_energy=Fraction(self.context_energy_pj_exact),
+        )
+
+    def operators(self, where: str) -> list[Operator]:
+        """The operator of every task, in their order; raises ``InputError`` where one is missing or none."""
+        found: list[Operator] = []
+        for index, costs in enumerate(self.costs):
+            if costs.operator is None:
+                raise InputError(f"{where}.costs[{index}]", "operator", "missing")
+            found.append(costs.operator.build(where))
+        return [found[costs] for run in self.runs for _ in run.instances for costs in run.layers.values()]
+
+
+def problem_record(problem: SchedulingProblem, operators: Operators) -> ProblemRecord:
+    """The record of a problem.
+
+    Parameters
+    ----------
+    operators : of the layers, as far as they are known
+    """
+    costs: list[CostsRecord] = []
+    made = {key: OperatorRecord.of(operator) for key, operator in operators.items()}
+    texts = {key: operator.model_dump_json() for key, operator in made.items()}
+    places: dict[tuple[str, tuple[Option, ...]], int] = {}
+
+    def costs_of(task: Task) -> int:
+        layer = task.network, task.layer
+        key = texts.get(layer, ""), task.options
+        if key not in places:
+            places[key] = len(costs)
+            options = [_option_record(option, problem.engines) for option in task.options]
+            costs.append(CostsRecord(operator=made.get(layer), options=options))
+        return places[key]
+
+    runs: list[RunRecord] = []
+    between: list[list[int]] = []
+    first = 0
+    for (instance, network), members in groupby(problem.tasks, lambda task: (task.instance, task.network)):
+        layers = {task.layer: costs_of(task) for task in members}
+        last = first + len(layers)
+        inside = []
+        for second in range(first, last):
+            for source in problem.before[second]:
+                if first <= source < last:
+                    inside.append([source - first, second - first])
+                else:
+                    between.append([source, second])
+        run = RunRecord(network=network, instances=[instance], layers=layers, edges=inside)
+        if runs and _alike(runs[-1], run):
+            runs[-1].instances.append(instance)
+        else:
+            runs.append(run)
+        first = last
+    return ProblemRecord(
+        name=problem.name,
+        engines=list(problem.engines),
+        memory_bytes=problem.memory,
+        context_cycles=problem.context_cycles,
+        context_energy_pj_exact=str(problem.context_energy),
+        costs=costs,
+        runs=runs,
+        edges=between,
+    )
+
+
+def _alike(one: RunRecord, other: RunRecord) -> bool:
+    return (one.network, [*one.layers.items()], one.edges) == (
+        other.network,
+        [*other.layers.items()],
+        other.edges,
+    )
+
+
+def _option_record(option: Option, engines: Sequence[str]) -> OptionRecord:
+    return OptionRecord(
+        engine=engines[option.engine],
+        layout=option.layout,
+        cycles=option.cycles,
+        energy_pj_exact=str(option.energy),
+        fetch=option.fetch,
+        memory_bytes=option.memory,
+        fetch_bytes=option.fetch_memory,
+    )
+
+
+def _option(record: OptionRecord, places: Mapping[str, int], where: str) -> Option:
+    if record.engine not in places:
+        raise InputError(where, "engine", f"no engine {record.engine!r}")
+    return Option(
+        engine=places[record.engine],
+        cycles=record.cycles,
+        energy=Fraction(record.energy_pj_exact),
+        fetch=record.fetch,
+        memory=record.memory_bytes,
+        fetch_memory=record.fetch_bytes,
+        layout=record.layout,
+    )
+
+
+def _pairs(edges: Sequence[Sequence[int]], count: int, where: str) -> list[tuple[int, int]]:
+    for edge in edges:
+        if len(edge) != 2 or not all(0 <= end < count for end in edge):
+            raise InputError(where, "edges", f"expected pairs of positions below {count}, got {edge}")
+    return [(edge[0], edge[1]) for edge in edges]

@@ -1,0 +1,71 @@
+"""Systems as plain data, as `tilewright.hardware.scheduling.herald.system.system_to_dict` writes them."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from typing import Annotated
+
+from pydantic import Field
+
+from tilewright.hardware.mapping.styles import dataflow
+from tilewright.hardware.scheduling.herald.system import SubAccelerator, System, system_to_dict
+from tilewright.report.records.mapping.operator import Record
+
+ExactNumber = Annotated[str, Field(pattern=r"^[0-9]+(\.[0-9]+|/[1-9][0-9]*)?$")]
+"""A decimal or a fraction as text."""
+
+
+class SubAcceleratorRecord(Record):
+    """One sub-accelerator."""
+
+    name: str
+    dataflows: list[str] = Field(min_length=1)
+    pes: int = Field(ge=1)
+    bytes_per_cycle: ExactNumber
+    memory_share: ExactNumber
+    reconfiguration_cycles: int = Field(ge=0)
+    energy_factor: ExactNumber
+
+
+class SystemRecord(Record):
+    """A system in full."""
+
+    name: str
+    description: str
+    memory_bytes: int = Field(ge=1)
+    clock_mhz: ExactNumber
+    dram_bytes_per_cycle: ExactNumber
+    prefetch: bool
+    context_cycles: int = Field(ge=0)
+    context_energy_pj: ExactNumber
+    sub_accelerators: list[SubAcceleratorRecord] = Field(min_length=1)
+
+    @classmethod
+    def of(cls, system: System) -> SystemRecord:
+        """The record of a system."""
+        return cls.model_validate(system_to_dict(system))
+
+    def build(self) -> System:
+        """The system; raises ``InputError`` for an unknown dataflow."""
+        return System(
+            name=self.name,
+            subs=tuple(
+                SubAccelerator(
+                    name=sub.name,
+                    dataflows=tuple(dataflow(name) for name in sub.dataflows),
+                    pes=sub.pes,
+                    bandwidth=Fraction(sub.bytes_per_cycle),
+                    share=Fraction(sub.memory_share),
+                    reconfiguration_cycles=sub.reconfiguration_cycles,
+                    energy_factor=Fraction(sub.energy_factor),
+                )
+                for sub in self.sub_accelerators
+            ),
+            memory_bytes=self.memory_bytes,
+            clock_mhz=Fraction(self.clock_mhz),
+            dram_bandwidth=Fraction(self.dram_bytes_per_cycle),
+            prefetch=self.prefetch,
+            context_cycles=self.context_cycles,
+            context_energy=Fraction(self.context_energy_pj),
+            description=self.description,
+        )

@@ -1,0 +1,1 @@
+"""Schedules as text, one room per kind of system."""

@@ -1,0 +1,1 @@
+"""Schedules on heterogeneous sub-accelerators as text."""

@@ -1,0 +1,118 @@
+"""Schedules and partitions as tables."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from rich.console import RenderableType
+from rich.table import Table
+from rich.text import Text
+
+from tilewright.formulation.objective import parse_objective
+from tilewright.formulation.scheduling.herald.problem import ScheduleObjective
+from tilewright.report.records.scheduling.herald.document import (
+    CodesignDocument,
+    ScheduleDocument,
+    ScheduleMetricsRecord,
+    objective_name,
+)
+from tilewright.report.text.quantities import (
+    count_text,
+    energy_text,
+    gap_text,
+    objective_text,
+    percent_text,
+    seconds_text,
+    si_text,
+)
+from tilewright.report.text.tables import head_text, plain_table, status_text
+
+_MOST = 8
+
+
+def _claims(document: ScheduleDocument | CodesignDocument) -> Table:
+    """Status, value, bound and gap; further rows follow."""
+    objective = parse_objective(objective_name(ScheduleObjective(document.objective)))
+    figures = plain_table([("", "left"), ("", "right")])
+    figures.show_header = False
+    figures.add_row("status", status_text(document.status, document.gap))
+    if document.value is not None:
+        figures.add_row("value", objective_text(objective, document.value))
+    if document.bound is not None:
+        figures.add_row("bound", objective_text(objective, document.bound))
+        figures.add_row("gap", gap_text(document.gap))
+    return figures
+
+
+def schedule_views(document: ScheduleDocument, seconds: float) -> list[RenderableType]:
+    """Status, figures, and what each engine does."""
+    title = head_text(
+        f"{document.workload} on {document.system.name}",
+        f"objective {document.objective}",
+        f"{document.tasks} layers",
+        document.settings.method,
+    )
+    figures = _claims(document)
+    views: list[RenderableType] = [title, "", figures]
+    if document.metrics is not None:
+        add_schedule_figures(figures, document.metrics)
+        views += ["", engines_table(document.metrics, [one.engine for one in document.schedule or ()])]
+    if document.message:
+        views += ["", Text(document.message)]
+    return [*views, "", Text(f"took {seconds_text(seconds)}")]
+
+
+def add_schedule_figures(figures: Table, metrics: ScheduleMetricsRecord) -> None:
+    """Rows for makespan, energy and memory."""
+    figures.add_row("makespan", f"{count_text(metrics.makespan)} cycles")
+    figures.add_row("time", si_text(metrics.time_s, "s"))
+    figures.add_row("energy", energy_text(metrics.energy_pj))
+    figures.add_row("EDP", si_text(float(metrics.edp) * 1e-12, "J·cycle"))
+    figures.add_row("peak memory", f"{count_text(metrics.peak_memory_bytes)} B")
+
+
+def engines_table(metrics: ScheduleMetricsRecord, engines: Sequence[str]) -> Table:
+    """What every sub-accelerator does; ``engines`` has the one of every layer."""
+    table = plain_table(
+        [("sub-accelerator", "left"), ("layers", "right"), ("busy", "right"), ("energy", "right")]
+    )
+    for name, share in metrics.utilization.items():
+        energy = energy_text(metrics.energy_by_engine_pj[name])
+        table.add_row(name, str(engines.count(name)), percent_text(share), energy)
+    return table
+
+
+def codesign_views(document: CodesignDocument, seconds: float) -> list[RenderableType]:
+    """The best partition, the proof, and the partitions that come next."""
+    title = head_text(
+        f"{document.workload}, class {document.accelerator_class}",
+        " + ".join(document.dataflows),
+        f"objective {document.objective}",
+        f"{document.search} search",
+    )
+    objective = parse_objective(objective_name(ScheduleObjective(document.objective)))
+    figures = _claims(document)
+    figures.add_row("partitions", str(document.partitions))
+    figures.add_row("discarded by bound", str(document.discarded))
+    figures.add_row("scheduled", str(document.scheduled))
+    table = plain_table(
+        [
+            ("PEs", "left"),
+            ("GB/s at 1 GHz", "left"),
+            ("cycles", "right"),
+            ("energy", "right"),
+            (document.objective, "right"),
+            ("bound", "right"),
+        ]
+    )
+    for point in sorted(document.points, key=lambda one: one.value)[:_MOST]:
+        table.add_row(
+            " / ".join(f"{part['pes']:g}" for part in point.partition),
+            " / ".join(f"{part['bytes_per_cycle']:g}" for part in point.partition),
+            count_text(point.cycles),
+            energy_text(point.energy_pj),
+            objective_text(objective, point.value),
+            objective_text(objective, point.bound),
+        )
+    message: list[RenderableType] = ["", Text(document.message)] if document.message else []
+    return [title, "", figures, "", table, *message, "", Text(f"took {seconds_text(seconds)}")]

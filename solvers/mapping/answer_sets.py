@@ -1,0 +1,242 @@
+"""Answers beyond one optimum: Pareto fronts, the k best mappings, all optimal ones, clashing constraints.
+
+All are searches of the same tree (:mod:`tilewright.solvers.mapping.branch`) with another goal, and as proven: a part
+of the space is closed only when its bounds show that it holds nothing that is asked for.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from fractions import Fraction
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tilewright.formulation.expression.batch import Array
+from tilewright.formulation.mapping.evaluator import Evaluation
+from tilewright.formulation.mapping.mapping import Mapping
+from tilewright.formulation.mapping.problem import LayerProblem, layer_problem
+from tilewright.formulation.search import Limits, Search
+from tilewright.solvers.mapping.branch import BAND, Goal, Leaves, Tree
+
+_LOOKED_AT = 4096  # complete decisions taken from one batch before the goal closes more of them
+
+
+@dataclass(frozen=True, slots=True)
+class Solution:
+    """A mapping and what it costs."""
+
+    mapping: Mapping
+    evaluation: Evaluation
+
+
+@dataclass(frozen=True)
+class Answers:
+    """Several solutions.
+
+    Parameters
+    ----------
+    solutions : in increasing order of the objective key (of cycles for a front)
+    complete : whether it is proven that there are no others to report
+    """
+
+    solutions: tuple[Solution, ...]
+    complete: bool
+
+
+class _Front:
+    """Every pair of energy and cycles that no other pair beats in both."""
+
+    both = True
+
+    def __init__(self, problem: LayerProblem) -> None:
+        self._problem = problem
+        self._points: list[tuple[int, int]] = []  # energy (scaled), cycles; cycles increasing
+        self.found: dict[tuple[int, int], Solution] = {}
+
+    def wanted(self, energy: Array, cycles: Array, keys: Array) -> NDArray[np.bool_]:
+        """Parts that no point found so far is at least as good as in both respects."""
+        if not self._points:
+            return np.ones(len(keys), dtype=bool)
+        least_energy = np.array([point[0] for point in self._points], dtype=np.float64)
+        until = np.array([point[1] for point in self._points], dtype=np.float64)
+        place = np.searchsorted(until, cycles, side="right") - 1
+        return np.asarray((place < 0) | (energy < least_energy[np.maximum(place, 0)]))
+
+    def take(self, leaves: Leaves) -> None:
+        """Add what is new, best product first."""
+        open_ = np.argsort(leaves.energy * leaves.cycles, kind="stable")
+        while len(open_):
+            open_ = open_[self.wanted(leaves.energy[open_], leaves.cycles[open_], leaves.keys[open_])]
+            if len(open_):
+                self._add(leaves.mapping(int(open_[0])))
+                open_ = open_[1:]
+
+    def _add(self, mapping: Mapping) -> None:
+        evaluation = self._problem.evaluate(mapping)
+        if evaluation.violations:
+            return
+        point = int(evaluation.energy * self._problem.statement.energy_scale), evaluation.cycles
+        if any(e <= point[0] and c <= point[1] for e, c in self._points):
+            return
+        self._points = [(e, c) for e, c in self._points if e < point[0] or c < point[1]]
+        self._points = sorted([*self._points, point], key=lambda pair: pair[1])
+        self.found[point] = Solution(mapping, evaluation)
+
+    def solutions(self) -> tuple[Solution, ...]:
+        return tuple(self.found[point] for point in self._points)
+
+
+class _Best:
+    """The ``count`` mappings of least key; with ``ties_only``, those of the very least."""
+
+    both = False
+
+    def __init__(self, problem: LayerProblem, count: int, ties_only: bool) -> None:
+        self._problem = problem
+        self._count = count
+        self._ties_only = ties_only
+        self._found: list[tuple[Fraction, Solution]] = []
+        self._seen: set[Mapping] = set()
+        self.cut_off = False
+
+    def _limit(self) -> Fraction | None:
+        """No key above this is asked for."""
+        if not self._found:
+            return None
+        if self._ties_only:
+            return self._found[0][0]
+        return self._found[-1][0] if len(self._found) == self._count else None
+
+    def wanted(self, energy: Array, cycles: Array, keys: Array) -> NDArray[np.bool_]:
+        limit = self._limit()
+        if limit is None:
+            return np.ones(len(keys), dtype=bool)
+        full = len(self._found) == self._count
+        target = float(limit * self._problem.key_scale)
+        # a full list of k best wants strictly better ones, a list of ties wants equals too
+        slack = -BAND if full and not self._ties_only else BAND
+        return np.asarray(keys <= target * (1 + slack))
+
+    def take(self, leaves: Leaves) -> None:
+        order = np.argsort(leaves.keys, kind="stable")
+        for start in range(0, len(order), _LOOKED_AT):
+            part = order[start : start + _LOOKED_AT]
+            for index in part[self.wanted(leaves.energy[part], leaves.cycles[part], leaves.keys[part])]:
+                self._add(leaves.mapping(int(index)), float(leaves.keys[index]))
+
+    def _add(self, mapping: Mapping, stated: float) -> None:
+        if mapping in self._seen:
+            return
+        evaluation = self._problem.evaluate(mapping)
+        key = self._problem.key_of(evaluation)
+        # a class that states more than its mapping costs is matched by another class that states it exactly
+        if evaluation.violations or float(key * self._problem.key_scale) < stated * (1 - BAND):
+            return
+        limit = self._limit()
+        if limit is not None and (key > limit or (key == limit and not self._ties_only)):
+            return
+        self._seen.add(mapping)
+        self._found.append((key, Solution(mapping, evaluation)))
+        self._found.sort(key=lambda pair: pair[0])
+        if self._ties_only:
+            self._found = [pair for pair in self._found if pair[0] == self._found[0][0]]
+        if len(self._found) > self._count:
+            self.cut_off = self._ties_only
+            del self._found[self._count :]
+
+    def solutions(self) -> tuple[Solution, ...]:
+        return tuple(solution for _, solution in self._found)
+
+
+def pareto_front(problem: LayerProblem, limits: Limits | None = None) -> Answers:
+    """All mappings of the energy-cycles Pareto front, one per point.
+
+    The problem's objective only guides the order of the search.
+    """
+    goal = _Front(problem)
+    complete = _search(problem, goal, limits)
+    return Answers(goal.solutions(), complete)
+
+
+def best_mappings(problem: LayerProblem, count: int, limits: Limits | None = None) -> Answers:
+    """The ``count`` best different mappings of the searched space (loop orders by their effect)."""
+    return _answers(_Best(problem, count, ties_only=False), problem, limits)
+
+
+def optimal_mappings(problem: LayerProblem, limits: Limits | None = None, most: int = 1000) -> Answers:
+    """All different mappings of the least key; incomplete where there are more than ``most``."""
+    return _answers(_Best(problem, most, ties_only=True), problem, limits)
+
+
+def _answers(goal: _Best, problem: LayerProblem, limits: Limits | None) -> Answers:
+    complete = _search(problem, goal, limits)
+    return Answers(goal.solutions(), complete and not goal.cut_off)
+
+
+def _search(problem: LayerProblem, goal: _Front | _Best, limits: Limits | None) -> bool:
+    return _finished(problem, goal, limits or Limits())
+
+
+def _finished(problem: LayerProblem, goal: Goal, limits: Limits) -> bool:
+    """Search until the goal wants nothing more; whether it came so far within the limits."""
+    try:
+        tree = Tree(Search(problem, limits), goal)
+    except TimeoutError:
+        return False
+    return tree.empty or tree.run() is None
+
+
+def clashing_constraints(problem: LayerProblem, limits: Limits | None = None) -> tuple[str, ...]:
+    """A smallest-by-deletion set of constraints that no mapping satisfies together.
+
+    Capacities, array axes and the user's demands are left out one after the other; what cannot be left
+    out without a mapping appearing remains.  Empty where a mapping exists or the limits strike first.
+    """
+    limits = limits or Limits()
+    demands = list(problem.constraints.texts)
+    names = [limit.name for limit in problem.statement.limits]
+
+    def feasible(kept_demands: Sequence[str], kept_names: Sequence[str]) -> bool | None:
+        return _feasible(_relaxed(problem, kept_demands, kept_names), limits)
+
+    if feasible(demands, names) is not False:
+        return ()
+    for group in (demands, names):
+        for name in list(group):
+            group.remove(name)
+            if feasible(demands, names) is not False:
+                group.append(name)
+            if limits.expired:
+                return ()
+    return (*demands, *names)
+
+
+def _relaxed(problem: LayerProblem, demands: Sequence[str], names: Sequence[str]) -> LayerProblem:
+    """The problem with some of the user's demands and some of the machine's limits only."""
+    perfect = "perfect" if problem.space.nest.perfect else "imperfect"
+    stated = layer_problem(
+        problem.operator, problem.engine, problem.objective, problem.model.name, demands, perfect
+    )
+    kept = [limit for limit in stated.statement.limits if limit.name in names]
+    extra = stated.limits[len(stated.statement.limits) :]
+    return replace(stated, limits=(*kept, *extra))
+
+
+def _feasible(problem: LayerProblem, limits: Limits) -> bool | None:
+    """Whether any decision satisfies the problem's limits; ``None`` where time ran out."""
+    found = False
+
+    class First:
+        both = False
+
+        def wanted(self, energy: Array, cycles: Array, keys: Array) -> NDArray[np.bool_]:
+            return np.full(len(keys), not found)
+
+        def take(self, leaves: Leaves) -> None:
+            nonlocal found
+            found = found or len(leaves) > 0
+
+    finished = _finished(problem, First(), replace(limits, gap=0.0))
+    return True if found else (False if finished else None)

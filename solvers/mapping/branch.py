@@ -1,0 +1,398 @@
+"""Branch and bound over the memory hierarchy, vectorised.
+
+The search refines all axis groups stage by stage (:mod:`tilewright.solvers.mapping.stages`): the outermost tile
+first, then what happens inside it.  A partial decision is bounded by reading the objective with
+intervals: what lies outside the tile is exact, what lies inside is at least compulsory traffic and a full
+array.  Partial decisions are opened in the order of their bounds; what cannot beat the incumbent is
+closed.  ``docs/proofs.md`` shows why the bounds are valid.
+"""
+
+from __future__ import annotations
+
+import heapq
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from itertools import count
+from itertools import product as cartesian
+from typing import Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tilewright import __version__
+from tilewright.formulation.expression import Variable
+from tilewright.formulation.expression.batch import EXACT_LIMIT, Array
+from tilewright.formulation.mapping.mapping import Mapping as LoopNest
+from tilewright.formulation.mapping.tables import Indices, Tables
+from tilewright.formulation.search import Search
+from tilewright.heuristics.mapping.annealing import Annealing
+from tilewright.solvers.base import Outcome
+from tilewright.solvers.mapping import kernel
+from tilewright.solvers.mapping.array_bounds import ArrayFloors
+from tilewright.solvers.mapping.stages import StagedTable, stages_of
+from tilewright.solvers.mapping.tape import Tape
+
+BATCH = 1 << 16
+_DIVE_WIDTHS = (32, 512)  # nodes kept after every group; wider where a narrow dive ends nowhere
+_COMPILING = 3.0  # seconds that it takes at least
+_NOT_COMPILED = "annealed only: compiling the search, done once, takes longer (see tilewright doctor)"
+_DIVE_LINES = 3  # choices of orders and residencies followed from stage to stage
+BAND = 1e-12  # relative; products of two exact floats agree with the exact product well within it
+
+
+class Branch:
+    """Best-first branch and bound on interval bounds."""
+
+    name = "branch"
+    exact = True
+
+    @property
+    def version(self) -> str:
+        return __version__
+
+    def solve(self, search: Search) -> Outcome:
+        """Offer every improvement, raise the bound as the cheapest open part grows dearer.
+
+        Where machine code has to be compiled first, annealing finds a mapping before that begins; it is all
+        where the limit is shorter than compiling takes.
+        """
+        limits = search.limits
+        if not (kernel.is_compiled() or limits.deterministic):
+            if limits.remaining is not None and limits.remaining < _COMPILING:
+                Annealing().solve(search)
+                return Outcome(False, _NOT_COMPILED)
+            Annealing(walkers=64, steps=60).solve(search)
+        tree = Tree(search, Minimum(search, self.name))
+        if tree.empty:
+            return Outcome(True, "no tile sizes satisfy the constraints and fit the array")
+        least = tree.run(self._bound(search))
+        if least is not None:
+            return Outcome(search.value is not None and search.value == search.bound)
+        if search.value is None:
+            return Outcome(True, "no mapping satisfies all constraints")
+        search.raise_bound(search.value * (1 - Fraction(search.limits.gap)), self.name)
+        return Outcome(True)
+
+    def _bound(self, search: Search) -> Callable[[float], None]:
+        def tell(least: float) -> None:
+            """Everything still open costs at least this much."""
+            if least > 0:
+                safe = Fraction(int(least * (1 - BAND))) / search.problem.key_scale
+                value = search.value
+                search.raise_bound(safe if value is None else min(safe, value), self.name)
+
+        return tell
+
+
+class Goal(Protocol):
+    """What a search looks for: it decides which parts of the space stay open, and takes what they hold.
+
+    ``both`` tells that it compares energy and cycles even where the objective has only one of them.
+    """
+
+    both: bool
+
+    def wanted(self, energy: Array, cycles: Array, keys: Array) -> NDArray[np.bool_]:
+        """Parts that may hold something new, by lower bounds of energy (scaled), cycles and their key."""
+
+    def take(self, leaves: Leaves) -> None:
+        """Look at complete decisions."""
+
+
+class Minimum:
+    """One mapping of the least objective key."""
+
+    both = False
+
+    def __init__(self, search: Search, source: str) -> None:
+        self._search = search
+        self._source = source
+        self._powers = search.problem.objective.key_powers
+
+    def wanted(self, energy: Array, cycles: Array, keys: Array) -> NDArray[np.bool_]:
+        """Parts whose bound is below what the incumbent leaves to gain; products compared exactly."""
+        value = self._search.value
+        if value is None:
+            return np.ones(len(keys), dtype=bool)
+        goal = value * self._search.problem.key_scale * (1 - Fraction(self._search.limits.gap))
+        target = float(goal)
+        if sum(self._powers) == 1 and target < EXACT_LIMIT:
+            return keys < target if goal == int(target) else keys <= target
+        keep = keys < target * (1 + BAND)
+        if energy.max(initial=0) < EXACT_LIMIT:
+            a, b = self._powers
+            for index in np.flatnonzero(keep & (keys > target * (1 - BAND))):
+                keep[index] = int(energy[index]) ** a * int(cycles[index]) ** b < goal
+        return keep
+
+    def take(self, leaves: Leaves) -> None:
+        """Offer the best."""
+        self._search.confirm(leaves.mapping(int(np.argmin(leaves.keys))), self._source)
+
+
+@dataclass(frozen=True, slots=True)
+class _Nodes:
+    """Partial decisions of one stage under the same choices.
+
+    Parameters
+    ----------
+    cells : the cell of every node in every group, shape (groups, nodes)
+    at : per group, the stage that its cells belong to; -1 where nothing is decided yet
+    energy, cycles, keys : lower bounds of energy (scaled), cycles and objective key, as floats
+    """
+
+    cells: NDArray[np.int64]
+    at: tuple[int, ...]
+    chosen: Mapping[Variable, int]
+    energy: Array
+    cycles: Array
+    keys: Array
+
+    def __len__(self) -> int:
+        return len(self.keys)
+
+    def take(self, index: NDArray[np.intp] | NDArray[np.bool_]) -> _Nodes:
+        places = np.flatnonzero(index) if index.dtype == bool else index
+        return _Nodes(
+            self.cells.take(places, axis=1),  # several times faster than indexing
+            self.at,
+            self.chosen,
+            self.energy.take(places),
+            self.cycles.take(places),
+            self.keys.take(places),
+        )
+
+    def between(self, start: int, stop: int | None) -> _Nodes:
+        piece = slice(start, stop)
+        return _Nodes(
+            self.cells[:, piece],
+            self.at,
+            self.chosen,
+            self.energy[piece],
+            self.cycles[piece],
+            self.keys[piece],
+        )
+
+
+class Leaves:
+    """Complete decisions, with their energy (scaled), cycles and objective keys."""
+
+    def __init__(self, tree: Tree, nodes: _Nodes) -> None:
+        self._tree = tree
+        self._nodes = nodes
+        self.energy, self.cycles, self.keys = nodes.energy, nodes.cycles, nodes.keys
+
+    def __len__(self) -> int:
+        return len(self.keys)
+
+    def mapping(self, index: int) -> LoopNest:
+        """The mapping of one of them."""
+        assignment = dict(self._nodes.chosen)
+        for staged, cell in zip(self._tree.staged, self._nodes.cells[:, index], strict=True):
+            row = int(staged.starts[-1][cell])
+            for column, variable in enumerate(staged.table.group.variables):
+                assignment[variable] = int(staged.table.group.rows[row, column])
+        return self._tree.problem.decode(assignment)
+
+
+class Tree:
+    """One search for one goal.
+
+    ``empty`` tells that tile sizes and array leave nothing to choose.
+    """
+
+    def __init__(self, search: Search, goal: Goal) -> None:
+        self.search = search
+        self.goal = goal
+        self.problem = search.problem
+        space, statement = self.problem.space, self.problem.statement
+        self.powers = self.problem.objective.key_powers
+        limits = [limit.expr for limit in self.problem.limits]
+        tables = Tables(space.groups, [statement.energy, statement.cycles, *limits], search.limits)
+        self.stages = stages_of(space)
+        roots = [statement.energy, statement.cycles]
+        array = ArrayFloors(space.nest, tables)
+        self.empty = not array.fits
+        self.staged: list[StagedTable] = []
+        for table in tables.tables:
+            search.limits.heed()
+            self.staged.append(StagedTable(table, space.nest, self.stages))
+        if not self.empty:
+            read = [root for root, power in zip(roots, self.powers, strict=True) if power or goal.both]
+            ceilings = [(limit.expr, limit.bound) for limit in self.problem.limits]
+            self.tape = Tape(self.staged, ceilings, read, array.floors(roots), search.limits)
+        self.tick = count()
+        self._beam: int | None = None
+        self._stopped = False
+
+    def run(self, tell: Callable[[float], None] = lambda _least: None) -> float | None:
+        """Search until the goal wants nothing that is open, or a limit strikes.
+
+        Parameters
+        ----------
+        tell : called with lower bounds of the objective key of all that is still open
+
+        Returns ``None`` when nothing is open any more, else the least key bound of what is.
+        """
+        root = self._root()
+        tell(float(root.keys[0]))
+        self._dive(root)
+        fringe: list[tuple[float, int, _Nodes]] = []
+        for nodes in self._refine(root, 0):
+            self._push(fringe, nodes)
+        if self._stopped:
+            return float(root.keys[0])
+        size = 1
+        while fringe:
+            least, _, nodes = heapq.heappop(fringe)
+            tell(least)
+            if self.search.done:
+                return least
+            nodes = self._open(nodes)
+            if len(nodes):
+                head, rest = nodes.between(0, size), nodes.between(size, None)
+                if len(rest):
+                    self._push(fringe, rest)
+                self._explore(head, 1)
+                if self.search.done or self._stopped:
+                    return least
+                size = min(4 * size, 1024)
+        return None
+
+    def _root(self) -> _Nodes:
+        """The whole space as one node."""
+        zero = np.zeros(1)
+        start = np.zeros((len(self.staged), 1), dtype=np.int64)
+        root = _Nodes(start, tuple(-1 for _ in self.staged), {}, zero, zero, zero)
+        bounded = self._prune(root)
+        return bounded if len(bounded) else root
+
+    def _dive(self, root: _Nodes) -> None:
+        """Walk down to complete decisions along the most promising parts only, for a first incumbent."""
+        for width in _DIVE_WIDTHS:
+            self._beam = width
+            lines = [root]
+            for stage in range(len(self.stages)):
+                inner = [part for nodes in lines for part in self._refine(nodes, stage)]
+                lines = sorted(inner, key=lambda part: float(part.keys[0]))[:_DIVE_LINES]
+            self._beam = None
+            if lines or self._stopped:
+                break
+        for nodes in lines:
+            self.goal.take(Leaves(self, nodes))
+
+    def _push(self, fringe: list[tuple[float, int, _Nodes]], nodes: _Nodes) -> None:
+        heapq.heappush(fringe, (float(nodes.keys[0]), next(self.tick), nodes))
+
+    def _explore(self, nodes: _Nodes, stage: int) -> None:
+        """Depth first, cheapest first, in growing pieces."""
+        if stage == len(self.stages):
+            self.goal.take(Leaves(self, nodes))
+            return
+        size = 1 if self.search.value is None else 256
+        while len(nodes):
+            if self.search.done:
+                return
+            nodes = self._open(nodes)
+            head, nodes = nodes.between(0, size), nodes.between(size, None)
+            if len(head):
+                inner = sorted(self._refine(head, stage), key=lambda part: float(part.keys[0]))
+                for part in inner:
+                    self._explore(part, stage + 1)
+            size = min(4 * size, 4096)
+
+    def _refine(self, nodes: _Nodes, stage: int) -> Iterator[_Nodes]:
+        """All children of some nodes that may beat the incumbent, cheapest first, by choice."""
+        names = self.stages[stage].selectors
+        for values in cartesian(*(selector.domain for selector in names)):
+            chosen = {**nodes.chosen, **dict(zip(names, values, strict=True))}
+            start = replace(nodes, chosen=chosen)
+            parts = list(self._split(start, self._group_order(stage), stage))
+            if parts:
+                merged = _joined(parts)
+                yield merged.take(np.argsort(merged.keys, kind="stable"))
+
+    def _group_order(self, stage: int) -> list[int]:
+        """Groups with few children first, so that early pruning is cheap."""
+        sizes = [len(staged.starts[stage]) for staged in self.staged]
+        return sorted(range(len(sizes)), key=lambda position: sizes[position])
+
+    def _split(self, nodes: _Nodes, order: Sequence[int], stage: int) -> Iterator[_Nodes]:
+        if not order:
+            nodes = self._prune(nodes)
+            if len(nodes):
+                yield nodes
+            return
+        position, rest = order[0], order[1:]
+        first, counts = self._children(nodes, position, stage)
+        ends = np.cumsum(counts)
+        piece = 0
+        while piece < len(nodes):
+            if self.search.limits.expired:
+                self._stopped = True
+                return
+            base = ends[piece - 1] if piece else 0
+            stop = max(piece + 1, int(np.searchsorted(ends, base + BATCH, side="right")))
+            index = np.repeat(np.arange(piece, stop), counts[piece:stop])
+            offset = np.arange(len(index)) - np.repeat(
+                ends[piece:stop] - counts[piece:stop] - base, counts[piece:stop]
+            )
+            grown = nodes.take(index)
+            grown.cells[position] = first[index] + offset
+            at = tuple(stage if i == position else s for i, s in enumerate(nodes.at))
+            part = replace(grown, at=at)
+            if self._beam is not None:
+                part = self._prune(part)
+                part = part.take(np.argsort(part.keys, kind="stable")[: self._beam])
+            elif rest and len(part) > 256:
+                part = self._prune(part)
+            if len(part):
+                yield from self._split(part, rest, stage)
+            piece = stop
+
+    def _children(self, nodes: _Nodes, position: int, stage: int) -> tuple[Indices, Indices]:
+        """First child cell and number of children of every node in one group."""
+        staged = self.staged[position]
+        if stage == 0:
+            begin, end = staged.root_children()
+            size = len(nodes)
+            return np.full(size, begin), np.full(size, end - begin)
+        edges = staged.children[stage - 1]
+        cells = nodes.cells[position]
+        return edges[cells], edges[cells + 1] - edges[cells]
+
+    def _prune(self, nodes: _Nodes) -> _Nodes:
+        """Keep nodes that may be legal and may beat the incumbent; raise their bounds."""
+        kept, read = self.tape.bounds(nodes.cells, nodes.at, nodes.chosen)
+        if len(kept) < len(nodes):
+            nodes = nodes.take(kept)
+            if not len(nodes):
+                return nodes
+        rows = iter(read)
+        energy, cycles = (
+            np.maximum(old, next(rows)) if power or self.goal.both else old
+            for old, power in zip((nodes.energy, nodes.cycles), self.powers, strict=True)
+        )
+        if cycles.max() >= EXACT_LIMIT:  # a larger energy is a sum of exact counts, right within BAND
+            raise OverflowError("counts beyond 2**53: the layer is too large for exact bounds")
+        keys = energy ** self.powers[0] * cycles ** self.powers[1]
+        return self._open(replace(nodes, energy=energy, cycles=cycles, keys=keys))
+
+    def _open(self, nodes: _Nodes) -> _Nodes:
+        """Nodes that the goal wants."""
+        keep = self.goal.wanted(nodes.energy, nodes.cycles, nodes.keys)
+        return nodes if keep.all() else nodes.take(keep)
+
+
+def _joined(parts: Sequence[_Nodes]) -> _Nodes:
+    """Nodes of the same stage and choices in one."""
+    if len(parts) == 1:
+        return parts[0]
+    return replace(
+        parts[0],
+        cells=np.concatenate([part.cells for part in parts], axis=1),
+        energy=np.concatenate([part.energy for part in parts]),
+        cycles=np.concatenate([part.cycles for part in parts]),
+        keys=np.concatenate([part.keys for part in parts]),
+    )

@@ -1,0 +1,150 @@
+"""Interval ends over the rows that are still open, and the probing that closes rows."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import product as cartesian
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tilewright.formulation.expression import Expr, Variable
+from tilewright.formulation.expression.batch import EXACT_LIMIT, Array
+from tilewright.formulation.expression.interval import IntervalReader
+from tilewright.formulation.mapping.problem import LayerProblem
+from tilewright.formulation.mapping.tables import Indices, Tables
+from tilewright.formulation.search import Limits
+
+BAND = 1e-12  # relative; float bounds are loosened by it before they decide anything
+CHOICES = 128
+
+
+@dataclass(slots=True)
+class Open:
+    """What is not excluded yet.
+
+    Parameters
+    ----------
+    rows : per group, indices of the open rows
+    choices : the open combinations of selector values
+    fits : per group, which open row goes with which choice, shape (choices, rows); none where unknown
+    """
+
+    rows: list[Indices]
+    choices: list[tuple[int, ...]]
+    fits: list[NDArray[np.bool_]] = field(default_factory=list)
+
+    @property
+    def empty(self) -> bool:
+        return not self.choices or any(not len(rows) for rows in self.rows)
+
+    @property
+    def size(self) -> tuple[int, ...]:
+        return (*map(len, self.rows), len(self.choices))
+
+
+class Ends(IntervalReader):
+    """Lower and upper ends over the open rows of every group.
+
+    Parameters
+    ----------
+    rows : per group, the open rows
+    fixed : values of selectors that are decided
+    spread : the group whose rows are read one by one instead of together, if any
+    """
+
+    def __init__(
+        self,
+        tables: Tables,
+        rows: Sequence[Indices],
+        fixed: Mapping[Variable, int] | None = None,
+        spread: int | None = None,
+    ) -> None:
+        super().__init__(fixed or {})
+        self._least: dict[Expr, Array] = {}
+        self._most: dict[Expr, Array] = {}
+        for position, (table, kept) in enumerate(zip(tables.tables, rows, strict=True)):
+            for node, values in table.values.items():
+                here = values[kept]
+                self._least[node] = here if position == spread else np.asarray(here.min())
+                self._most[node] = here if position == spread else np.asarray(here.max())
+
+    def known_low(self, expr: Expr) -> Array | None:
+        return self._least.get(expr)
+
+    def known_high(self, expr: Expr) -> Array | None:
+        return self._most.get(expr)
+
+    def whole_low(self, expr: Expr) -> int:
+        """The lower end as an integer that is safe to use."""
+        return _safe(float(self.low(expr)), -1)
+
+    def whole_high(self, expr: Expr) -> int:
+        """The upper end as an integer that is safe to use."""
+        return _safe(float(self.high(expr)), 1)
+
+
+def _safe(value: float, direction: int) -> int:
+    """A float as an integer, moved outwards where it may have been rounded."""
+    if not np.isfinite(value):
+        raise OverflowError("an expression has no finite bound: it cannot be stated in integers")
+    if abs(value) < EXACT_LIMIT:
+        return int(np.floor(value) if direction < 0 else np.ceil(value))
+    return int(value + direction * abs(value) * BAND)
+
+
+def everything(problem: LayerProblem, tables: Tables) -> Open:
+    """All rows and all choices."""
+    domains = [selector.domain for selector in problem.space.selectors]
+    return Open([np.arange(size) for size in tables.sizes], list(cartesian(*domains)))
+
+
+def probe(problem: LayerProblem, tables: Tables, left: Open, cutoff: int | None, limits: Limits) -> Open:
+    """Close every row and choice that alone breaks a limit or cannot beat the cutoff.
+
+    Stops early, with fewer closed, where a limit strikes.
+
+    Parameters
+    ----------
+    cutoff : objective key in scaled units that a mapping must stay below
+    """
+    while not left.empty:
+        before = left.size
+        left = _pass(problem, tables, left, cutoff, limits)
+        if left.size == before:
+            break
+    return left
+
+
+def _pass(problem: LayerProblem, tables: Tables, left: Open, cutoff: int | None, limits: Limits) -> Open:
+    selectors = problem.space.selectors
+    singles = left.choices if len(left.choices) <= CHOICES else [()]
+    alive = np.ones(len(singles), dtype=bool)
+    fits = [np.zeros((len(singles), len(rows)), dtype=bool) for rows in left.rows]
+    for position in range(len(left.rows)):
+        for index, chosen in enumerate(singles):
+            if limits.expired:
+                return left
+            if alive[index]:
+                fixed = dict(zip(selectors, chosen, strict=True)) if chosen else {}
+                ends = Ends(tables, left.rows, fixed, position)
+                fits[position][index] = _promising(problem, ends, cutoff, len(left.rows[position]))
+                alive[index] = fits[position][index].any()
+    kept = [fit[alive].any(axis=0) for fit in fits]
+    rows = [rows[keep] for rows, keep in zip(left.rows, kept, strict=True)]
+    fits = [fit[alive][:, keep] for fit, keep in zip(fits, kept, strict=True)]
+    if singles == [()]:
+        return Open(rows, left.choices if alive[0] else [])
+    return Open(rows, [chosen for chosen, lives in zip(singles, alive, strict=True) if lives], fits)
+
+
+def _promising(problem: LayerProblem, ends: Ends, cutoff: int | None, size: int) -> NDArray[np.bool_]:
+    keep = np.ones(size, dtype=bool)
+    for limit in problem.limits:
+        keep &= ends.low(limit.expr) <= limit.bound * (1 + BAND)
+    if cutoff is not None:
+        a, b = problem.objective.key_powers
+        energy, cycles = (ends.low(e) for e in (problem.statement.energy, problem.statement.cycles))
+        keep &= energy**a * cycles**b < cutoff * (1 + BAND)
+    return keep

@@ -1,0 +1,240 @@
+"""Outer tiles: what is stored in the first level below DRAM, together with the order of the DRAM loops.
+
+Once they are fixed, everything outside is exact, and what lies inside is at least compulsory: a strong
+bound that CP-SAT's own propagation would find only after branching on every group.  The combinations that
+can still beat the cutoff are few; they become a table constraint with their bounds as columns.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tilewright.formulation.expression import Expr, Variable
+from tilewright.formulation.expression.batch import EXACT_LIMIT, Array
+from tilewright.formulation.expression.interval import IntervalReader
+from tilewright.formulation.mapping.problem import LayerProblem
+from tilewright.formulation.mapping.space import level_positions
+from tilewright.formulation.mapping.tables import Indices, Tables
+from tilewright.formulation.search import Limits
+from tilewright.solvers.mapping.cpsat.intervals import BAND, Open
+
+JOINED = 1 << 21  # combinations that are bounded for one more group
+PIECE = 1 << 15  # of them at once
+
+
+@dataclass(frozen=True)
+class Cells:
+    """Open rows of one group by outer tile.
+
+    Parameters
+    ----------
+    of : cell of every open row
+    low, high : ends of the local expressions over each cell
+    """
+
+    of: Indices
+    count: int
+    low: dict[Expr, Array]
+    high: dict[Expr, Array]
+
+
+@dataclass(frozen=True)
+class Outer:
+    """Combinations of outer tiles and choices that may beat the cutoff.
+
+    Parameters
+    ----------
+    cells : per group
+    groups : positions of the groups that were joined, in the columns of ``tuples``
+    selectors : choices that were joined, in the columns after them
+    tuples : shape (combinations, groups + selectors)
+    energy, cycles : lower bounds of each combination, safe to use as they are
+    """
+
+    cells: tuple[Cells, ...]
+    groups: tuple[int, ...]
+    selectors: tuple[Variable, ...]
+    tuples: NDArray[np.int64]
+    energy: NDArray[np.int64]
+    cycles: NDArray[np.int64]
+
+    def __len__(self) -> int:
+        return len(self.tuples)
+
+    def least_key(self, energy_power: int, cycles_power: int) -> int:
+        """A lower bound of the objective key over all combinations, of which there must be one."""
+        keys = self.energy.astype(np.float64) ** energy_power * self.cycles.astype(np.float64) ** cycles_power
+        return int(keys.min() * (1 - BAND))
+
+
+class _Ends(IntervalReader):
+    """Ends over the combinations of some groups' cells."""
+
+    def __init__(self, cells: tuple[Cells, ...], at: dict[int, Indices], fixed: dict[Variable, int]) -> None:
+        super().__init__(fixed)
+        self._cells = cells
+        self._at = at
+
+    def known_low(self, expr: Expr) -> Array | None:
+        for position, cells in enumerate(self._cells):
+            values = cells.low.get(expr)
+            if values is not None:
+                return values[self._at[position]] if position in self._at else np.asarray(values.min())
+        return None
+
+    def known_high(self, expr: Expr) -> Array | None:
+        for position, cells in enumerate(self._cells):
+            values = cells.high.get(expr)
+            if values is not None:
+                return values[self._at[position]] if position in self._at else np.asarray(values.max())
+        return None
+
+
+@dataclass(frozen=True)
+class _Part:
+    """Combinations under one choice: the cell of every joined group, and the bounds."""
+
+    fixed: dict[Variable, int]
+    at: dict[int, Indices] = field(default_factory=dict)
+    energy: Array = field(default_factory=lambda: np.zeros(1))
+    cycles: Array = field(default_factory=lambda: np.zeros(1))
+
+    def __len__(self) -> int:
+        return len(self.energy)
+
+
+def outer_tiles(
+    problem: LayerProblem, tables: Tables, left: Open, cutoff: int | None, limits: Limits | None = None
+) -> Outer:
+    """Join the groups' cells one by one, dropping what breaks a limit or cannot beat the cutoff.
+
+    Where more than ``JOINED`` combinations would have to be bounded, the remaining groups stay apart, and
+    likewise where a limit strikes.
+    """
+    cells = tuple(_cells(problem, tables, left, position) for position in range(len(left.rows)))
+    selectors = _selectors(problem)
+    columns = [problem.space.selectors.index(selector) for selector in selectors]
+    open_values = sorted({tuple(chosen[c] for c in columns) for chosen in left.choices})
+    parts = [_Part(dict(zip(selectors, chosen, strict=True))) for chosen in open_values]
+    joined: list[int] = []
+    for position in sorted(range(len(cells)), key=lambda position: cells[position].count):
+        if sum(map(len, parts)) * cells[position].count > JOINED:
+            break
+        grown = []
+        for part in parts:
+            if limits is not None and limits.expired:
+                break
+            grown.append(_grow(problem, cells, part, position, cutoff))
+        if len(grown) < len(parts):
+            break
+        parts = grown
+        joined.append(position)
+    picked = [np.tile(np.array([*part.fixed.values()], dtype=np.int64), (len(part), 1)) for part in parts]
+    tuples = [
+        np.column_stack([*(part.at[position] for position in joined), values])
+        for part, values in zip(parts, picked, strict=True)
+    ]
+    return Outer(
+        cells,
+        tuple(joined),
+        selectors,
+        np.concatenate([np.zeros((0, len(joined) + len(selectors)), dtype=np.int64), *tuples]),
+        _floors([part.energy for part in parts]),
+        _floors([part.cycles for part in parts]),
+    )
+
+
+def confined(outer: Outer, problem: LayerProblem, left: Open) -> Open:
+    """Without the rows and choices that no combination uses."""
+    rows = list(left.rows)
+    fits = list(left.fits)
+    for column, position in enumerate(outer.groups):
+        keep = np.isin(outer.cells[position].of, outer.tuples[:, column])
+        rows[position] = left.rows[position][keep]
+        if fits:
+            fits[position] = fits[position][:, keep]
+    columns = [problem.space.selectors.index(selector) for selector in outer.selectors]
+    used = {tuple(int(v) for v in row[len(outer.groups) :]) for row in outer.tuples}
+    keep_choice = [tuple(chosen[c] for c in columns) in used for chosen in left.choices]
+    choices = [chosen for chosen, keep in zip(left.choices, keep_choice, strict=True) if keep]
+    return Open(rows, choices, [fit[np.array(keep_choice, dtype=bool)] for fit in fits])
+
+
+def _selectors(problem: LayerProblem) -> tuple[Variable, ...]:
+    """The choices that go with the outer tile: residencies and the order of the outermost loops."""
+    orders = {
+        block.selector: block.level
+        for block in problem.space.nest.blocks
+        if block.is_temporal and isinstance(block.selector, Variable)
+    }
+    return tuple(selector for selector in problem.space.selectors if orders.get(selector, 0) == 0)
+
+
+def _cells(problem: LayerProblem, tables: Tables, left: Open, position: int) -> Cells:
+    table, rows = tables.tables[position], left.rows[position]
+    nest = problem.space.nest
+    outside = range(1, level_positions(nest.blocks)[1] + 1) if len(nest.engine.levels) > 1 else range(0)
+    decided = {nest.boundaries[edge][dim] for edge in outside for dim in table.group.dims}
+    keys = [table.group.rows[rows, i] for i, v in enumerate(table.group.variables) if v in decided]
+    if not keys:
+        keys = [np.zeros(len(rows), dtype=np.int64)]
+    unique, of = np.unique(np.column_stack(keys), axis=0, return_inverse=True)
+    of = of.ravel()
+    order = np.argsort(of, kind="stable")
+    starts = np.searchsorted(of[order], np.arange(len(unique)))
+    ordered = {node: values[rows][order] for node, values in table.values.items()}
+    return Cells(
+        of,
+        len(unique),
+        {node: np.minimum.reduceat(values, starts) for node, values in ordered.items()},
+        {node: np.maximum.reduceat(values, starts) for node, values in ordered.items()},
+    )
+
+
+def _grow(
+    problem: LayerProblem, cells: tuple[Cells, ...], part: _Part, position: int, cutoff: int | None
+) -> _Part:
+    """Every combination with every cell of one more group, as far as it may beat the cutoff."""
+    count = cells[position].count
+    step = max(1, PIECE // count)
+    kept = [
+        _bounded(problem, cells, part, position, cutoff, slice(start, start + step))
+        for start in range(0, max(1, len(part)), step)
+    ]
+    at = {place: np.concatenate([piece.at[place] for piece in kept]) for place in [*part.at, position]}
+    energy = np.concatenate([piece.energy for piece in kept])
+    return _Part(part.fixed, at, energy, np.concatenate([piece.cycles for piece in kept]))
+
+
+def _bounded(
+    problem: LayerProblem,
+    cells: tuple[Cells, ...],
+    part: _Part,
+    position: int,
+    cutoff: int | None,
+    piece: slice,
+) -> _Part:
+    count = cells[position].count
+    size = len(part.energy[piece]) * count
+    at = {place: np.repeat(index[piece], count) for place, index in part.at.items()}
+    at[position] = np.tile(np.arange(count), size // count)
+    ends = _Ends(cells, at, part.fixed)
+    keep = np.ones(size, dtype=bool)
+    for limit in problem.limits:
+        keep &= ends.low(limit.expr) <= limit.bound * (1 + BAND)
+    energy = np.broadcast_to(ends.low(problem.statement.energy), (size,))
+    cycles = np.broadcast_to(ends.low(problem.statement.cycles), (size,))
+    if cutoff is not None:
+        a, b = problem.objective.key_powers
+        keep &= energy**a * cycles**b < cutoff * (1 + BAND)
+    at = {place: index[keep] for place, index in at.items()}
+    return _Part(part.fixed, at, energy[keep], cycles[keep])
+
+
+def _floors(parts: list[Array]) -> NDArray[np.int64]:
+    values = np.concatenate([np.zeros(0), *parts])
+    safe = np.where(values < EXACT_LIMIT, values, values * (1 - BAND))
+    return np.floor(np.minimum(safe, 2.0**62)).astype(np.int64)

@@ -1,0 +1,177 @@
+"""The exhaustive oracle: every mapping of the space, evaluated.  The judge of all other solvers.
+
+It shares nothing with them but the expressions: its proofs need no bound, no order of search, no dominance.
+Where a limit ends it early, the bound that it leaves is what intervals prove of the whole space.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from itertools import product as cartesian
+from math import prod
+
+import numpy as np
+
+from tilewright import __version__
+from tilewright.formulation.expression import Expr, Variable
+from tilewright.formulation.expression.batch import EXACT_LIMIT, Array, BatchReader
+from tilewright.formulation.expression.interval import IntervalReader
+from tilewright.formulation.mapping.problem import LayerProblem
+from tilewright.formulation.mapping.tables import Indices, Tables
+from tilewright.formulation.search import Limits, Search
+from tilewright.solvers.base import Outcome
+
+CHUNK = 1 << 17
+LARGEST = 10**8
+_NEARLY = 1e-9  # relative; far above the rounding of a product of two exact floats
+
+
+@dataclass(frozen=True, slots=True)
+class Candidate:
+    """One point of the space: a row per group, a value per selector, and its exact objective key."""
+
+    key: Fraction
+    rows: tuple[int, ...]
+    selectors: tuple[int, ...]
+
+
+class Exhaustive:
+    """Evaluates every combination of tile sizes, orders and residencies."""
+
+    name = "exhaustive"
+    exact = True
+
+    @property
+    def version(self) -> str:
+        return __version__
+
+    def solve(self, search: Search) -> Outcome:
+        """Offer every improvement; prove by having seen everything.
+
+        A space that is too large for that is refused, unless a time limit tells when to give up.
+        """
+        problem, limits = search.problem, search.limits
+        if problem.space.size > LARGEST and limits.seconds is None:
+            return Outcome(
+                False,
+                f"{problem.space.size:.3g} mappings are more than exhaustive search takes ({LARGEST:.0e})",
+                error=True,
+            )
+        tables = _tables(problem, limits)
+        best: Fraction | None = None
+        for candidate in minima(problem, tables, limits):
+            if best is None or candidate.key < best:
+                best = candidate.key
+                search.confirm(problem.decode(_assignment(problem, tables, candidate)), self.name)
+        if limits.expired:
+            _bound(search, tables, self.name)
+            return Outcome(False)
+        if best is not None:
+            # a warm start may be a mapping outside the space, and better
+            search.raise_bound(best if search.value is None else min(best, search.value), self.name)
+        return Outcome(True, "" if best is not None else "no mapping satisfies all constraints")
+
+
+def _tables(problem: LayerProblem, limits: Limits | None = None) -> Tables:
+    statement = problem.statement
+    roots = [statement.energy, statement.cycles, *(limit.expr for limit in problem.limits)]
+    return Tables(problem.space.groups, roots, limits)
+
+
+class _Whole(IntervalReader):
+    """Ends over the whole space."""
+
+    def __init__(self, tables: Tables) -> None:
+        super().__init__({})
+        local = [item for table in tables.tables for item in table.values.items()]
+        self._least = {node: np.asarray(values.min()) for node, values in local}
+        self._most = {node: np.asarray(values.max()) for node, values in local}
+
+    def known_low(self, expr: Expr) -> Array | None:
+        return self._least.get(expr)
+
+    def known_high(self, expr: Expr) -> Array | None:
+        return self._most.get(expr)
+
+
+def _bound(search: Search, tables: Tables, source: str) -> None:
+    """What intervals prove of everything, rounded down."""
+    problem = search.problem
+    ends = _Whole(tables)
+    a, b = problem.objective.key_powers
+    energy, cycles = (
+        max(0, int(float(ends.low(expr)) * (1 - _NEARLY)))
+        for expr in (problem.statement.energy, problem.statement.cycles)
+    )
+    key = Fraction(energy**a * cycles**b, problem.key_scale)
+    if key > 0:
+        search.raise_bound(key if search.value is None else min(key, search.value), source)
+
+
+def _assignment(problem: LayerProblem, tables: Tables, candidate: Candidate) -> dict[Variable, int]:
+    choices = dict(zip(problem.space.selectors, candidate.selectors, strict=True))
+    return {**tables.assignment(candidate.rows), **choices}
+
+
+def minima(
+    problem: LayerProblem, tables: Tables | None = None, limits: Limits | None = None
+) -> Iterator[Candidate]:
+    """The best candidate of every chunk of the space, in order of enumeration, until a limit strikes."""
+    tables = tables or _tables(problem)
+    sizes = tables.sizes
+    domains = [selector.domain for selector in problem.space.selectors]
+    for start in range(0, prod(sizes), CHUNK):
+        rows = _rows(sizes, start)
+        for selectors in cartesian(*domains):
+            if limits is not None and limits.expired:
+                return
+            found = _best(problem, tables, rows, selectors)
+            if found is not None:
+                yield found
+        if prod(sizes) == 0:
+            return
+
+
+def _rows(sizes: Sequence[int], start: int) -> list[Indices]:
+    flat = np.arange(start, min(start + CHUNK, prod(sizes)))
+    return [np.asarray(index) for index in np.unravel_index(flat, sizes)] if sizes else []
+
+
+def values(
+    problem: LayerProblem, tables: Tables, rows: Sequence[Indices], selectors: Sequence[int]
+) -> tuple[Array, Array, Array]:
+    """Energy (scaled), cycles and legality of many candidates with the same selectors."""
+    count = len(rows[0]) if rows else 1
+    chosen = dict(zip(problem.space.selectors, selectors, strict=True))
+    reader = BatchReader(chosen, tables.known(rows))
+    legal = np.ones(count, dtype=bool)
+    for limit in problem.limits:
+        legal &= reader.read(limit.expr) <= limit.bound
+    energy = np.broadcast_to(reader.read(problem.statement.energy), (count,))
+    cycles = np.broadcast_to(reader.read(problem.statement.cycles), (count,))
+    return energy, cycles, legal
+
+
+def _best(
+    problem: LayerProblem, tables: Tables, rows: Sequence[Indices], selectors: Sequence[int]
+) -> Candidate | None:
+    energy, cycles, legal = values(problem, tables, rows, selectors)
+    places = np.flatnonzero(legal)
+    if not len(places):
+        return None
+    energy, cycles = energy[places], cycles[places]
+    if max(energy.max(), cycles.max()) >= EXACT_LIMIT:
+        raise OverflowError("counts beyond 2**53: the layer is too large for exact enumeration")
+    a, b = problem.objective.key_powers
+    key = energy**a * cycles**b
+    near = np.flatnonzero(key <= key.min() * (1 + _NEARLY))
+    pairs = np.unique(np.column_stack([energy[near], cycles[near]]), axis=0)
+    exact = {(e, c): Fraction(int(e)) ** a * int(c) ** b for e, c in pairs}
+    least = min(exact, key=lambda pair: (exact[pair], pair))
+    winner = near[np.flatnonzero((energy[near] == least[0]) & (cycles[near] == least[1]))[0]]
+    place = places[winner]
+    return Candidate(
+        exact[least] / problem.key_scale, tuple(int(index[place]) for index in rows), tuple(selectors)
+    )

@@ -1,0 +1,242 @@
+"""The machine code behind :mod:`tilewright.solvers.mapping.tape`: its instructions over blocks of nodes.
+
+One compiled interpreter serves every problem.  It is compiled once per installation (about two seconds) and
+kept beside this file or in the user's cache directory.  Operations come in the same sequence and in the
+same float64 arithmetic as the interval reader's, so both give equal bits.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numba import njit
+from numpy.typing import NDArray
+
+CONSTANT, LOAD, SELECTED, CHOICE_LOW, CHOICE_HIGH = 0, 1, 2, 3, 4  #: not of two registers
+ADD_SCALED, ADD_CONSTANT, SCALE, TIMES, TIMES_FLOORED, FLOOR = 5, 6, 7, 8, 9, 10
+CEIL_QUOTIENT, LARGER, SMALLER, AT_LEAST, AT_MOST, ONE_AT_MOST, ROUND = 11, 12, 13, 14, 15, 16, 17
+WHERE_LOW, WHERE_HIGH, SETTLED = 18, 19, 20
+
+BLOCK = 128  #: nodes per pass; their registers stay in the processor's cache
+
+Floats = NDArray[np.float64]
+Integers = NDArray[np.int64]
+
+
+def is_compiled() -> bool:
+    """Whether the machine code is at hand, in this process or kept from an earlier one."""
+    if bounds.signatures:
+        return True
+    written = Path(__file__).stat().st_mtime
+    kept = Path(str(bounds.stats.cache_path)).glob("kernel.bounds-*.nbi")
+    return any(file.stat().st_mtime > written for file in kept)
+
+
+@njit(cache=True, nogil=True)
+def needed(
+    code: Integers, arguments: Integers, lists: Integers, chosen: Integers, roots: Integers
+) -> Any:  # pragma: no cover
+    """Instructions that the roots need under the choices made, in sequence.
+
+    Parameters
+    ----------
+    code : operation of each instruction, shape (instructions,)
+    arguments : registers and positions, shape (instructions, 3)
+    lists : registers of choices' options
+    chosen : option of each selector, -1 where it is open
+    roots : registers that are asked for
+    """
+    mark = np.zeros(len(code), dtype=np.bool_)
+    for root in roots:
+        mark[root] = True
+    for i in range(len(code) - 1, -1, -1):
+        if not mark[i]:
+            continue
+        operation = code[i]
+        if operation <= SELECTED:
+            continue
+        if operation <= CHOICE_HIGH:
+            first, count, selector = arguments[i, 0], arguments[i, 1], arguments[i, 2]
+            if chosen[selector] >= 0:
+                mark[lists[first + chosen[selector]]] = True
+            else:
+                for k in range(count):
+                    mark[lists[first + k]] = True
+            continue
+        for k in range(3):
+            if arguments[i, k] >= 0:
+                mark[arguments[i, k]] = True
+    return np.flatnonzero(mark)
+
+
+@njit(cache=True, nogil=True)
+def _run(
+    program: Integers,
+    code: Integers,
+    arguments: Integers,
+    constants: Floats,
+    lists: Integers,
+    chosen: Integers,
+    flat: Floats,
+    cells: Integers,
+    bases: Integers,
+    nodes: Integers,
+    registers: Floats,
+) -> None:  # pragma: no cover
+    """Execute a program for a block of nodes; values are left in the registers."""
+    n = len(nodes)
+    for i in program:
+        operation = code[i]
+        a, b, third = arguments[i, 0], arguments[i, 1], arguments[i, 2]
+        c = constants[i]
+        z = registers[i]
+        if operation == LOAD:
+            start = b + bases[a]
+            column = cells[a]
+            for j in range(n):
+                z[j] = flat[start + column[nodes[j]]]
+            continue
+        if operation == CONSTANT:
+            for j in range(n):
+                z[j] = c
+            continue
+        if operation == SELECTED:
+            value = c if chosen[a] < 0 else float(chosen[a])
+            for j in range(n):
+                z[j] = value
+            continue
+        if operation <= CHOICE_HIGH:
+            taken = chosen[third]
+            y = registers[lists[a + max(taken, 0)]]
+            for j in range(n):
+                z[j] = y[j]
+            for k in range(1, b if taken < 0 else 0):
+                y = registers[lists[a + k]]
+                if operation == CHOICE_LOW:
+                    for j in range(n):
+                        z[j] = min(z[j], y[j])
+                else:
+                    for j in range(n):
+                        z[j] = max(z[j], y[j])
+            continue
+        x = registers[a]
+        if operation == ADD_SCALED:
+            y = registers[b]
+            for j in range(n):
+                z[j] = x[j] + c * y[j]
+        elif operation == ADD_CONSTANT:
+            for j in range(n):
+                z[j] = x[j] + c
+        elif operation == SCALE:
+            for j in range(n):
+                z[j] = c * x[j]
+        elif operation == TIMES:
+            y = registers[b]
+            for j in range(n):
+                z[j] = x[j] * y[j]
+        elif operation == TIMES_FLOORED:
+            y = registers[b]
+            for j in range(n):
+                z[j] = x[j] * max(y[j], 0.0)
+        elif operation == FLOOR:
+            for j in range(n):
+                z[j] = max(x[j], 0.0)
+        elif operation == CEIL_QUOTIENT:
+            y = registers[b]
+            for j in range(n):
+                z[j] = np.ceil(x[j] / y[j])
+        elif operation == LARGER:
+            y = registers[b]
+            for j in range(n):
+                z[j] = max(x[j], y[j])
+        elif operation == SMALLER:
+            y = registers[b]
+            for j in range(n):
+                z[j] = min(x[j], y[j])
+        elif operation == AT_LEAST:
+            for j in range(n):
+                z[j] = max(x[j], c)
+        elif operation == AT_MOST:
+            for j in range(n):
+                z[j] = min(x[j], c)
+        elif operation == ONE_AT_MOST:
+            for j in range(n):
+                z[j] = 1.0 if x[j] <= 1.0 else 0.0
+        elif operation == ROUND:
+            for j in range(n):
+                quotient = np.floor(x[j] / c)
+                twice = 2.0 * (x[j] - quotient * c)
+                z[j] = quotient + (twice > c or (twice == c and quotient % 2.0 == 1.0))
+        elif operation == SETTLED:  # 1 where the condition holds for sure, -1 where it fails for sure
+            y = registers[b]
+            for j in range(n):
+                z[j] = 1.0 if x[j] >= 1.0 else (-1.0 if y[j] <= 0.0 else 0.0)
+        else:
+            then, otherwise = registers[b], registers[third]
+            for j in range(n):
+                if x[j] > 0.0:
+                    z[j] = then[j]
+                elif x[j] < 0.0:
+                    z[j] = otherwise[j]
+                elif operation == WHERE_LOW:
+                    z[j] = min(then[j], otherwise[j])
+                else:
+                    z[j] = max(then[j], otherwise[j])
+
+
+@njit(cache=True, nogil=True)
+def bounds(
+    code: Integers,
+    arguments: Integers,
+    constants: Floats,
+    lists: Integers,
+    chosen: Integers,
+    flat: Floats,
+    cells: Integers,
+    bases: Integers,
+    registers: Floats,
+    checks: Integers,
+    ceilings: Floats,
+    roots: Integers,
+) -> Any:  # pragma: no cover
+    """Nodes whose limits' lower ends stay under their ceilings, and the roots' values there.
+
+    Parameters
+    ----------
+    cells : cell of every node in every axis group, shape (groups, nodes)
+    bases : where the cells of each group's stage begin in its tables
+    registers : room for the values, shape (instructions, ``BLOCK``)
+    checks, ceilings : registers of the limits and what they may reach
+    roots : registers to return
+
+    Returns the nodes kept, and the roots' values, shape (roots, nodes kept).
+    """
+    count = cells.shape[1]
+    kept = np.empty(count, dtype=np.int64)
+    size = 0
+    program = needed(code, arguments, lists, chosen, checks)
+    for begin in range(0, count, BLOCK):
+        nodes = np.arange(begin, min(begin + BLOCK, count))
+        if len(checks):
+            _run(program, code, arguments, constants, lists, chosen, flat, cells, bases, nodes, registers)
+        for j in range(len(nodes)):
+            legal = True
+            for k in range(len(checks)):
+                if not registers[checks[k], j] <= ceilings[k]:
+                    legal = False
+                    break
+            if legal:
+                kept[size] = nodes[j]
+                size += 1
+    kept = kept[:size]
+    values = np.empty((len(roots), size))
+    program = needed(code, arguments, lists, chosen, roots)
+    for begin in range(0, size, BLOCK):
+        nodes = kept[begin : begin + BLOCK]
+        _run(program, code, arguments, constants, lists, chosen, flat, cells, bases, nodes, registers)
+        for k in range(len(roots)):
+            for j in range(len(nodes)):
+                values[k, begin + j] = registers[roots[k], j]
+    return kept, values

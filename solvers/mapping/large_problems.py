@@ -1,0 +1,60 @@
+"""What is known of a large problem before its tables are filled.
+
+With imperfect factors a dimension of tens of thousands of iterations has more than a million chains of tile
+sizes; to tabulate them takes seconds, in which a limit may strike.  Perfect factors are a subset of them
+with a few thousand chains, so branch and bound on that subset has a good mapping at once, and reading the
+objective with plain intervals bounds it from below.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from fractions import Fraction
+
+from tilewright.formulation.expression.interval import IntervalReader
+from tilewright.formulation.mapping.problem import PERFECT, LayerProblem, state_problem
+from tilewright.formulation.search import Search
+from tilewright.solvers.mapping.branch import BAND, Branch
+
+LARGE = 20_000  # rows of all axis groups together
+SHARE = 0.4  # of the time that is left
+GAP = 0.05  # the subset's own optimum is not asked for
+
+SOURCE = "perfect factors"
+
+
+def is_large(problem: LayerProblem) -> bool:
+    """Whether filling the tables takes seconds."""
+    return sum(len(group) for group in problem.space.groups) > LARGE
+
+
+def open_search(search: Search) -> None:
+    """Offer a mapping with perfect factors and a bound from plain intervals."""
+    problem = search.problem
+    bound = _plain_bound(problem)
+    if bound > 0:
+        search.raise_bound(bound, "intervals")
+    if problem.space.nest.perfect:
+        return
+    limits = search.limits
+    seconds = None if limits.remaining is None else limits.elapsed + SHARE * limits.remaining
+    stated = state_problem(
+        problem.operator, problem.engine, problem.objective, problem.model, problem.constraints.texts, PERFECT
+    )
+    if is_large(stated):
+        return
+    inner = Search(stated, replace(limits, seconds=seconds, gap=max(limits.gap, GAP)))
+    Branch().solve(inner)
+    if inner.mapping is not None:
+        search.offer(inner.mapping, SOURCE, heuristic=True)
+
+
+def _plain_bound(problem: LayerProblem) -> Fraction:
+    """A lower bound of the objective key, without tables."""
+    reader = IntervalReader({})
+    key = 1.0
+    roots = (problem.statement.energy, problem.statement.cycles)
+    for root, power in zip(roots, problem.objective.key_powers, strict=True):
+        if power:
+            key *= max(0.0, float(reader.low(root))) ** power
+    return Fraction(int(key * (1 - BAND))) / problem.key_scale

@@ -1,0 +1,79 @@
+"""Parts of the map space that hold nothing better, grown around one decision.
+
+The relaxation may value a decision lower than the evaluator does.  Where no further line can help, the
+decision is excluded, together with all that intervals show to be no better: for every axis a set of rows,
+such that the interval of the objective (or of a broken limit) over all their combinations stays beyond
+what the incumbent leaves to gain.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tilewright.formulation.expression import Variable
+from tilewright.formulation.expression.batch import EXACT_LIMIT, Array
+from tilewright.formulation.mapping.problem import LayerProblem
+from tilewright.formulation.mapping.tables import Indices, Tables
+from tilewright.solvers.mapping.cpsat.intervals import Ends
+
+NEAR = 1e-12
+
+
+def worse(problem: LayerProblem, ends: Ends, key: int | None, size: int) -> NDArray[np.bool_]:
+    """Where nothing is legal and cheaper than ``key`` (scaled, an integer), by the lower ends."""
+    closed = np.zeros(size, dtype=bool)
+    for limit in problem.limits:
+        low = ends.low(limit.expr)
+        closed |= (low > limit.bound) & (low > limit.bound * (1 + NEAR))
+    if key is not None:
+        closed |= _dear(problem, ends, key, size)
+    return closed
+
+
+def _dear(problem: LayerProblem, ends: Ends, key: int, size: int) -> NDArray[np.bool_]:
+    a, b = problem.objective.key_powers
+    energy, cycles = (
+        np.broadcast_to(ends.low(expr) if power else np.float64(1), (size,))
+        for expr, power in ((problem.statement.energy, a), (problem.statement.cycles, b))
+    )
+    if max(energy.max(), cycles.max()) >= EXACT_LIMIT:
+        raise OverflowError("counts beyond 2**53: the layer is too large for exact bounds")
+    rough: Array = energy**a * cycles**b
+    result = np.asarray(rough > float(key) * (1 + 1e-9))
+    for index in np.flatnonzero(~result & (rough > float(key) * (1 - 1e-9))):
+        result[index] = int(np.ceil(energy[index])) ** a * int(np.ceil(cycles[index])) ** b >= key
+    return result
+
+
+def grow(
+    problem: LayerProblem,
+    tables: Tables,
+    rows: Sequence[Indices],
+    fixed: dict[Variable, int],
+    point: Sequence[int],
+    key: int | None,
+    first: int,
+) -> list[NDArray[np.bool_]]:
+    """The sets of rows around a decision that is not better than ``key``.
+
+    Parameters
+    ----------
+    rows : per group, the open rows
+    fixed : the decision's choices
+    point : per group, the position of the decision's row among the open ones
+    first : the group that is grown first
+    """
+    count = len(rows)
+    members = [np.zeros(len(index), dtype=bool) for index in rows]
+    for inside, place in zip(members, point, strict=False):
+        inside[place] = True
+    for step in range(count):
+        position = (first + step) % count
+        kept = [index[inside] for index, inside in zip(rows, members, strict=True)]
+        kept[position] = rows[position]
+        ends = Ends(tables, kept, fixed, position)
+        members[position] |= worse(problem, ends, key, len(rows[position]))
+    return members

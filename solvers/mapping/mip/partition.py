@@ -1,0 +1,84 @@
+"""The map space in cells: one per choice of orders and residencies, and ranges of cycles within.
+
+A choice that is decided removes all cases from a model, and intervals over the rows left open by it close
+many more rows than they do for all choices together.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from math import isqrt
+
+from tilewright.formulation.expression import Variable
+from tilewright.formulation.mapping.problem import LayerProblem
+from tilewright.formulation.mapping.tables import Indices, Tables
+from tilewright.formulation.search import Limits
+from tilewright.solvers.mapping.cpsat.intervals import Ends, Open, probe
+from tilewright.solvers.mapping.mip.decision import Decision
+
+CELLS = 256  # beyond so many, choices stay in the model
+
+Excluded = tuple[list[Indices], dict[Variable, int]]
+
+
+@dataclass(order=True)
+class Cell:
+    """A part of the map space.
+
+    Parameters
+    ----------
+    bound : no decision in it has a smaller key (scaled, an integer)
+    left : open rows and choices
+    cycles : least and greatest cycles; ``None`` where they do not count
+    boxes : sets of rows per group and choices that hold nothing better than the incumbent
+    visited : decisions at which lines are wanted
+    """
+
+    bound: int
+    left: Open = field(compare=False)
+    cycles: tuple[int, int] | None = field(default=None, compare=False)
+    boxes: list[Excluded] = field(default_factory=list, compare=False)
+    visited: list[Decision] = field(default_factory=list, compare=False)
+
+
+def cells_of(
+    problem: LayerProblem, tables: Tables, left: Open, key: int | None, limits: Limits
+) -> list[Cell]:
+    """What is left of the space, in cells that may hold something better than ``key``."""
+    if left.empty:
+        return []
+    parts: Sequence[list[tuple[int, ...]]] = [left.choices]
+    if len(left.choices) <= CELLS:
+        parts = [[chosen] for chosen in left.choices]
+    cells = []
+    for choices in parts:
+        limits.heed()
+        here = probe(problem, tables, Open(list(left.rows), list(choices)), key, limits)
+        if not here.empty:
+            cells.append(cell_of(problem, tables, here))
+    return cells
+
+
+def cell_of(problem: LayerProblem, tables: Tables, left: Open) -> Cell:
+    """A cell with its bound by intervals, and its range of cycles where they count beside energy."""
+    fixed = {
+        selector: left.choices[0][i]
+        for i, selector in enumerate(problem.space.selectors)
+        if len({chosen[i] for chosen in left.choices}) == 1
+    }
+    ends = Ends(tables, left.rows, fixed)
+    a, b = problem.objective.key_powers
+    energy = max(0, ends.whole_low(problem.statement.energy)) if a else 1
+    cycles = max(0, ends.whole_low(problem.statement.cycles)) if b else 1
+    both = (max(1, cycles), ends.whole_high(problem.statement.cycles)) if a and b else None
+    return Cell(energy**a * cycles**b, left, both)
+
+
+def halves(cell: Cell, low: int, high: int) -> list[Cell]:
+    """The cell's decisions of ``low`` to ``high`` cycles, in two parts."""
+    middle = min(max(isqrt(low * high), low), high - 1)
+    return [
+        Cell(cell.bound, cell.left, cycles, list(cell.boxes), list(cell.visited))
+        for cycles in ((low, middle), (middle + 1, high))
+    ]

@@ -1,0 +1,60 @@
+"""The solvers ``highs`` and ``cbc``: mixed-integer programming through PuLP, in a process of its own."""
+
+from __future__ import annotations
+
+from importlib.util import find_spec
+
+from tilewright.formulation.search import DisagreementError, Search
+from tilewright.solvers.base import Outcome
+from tilewright.solvers.mapping.mip.child import Child, ChildError
+from tilewright.solvers.mapping.mip.search import MipSearch
+
+EXTRA = "pip install 'tilewright[mip]'"
+
+
+class Mip:
+    """A MIP solver behind PuLP.
+
+    Parameters
+    ----------
+    command : what to run instead of the worker
+    """
+
+    name = ""
+    exact = True
+    needs: tuple[str, ...] = ("pulp",)
+
+    def __init__(self, command: tuple[str, ...] | None = None) -> None:
+        self._command = command
+        self._version = ""
+
+    @property
+    def version(self) -> str:
+        """Known once the worker has started."""
+        return self._version
+
+    def solve(self, search: Search) -> Outcome:
+        """Offer what the solver finds, raise the bound as it proves."""
+        if self._command is None and any(find_spec(module) is None for module in self.needs):
+            return Outcome(False, f"solver {self.name} needs the extra: {EXTRA}", error=True)
+        try:
+            with Child(self.name, lambda: search.done, self._command) as child:
+                try:
+                    return MipSearch(search, child, self.name).run()
+                finally:
+                    self._version = child.version
+        except (ChildError, DisagreementError) as failure:
+            return Outcome(False, f"solver {self.name}: {failure}", error=True)
+
+
+class Highs(Mip):
+    """HiGHS."""
+
+    name = "highs"
+    needs = ("pulp", "highspy")
+
+
+class Cbc(Mip):
+    """CBC: PuLP 3 brings it along, with PuLP 4 it must be on the PATH."""
+
+    name = "cbc"

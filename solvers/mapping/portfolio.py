@@ -1,0 +1,137 @@
+"""The portfolio behind ``--solver auto``: branch and bound at once, CP-SAT beside it where it takes long.
+
+Both work on the same incumbent and the same bound: what one finds or proves, the other uses.  Branch and
+bound begins with a dive, so there is a mapping within a fraction of a second; most layers are proven before
+CP-SAT would have stated its model, so it joins only after a head start, and only where a second worker is
+allowed and reproducible traces are not asked for.
+"""
+
+from __future__ import annotations
+
+import threading
+from dataclasses import replace
+from fractions import Fraction
+
+from tilewright import __version__
+from tilewright.formulation.mapping.evaluator import Evaluation
+from tilewright.formulation.mapping.mapping import Mapping
+from tilewright.formulation.search import Limits, Search
+from tilewright.solvers.base import Outcome, Solver
+from tilewright.solvers.mapping.branch import Branch
+
+HEAD_START = 8.0  # seconds
+GRACE = 0.5  # seconds that CP-SAT has to come back once it is asked to stop
+
+
+class Partner(Search):
+    """One solver's view of a shared search: the same incumbent and bound, limits of its own.
+
+    Parameters
+    ----------
+    over : set once another solver has accounted for every mapping
+    """
+
+    def __init__(self, main: Search, limits: Limits, over: threading.Event) -> None:
+        self._main = main
+        self._over = over
+        self.problem = main.problem
+        self.limits = limits
+
+    def offer(self, mapping: Mapping, source: str, heuristic: bool = False) -> Fraction | None:
+        return self._main.offer(mapping, source, heuristic)
+
+    def raise_bound(self, bound: Fraction | int, source: str) -> None:
+        self._main.raise_bound(bound, source)
+
+    @property
+    def value(self) -> Fraction | None:  # type: ignore[override]
+        return self._main.value
+
+    @property
+    def bound(self) -> Fraction | None:  # type: ignore[override]
+        return self._main.bound
+
+    @property
+    def mapping(self) -> Mapping | None:  # type: ignore[override]
+        return self._main.mapping
+
+    @property
+    def evaluation(self) -> Evaluation | None:  # type: ignore[override]
+        return self._main.evaluation
+
+    @property
+    def done(self) -> bool:
+        return self._over.is_set() or self._main.done or self.limits.expired
+
+
+class Portfolio:
+    """Branch and bound, joined by CP-SAT."""
+
+    name = "auto"
+    exact = True
+
+    def __init__(self, head_start: float = HEAD_START) -> None:
+        self._head_start = head_start
+
+    @property
+    def version(self) -> str:
+        return __version__
+
+    def solve(self, search: Search) -> Outcome:
+        """Search until one of the solvers has proven the optimum or a limit strikes."""
+        limits = search.limits
+        if limits.deterministic or limits.threads < 2:
+            return Branch().solve(search)
+        over = threading.Event()
+        beside = _Beside(search, self._head_start, over)
+        beside.start()
+        try:
+            outcome = Branch().solve(Partner(search, limits, over))
+        finally:
+            beside.end()
+        other = beside.outcome
+        if other is not None and other.exhausted and not outcome.exhausted:
+            return other
+        if other is not None and other.error and other.message:
+            return Outcome(outcome.exhausted, f"CP-SAT: {other.message}")
+        return outcome
+
+
+class _Beside:
+    """CP-SAT in a thread of its own, from some seconds after the start.
+
+    The thread is not a daemon: native code that is still running when the interpreter ends would crash it.
+    """
+
+    def __init__(self, search: Search, head_start: float, over: threading.Event) -> None:
+        self.outcome: Outcome | None = None
+        self._search = search
+        self._head_start = head_start
+        self._over = over
+        self._stop = threading.Event()
+        self._thread = threading.Thread(target=self._work, name="cpsat")
+
+    def start(self) -> None:
+        self._thread.start()
+
+    def end(self) -> None:
+        """Ask it to stop; it is left behind where it does not do so soon."""
+        self._stop.set()
+        self._thread.join(GRACE)
+
+    def _work(self) -> None:
+        if self._stop.wait(self._head_start) or self._search.done:
+            return
+        from tilewright.solvers.mapping.cpsat import CpSat  # large; most searches end before it is needed
+
+        limits = self._search.limits
+        partner = Partner(
+            self._search, replace(limits, threads=limits.threads - 1, stop=self._stop), self._over
+        )
+        solver: Solver = CpSat()
+        try:
+            self.outcome = solver.solve(partner)
+        except (MemoryError, OverflowError) as failure:
+            self.outcome = Outcome(False, f"{type(failure).__name__}: {failure}", error=True)
+        if self.outcome.exhausted:
+            self._over.set()

@@ -1,0 +1,131 @@
+"""Rows of an axis group refined in stages, from the outermost tile inwards.
+
+A stage fixes some of a group's decisions; rows that agree on them form a cell.  For every cell the tables
+hold the minimum and maximum of each local expression, so a bound for a partial decision is one look-up
+per group.  Rows are sorted so that the cells of each stage are contiguous and nested.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tilewright.formulation.expression import Constant, Expr, Variable
+from tilewright.formulation.expression.batch import Array
+from tilewright.formulation.mapping.nest import Nest
+from tilewright.formulation.mapping.space import MapSpace, level_positions
+from tilewright.formulation.mapping.tables import GroupTable, Indices
+
+
+@dataclass(frozen=True, slots=True)
+class Stage:
+    """What a refinement decides.
+
+    Parameters
+    ----------
+    name : in words
+    spread : index of the memory level whose spatial loops it fixes, if any
+    boundaries : boundaries whose tile sizes it fixes
+    selectors : choices that it fixes
+    """
+
+    name: str
+    spread: int | None
+    boundaries: tuple[int, ...]
+    selectors: tuple[Variable, ...]
+
+
+def stages_of(space: MapSpace) -> list[Stage]:
+    """Outer tile first, then the spatial split inside it, then the next tile, down to single iterations.
+
+    The order of a level's loops is decided together with the tile that they step through; residencies
+    are decided first.
+    """
+    nest = space.nest
+    positions = level_positions(nest.blocks)
+    order_of = {
+        block.level: block.selector
+        for block in nest.blocks
+        if block.is_temporal and isinstance(block.selector, Variable)
+    }
+    orders = set(order_of.values())
+    first = [selector for selector in space.selectors if selector not in orders]
+    stages: list[Stage] = []
+    done = 0
+    for level in range(1, len(nest.engine.levels)):
+        if nest.engine.levels[level - 1].fanout is not None:
+            stages.append(Stage(f"spread below {nest.engine.levels[level - 1].name}", level - 1, (), ()))
+        chosen = [order_of[level - 1]] if level - 1 in order_of else []
+        edges = tuple(range(done + 1, positions[level] + 1))
+        name = f"tile of {nest.engine.levels[level].name}"
+        stages.append(Stage(name, None, edges, (*first, *chosen)))
+        first, done = [], positions[level]
+    last = tuple(range(done + 1, len(nest.boundaries)))
+    stages.append(Stage("innermost loops", None, last, tuple(first)))
+    return stages
+
+
+class StagedTable:
+    """One group's tables at every stage.
+
+    Attributes
+    ----------
+    starts : per stage, the first row of each cell
+    children : per stage, the first cell of the next stage in each cell, with an end marker
+    offsets : where the ends of the whole group (first) and of the cells of each stage begin in :meth:`ends`
+    """
+
+    def __init__(self, table: GroupTable, nest: Nest, stages: Sequence[Stage]) -> None:
+        keys = [_keys(table, nest, stage) for stage in stages]
+        flat = [column for columns in keys for column in columns]
+        order = np.lexsort(flat[::-1]) if flat else np.arange(len(table))
+        self.table = table.reordered(order)
+        count = len(table)
+        changed = np.zeros(count, dtype=bool)
+        changed[:1] = True
+        self.starts: list[Indices] = []
+        for columns in keys:
+            for column in columns:
+                ordered = column[order]
+                changed[1:] |= ordered[1:] != ordered[:-1]
+            self.starts.append(np.flatnonzero(changed))
+        self.children: list[Indices] = []
+        for here, inner in zip(self.starts, self.starts[1:], strict=False):
+            self.children.append(np.append(np.searchsorted(inner, here), len(inner)))
+        sizes = [1, *map(len, self.starts)]
+        self.offsets = [0, *np.cumsum(sizes[:-1]).tolist()]
+
+    def ends(self, expr: Expr, low: bool) -> Array:
+        """Least or greatest values of a local expression: over all rows, then cell by cell of each stage."""
+        values = self.table.values[expr]
+        end = np.minimum if low else np.maximum
+        return np.concatenate([[end.reduce(values)], *(end.reduceat(values, s) for s in self.starts)])
+
+    def root_children(self) -> tuple[int, int]:
+        """The range of cells of the first stage."""
+        return 0, len(self.starts[0])
+
+
+def _keys(table: GroupTable, nest: Nest, stage: Stage) -> list[NDArray[np.int64]]:
+    """The columns that a stage decides."""
+    place = {variable: column for column, variable in enumerate(table.group.variables)}
+    rows = table.group.rows
+
+    def values(expr: Expr) -> NDArray[np.int64]:
+        if isinstance(expr, Constant):
+            return np.full(len(rows), expr.value, dtype=np.int64)
+        assert isinstance(expr, Variable)
+        return rows[:, place[expr]]
+
+    columns: list[NDArray[np.int64]] = []
+    for dim in table.group.dims:
+        if stage.spread is not None:
+            for index, block in enumerate(nest.blocks):
+                if block.axis is not None and block.level == stage.spread:
+                    outer, inner = nest.boundaries[index][dim], nest.boundaries[index + 1][dim]
+                    columns.append(-(-values(outer) // values(inner)))
+        columns += [values(nest.boundaries[edge][dim]) for edge in stage.boundaries]
+    return columns

@@ -1,0 +1,218 @@
+"""Interval bounds as a program: the expressions of a problem laid out once, run for many nodes at a time.
+
+The program computes what :class:`~tilewright.formulation.expression.interval.IntervalReader` reads, to the
+last bit, but its instructions are compiled (:mod:`tilewright.solvers.mapping.kernel`) and work on blocks of nodes.
+It is one program for all stages: a node's cell in an axis group is an index into that group's tables, in
+which the cells of all stages follow each other, and choices that are still open are an argument.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tilewright.formulation.expression import Expr, Variable
+from tilewright.formulation.expression.nodes import (
+    Choice,
+    Constant,
+    Function,
+    IsOne,
+    Maximum,
+    Product,
+    Quotient,
+    Rounded,
+    Sum,
+    Tightened,
+    Where,
+)
+from tilewright.formulation.search import Limits
+from tilewright.solvers.mapping import kernel
+from tilewright.solvers.mapping.stages import StagedTable
+
+NONE = -1
+_NEVER_NEGATIVE = (Constant, Variable, Product, IsOne)
+
+
+class Tape:
+    """Lower bounds of some expressions for nodes, under limits.
+
+    Parameters
+    ----------
+    staged : the tables of the axis groups
+    limits : expressions with what they may reach
+    roots : expressions whose lower ends are asked for
+    floors : lower bounds of products that are known another way
+    search_limits : ``TimeoutError`` is raised where one strikes
+    """
+
+    def __init__(
+        self,
+        staged: Sequence[StagedTable],
+        limits: Sequence[tuple[Expr, int]],
+        roots: Sequence[Expr],
+        floors: Mapping[Expr, float],
+        search_limits: Limits | None = None,
+    ) -> None:
+        self._limits = search_limits
+        self._staged = staged
+        self._position = {table.table.group.name: i for i, table in enumerate(staged)}
+        self._floors = floors
+        self._code: list[int] = []
+        self._arguments: list[tuple[int, int, int]] = []
+        self._constants: list[float] = []
+        self._lists: list[int] = []
+        self._selectors: dict[Variable, int] = {}
+        self._tables: list[NDArray[np.float64]] = []
+        self._loaded = 0
+        self._known: dict[tuple[Expr, bool], int] = {}
+        self._settled: dict[Expr, int] = {}
+        checks = [self._register(expr, True) for expr, _ in limits]
+        wanted = [self._register(expr, True) for expr in roots]
+        self._checks = np.array(checks, dtype=np.int64)
+        self._ceilings = np.array([float(bound) for _, bound in limits])
+        self._roots = np.array(wanted, dtype=np.int64)
+        self._program = (
+            np.array(self._code, dtype=np.int64),
+            np.array(self._arguments, dtype=np.int64).reshape(-1, 3),
+            np.array(self._constants, dtype=np.float64),
+            np.array(self._lists, dtype=np.int64),
+        )
+        self._flat = np.concatenate(self._tables) if self._tables else np.zeros(0)
+        self._tables.clear()
+        self._registers = np.empty((len(self._code), kernel.BLOCK))
+
+    def bounds(
+        self, cells: NDArray[np.int64], at: Sequence[int], chosen: Mapping[Variable, int]
+    ) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
+        """Nodes that may satisfy all limits, and the roots' lower ends there.
+
+        Parameters
+        ----------
+        cells : cell of each node in each group, shape (groups, nodes)
+        at : the stage that the cells of each group belong to, -1 for the whole group
+        chosen : options of the selectors that are decided
+        """
+        selected = np.full(len(self._selectors), NONE, dtype=np.int64)
+        for variable, position in self._selectors.items():
+            selected[position] = chosen.get(variable, NONE)
+        bases = np.array(
+            [table.offsets[stage + 1] for table, stage in zip(self._staged, at, strict=True)], dtype=np.int64
+        )
+        found: tuple[NDArray[np.int64], NDArray[np.float64]] = kernel.bounds(
+            *self._program,
+            selected,
+            self._flat,
+            np.ascontiguousarray(cells),
+            bases,
+            self._registers,
+            self._checks,
+            self._ceilings,
+            self._roots,
+        )
+        return found
+
+    def _emit(self, operation: int, a: int = NONE, b: int = NONE, third: int = NONE, c: float = 0.0) -> int:
+        self._code.append(operation)
+        self._arguments.append((a, b, third))
+        self._constants.append(c)
+        return len(self._code) - 1
+
+    def _register(self, expr: Expr, low: bool) -> int:
+        """The register of the lower or upper end of an expression."""
+        found = self._known.get((expr, low))
+        if found is None:
+            found = self._load(expr, low) if expr.group is not None else self._read(expr, low)
+            floor = self._floors.get(expr) if low else None
+            if floor is not None:
+                found = self._emit(kernel.AT_LEAST, found, c=floor)
+            self._known[expr, low] = found
+        return found
+
+    def _load(self, expr: Expr, low: bool) -> int:
+        assert expr.group is not None
+        if self._limits is not None:
+            self._limits.heed()
+        position = self._position[expr.group]
+        ends = self._staged[position].ends(expr, low)
+        self._tables.append(ends)
+        start = self._loaded
+        self._loaded += len(ends)
+        return self._emit(kernel.LOAD, position, start)
+
+    def _read(self, expr: Expr, low: bool) -> int:
+        match expr:
+            case Constant():
+                return self._emit(kernel.CONSTANT, c=float(expr.value))
+            case Variable():
+                return self._emit(
+                    kernel.SELECTED, self._selector(expr), c=float(expr.domain[0 if low else -1])
+                )
+            case Sum():
+                return self._sum(expr, low)
+            case Product():
+                return self._product(expr, low)
+            case Quotient():
+                over = self._register(expr.numerator, low)
+                return self._emit(kernel.CEIL_QUOTIENT, over, self._register(expr.denominator, not low))
+            case Maximum():
+                return self._fold(kernel.LARGER, [self._register(part, low) for part in expr.arguments])
+            case IsOne():
+                return self._emit(kernel.ONE_AT_MOST, self._register(expr.argument, not low))
+            case Where():
+                condition = self._condition(expr.condition)
+                then, otherwise = self._register(expr.then, low), self._register(expr.otherwise, low)
+                operation = kernel.WHERE_LOW if low else kernel.WHERE_HIGH
+                return self._emit(operation, condition, then, otherwise)
+            case Choice():
+                options = [self._register(option, low) for option in expr.options]
+                start = len(self._lists)
+                self._lists += options
+                operation = kernel.CHOICE_LOW if low else kernel.CHOICE_HIGH
+                return self._emit(operation, start, len(options), self._selector(expr.selector))
+            case Function():
+                raise TypeError(f"the function {expr.name} spans several axis groups")
+            case Rounded():
+                return self._emit(kernel.ROUND, self._register(expr.argument, low), c=float(expr.denominator))
+            case Tightened():
+                inner = self._register(expr.argument, low)
+                if low:
+                    return self._emit(kernel.LARGER, inner, self._register(expr.lower, True))
+                return inner if expr.upper is None else self._emit(kernel.AT_MOST, inner, c=float(expr.upper))
+        raise TypeError(f"unknown expression node {type(expr).__name__}")
+
+    def _selector(self, variable: Variable) -> int:
+        return self._selectors.setdefault(variable, len(self._selectors))
+
+    def _sum(self, expr: Sum, low: bool) -> int:
+        (coefficient, term), *rest = expr.terms
+        found = self._emit(kernel.SCALE, self._register(term, low == (coefficient > 0)), c=float(coefficient))
+        for coefficient, term in rest:
+            register = self._register(term, low == (coefficient > 0))
+            found = self._emit(kernel.ADD_SCALED, found, register, c=float(coefficient))
+        return self._emit(kernel.ADD_CONSTANT, found, c=float(expr.constant)) if expr.constant else found
+
+    def _product(self, expr: Product, low: bool) -> int:
+        """Factors are never negative, but the ends of a difference, or of a case of differences, may be."""
+        first, *rest = expr.factors
+        found = self._register(first, low)
+        if not isinstance(first, _NEVER_NEGATIVE):
+            found = self._emit(kernel.FLOOR, found)
+        for factor in rest:
+            operation = kernel.TIMES if isinstance(factor, _NEVER_NEGATIVE) else kernel.TIMES_FLOORED
+            found = self._emit(operation, found, self._register(factor, low))
+        return found
+
+    def _fold(self, operation: int, registers: Sequence[int]) -> int:
+        found = registers[0]
+        for register in registers[1:]:
+            found = self._emit(operation, found, register)
+        return found
+
+    def _condition(self, expr: Expr) -> int:
+        found = self._settled.get(expr)
+        if found is None:
+            low, high = self._register(expr, True), self._register(expr, False)
+            found = self._settled[expr] = self._emit(kernel.SETTLED, low, high)
+        return found

@@ -1,5 +1,0 @@
-"""Mixed-integer programming through PuLP, with HiGHS or CBC."""
-
-from tilewright.solvers.mip.solver import Cbc, Highs
-
-__all__ = ["Cbc", "Highs"]

@@ -1,0 +1,1 @@
+"""Schedules on heterogeneous sub-accelerators: cost tables, bounds, exact solvers, partitions."""

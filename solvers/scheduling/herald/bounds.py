@@ -1,0 +1,191 @@
+"""Lower bounds: critical path, the cheapest option of every task, and the assignment relaxation as an LP.
+
+The LP lets tasks run in parts on several engines: every engine's load and every chain must fit the
+makespan, options cost their energy.  Runs that are alike are taken together; by symmetry this loses
+nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+
+from ortools.linear_solver import pywraplp
+
+from tilewright.formulation.scheduling.herald.problem import Option, ScheduleObjective, SchedulingProblem
+from tilewright.formulation.scheduling.herald.search import ScheduleSearch
+from tilewright.solvers.scheduling.herald.front import Front
+from tilewright.solvers.scheduling.herald.prices import Prices, even_prices
+from tilewright.solvers.scheduling.herald.statement import equal_runs
+
+_SAFETY = Fraction(1, 10**7)  # relative; far above the LP solver's tolerance of 1e-9 on scaled figures
+_INSIDE = Fraction(1, 10**5)  # the LP at its least makespan itself may look infeasible
+_CUTS = 40
+_ENOUGH = Fraction(1, 10**4)
+
+
+def critical_path(problem: SchedulingProblem, options: Sequence[tuple[Option, ...]]) -> int:
+    """The longest chain, every task on its fastest engine."""
+    ends: dict[int, int] = {}
+    for task in problem.order:
+        first = max((ends[other] for other in problem.before[task]), default=0)
+        ends[task] = first + min(option.cycles for option in options[task])
+    return max(ends.values())
+
+
+def least_energy(options: Sequence[tuple[Option, ...]]) -> Fraction:
+    """Every task at its cheapest option, without context changes."""
+    return sum((min(option.energy for option in own) for own in options), Fraction(0))
+
+
+@dataclass(frozen=True, slots=True)
+class _Relaxed:
+    """An optimum of the LP: its value and how it falls per cycle of makespan."""
+
+    energy: float
+    slope: float
+
+
+class AssignmentRelaxation:
+    """The LP over options, for makespans that are given or sought."""
+
+    def __init__(self, problem: SchedulingProblem, options: Sequence[tuple[Option, ...]]) -> None:
+        self._problem = problem
+        self._options = options
+        self._unit_energy = float(sum(max(o.energy for o in own) for own in options)) or 1.0
+        self._unit_cycles = float(critical_path(problem, options))
+        self._loads: dict[int, pywraplp.Constraint] = {}  # of the latest LP, by engine
+        self._count = dict.fromkeys(range(len(problem.tasks)), 1)
+        for runs in equal_runs(problem):
+            for position, task in enumerate(runs[0]):
+                self._count[task] = len(runs)
+                for run in runs[1:]:
+                    del self._count[run[position]]
+
+    def least_makespan(self) -> int:
+        """The makespan that the relaxation allows, as a bound."""
+        solver, makespan, _ = self._state(None)
+        solver.Minimize(makespan)
+        if solver.Solve() != pywraplp.Solver.OPTIMAL:
+            return 0
+        value = Fraction(solver.Objective().Value()) * Fraction(self._unit_cycles) * (1 - _SAFETY)
+        return -(-value.numerator // value.denominator)
+
+    def prices(self, objective: ScheduleObjective, front: Front) -> tuple[Prices, ...]:
+        """Dual values of the loads, as parts of all, at the least makespan.
+
+        For the product also at the makespan of its bound; neither of the two is always the better one.
+        """
+        if objective is ScheduleObjective.MAKESPAN:
+            return (self._prices(None, 0.0),)
+        product, at = front.least_product()
+        energy = float(at * at / product) if product else 0.0
+        places = (at * (1 + _INSIDE), None)
+        return tuple(dict.fromkeys(self._prices(place, energy) for place in places))
+
+    def _prices(self, makespan: Fraction | None, worth: float) -> Prices:
+        """Prices where energy is least within a makespan, or the makespan is least."""
+        solver, length, energy = self._state(
+            None if makespan is None else float(makespan) / self._unit_cycles
+        )
+        solver.Minimize(length if makespan is None else energy)
+        if solver.Solve() != pywraplp.Solver.OPTIMAL:
+            return Prices(even_prices(self._problem).engines, worth)
+        duals = [
+            abs(self._loads[engine].dual_value()) if engine in self._loads else 0.0
+            for engine in range(len(self._problem.engines))
+        ]
+        total = sum(duals)
+        if not total:
+            return Prices(even_prices(self._problem).engines, worth)
+        return Prices(tuple(round(dual / total, 9) for dual in duals), worth)
+
+    def tighten(self, front: Front) -> None:
+        """Add half-planes until the least product is the LP's own."""
+        at = front.makespan
+        for _ in range(_CUTS):
+            at = max(at, front.makespan * (1 + _INSIDE))
+            relaxed = self._at(at)
+            if relaxed is None:
+                return
+            energy = Fraction(relaxed.energy) * (1 - _SAFETY)
+            slope = min(Fraction(0), Fraction(relaxed.slope))
+            front.add(Fraction(1), -slope, energy - slope * at)
+            product, corner = front.least_product()
+            seen = self._at(max(corner, front.makespan * (1 + _INSIDE)))
+            if seen is None or corner * Fraction(seen.energy) <= product * (1 + _ENOUGH):
+                return
+            at = corner
+
+    def _at(self, makespan: Fraction) -> _Relaxed | None:
+        """The least energy at a makespan, in pJ and pJ per cycle."""
+        solver, variable, energy = self._state(float(makespan) / self._unit_cycles)
+        solver.Minimize(energy)
+        if solver.Solve() != pywraplp.Solver.OPTIMAL:
+            return None
+        value = solver.Objective().Value() * self._unit_energy
+        return _Relaxed(value, variable.reduced_cost() * self._unit_energy / self._unit_cycles)
+
+    def _state(
+        self, makespan: float | None
+    ) -> tuple[pywraplp.Solver, pywraplp.Variable, pywraplp.LinearExpr]:
+        solver = pywraplp.Solver.CreateSolver("GLOP")
+        low, high = (0.0, solver.infinity()) if makespan is None else (makespan, makespan)
+        length = solver.NumVar(low, high, "")
+        loads: list[list[pywraplp.LinearExpr]] = [[] for _ in self._problem.engines]
+        ends: dict[int, pywraplp.Variable] = {}
+        energies = []
+        for task in self._problem.order:
+            if task not in self._count:
+                continue
+            shares = [solver.NumVar(0.0, 1.0, "") for _ in self._options[task]]
+            solver.Add(sum(shares) == 1.0)
+            times = [option.cycles / self._unit_cycles for option in self._options[task]]
+            duration = sum(time * share for time, share in zip(times, shares, strict=True))
+            ends[task] = solver.NumVar(0.0, solver.infinity(), "")
+            solver.Add(ends[task] <= length)
+            solver.Add(ends[task] >= duration)
+            for first in self._problem.before[task]:
+                if first in ends:
+                    solver.Add(ends[task] >= ends[first] + duration)
+            count = self._count[task]
+            for option, time, share in zip(self._options[task], times, shares, strict=True):
+                loads[option.engine].append(count * time * share)
+                energies.append(count * float(option.energy) / self._unit_energy * share)
+        for engine, load in enumerate(loads):
+            if load:
+                self._loads[engine] = solver.Add(sum(load) <= length)
+        return solver, length, sum(energies)
+
+
+def lp_prices(
+    problem: SchedulingProblem,
+    options: Sequence[tuple[Option, ...]],
+    objective: ScheduleObjective,
+    front: Front,
+) -> tuple[Prices, ...]:
+    """What engines and energy are worth in the assignment LP."""
+    return AssignmentRelaxation(problem, options).prices(objective, front)
+
+
+def basic_bounds(search: ScheduleSearch, options: Sequence[tuple[Option, ...]]) -> Front:
+    """Bounds that cost next to nothing: critical path, cheapest options, the assignment LP."""
+    problem = search.problem
+    relaxation = AssignmentRelaxation(problem, options)
+    shortest = sum(min(option.cycles for option in own) for own in options)
+    makespan = max(
+        critical_path(problem, options),
+        relaxation.least_makespan(),
+        -(-shortest // len(problem.engines)),  # exact where the LP's rounding is not: on one engine
+    )
+    front = Front(least_energy(options), Fraction(makespan))
+    match search.objective:
+        case ScheduleObjective.MAKESPAN:
+            search.raise_bound(makespan, "assignment LP")
+        case ScheduleObjective.ENERGY:
+            search.raise_bound(front.energy, "cheapest options")
+        case ScheduleObjective.EDP:
+            relaxation.tighten(front)
+            search.raise_bound(front.least_product()[0], "assignment LP")
+    return front

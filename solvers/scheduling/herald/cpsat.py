@@ -1,0 +1,184 @@
+"""CP-SAT with company: bounds from relaxations on one side, better schedules on the other, until they meet.
+
+Small problems are one CP-SAT model, solved to optimality.  For large ones that model finds neither good
+schedules nor good bounds in a minute; there one thread raises the bound on relaxations (assignment first,
+then with ever more of the long tasks sequenced) and another improves schedules by annealing and large
+neighbourhoods.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Sequence
+from fractions import Fraction
+from importlib.metadata import version
+
+from ortools.sat.python import cp_model
+
+from tilewright.formulation.scheduling.herald.problem import (
+    Option,
+    ScheduleObjective,
+    SchedulingProblem,
+    feasible_options,
+)
+from tilewright.formulation.scheduling.herald.schedule import make_schedule
+from tilewright.formulation.scheduling.herald.search import ScheduleSearch
+from tilewright.heuristics.scheduling.herald.scheduler import (
+    HeraldSettings,
+    Ordering,
+    greedy,
+    herald,
+    metric_of,
+)
+from tilewright.solvers.scheduling.herald.annealing import Annealing, tails
+from tilewright.solvers.scheduling.herald.bounds import basic_bounds, lp_prices
+from tilewright.solvers.scheduling.herald.front import Front
+from tilewright.solvers.scheduling.herald.improving import Improver
+from tilewright.solvers.scheduling.herald.relaxations import raise_bounds
+from tilewright.solvers.scheduling.herald.running import read, run_model
+from tilewright.solvers.scheduling.herald.statement import state
+
+_WHOLE = 60  # tasks up to which the whole model is the first choice
+_LARGEST = 2**62
+_LOOK = 0.05  # seconds between looks at limits
+_GRACE = 0.6  # seconds that threads have to come to an end
+
+
+class CpSatScheduler:
+    """Exact: CP-SAT with optional intervals, relaxations for bounds, annealing for large problems."""
+
+    name = "cpsat"
+    exact = True
+
+    @property
+    def version(self) -> str:
+        return f"ortools {version('ortools')}"
+
+    def solve(self, search: ScheduleSearch) -> str:
+        """Search until done; returns why there is no schedule, or an empty text."""
+        obstacle = search.problem.obstacle
+        if obstacle is not None:
+            return obstacle
+        options = feasible_options(search.problem)
+        warm_start(search)
+        front = basic_bounds(search, options)
+        if search.objective is ScheduleObjective.ENERGY:
+            _solve_energy(search, options)
+        elif not search.done:
+            if len(search.problem.tasks) <= _WHOLE:
+                _solve_whole(search, options)
+            if not search.done:
+                _solve_large(search, options, front)
+        return ""
+
+
+def warm_start(search: ScheduleSearch) -> None:
+    """Schedules by Herald's heuristics; the first one even where no time is left."""
+    problem = search.problem
+    metric = metric_of(search.objective)
+    for ordering in Ordering:
+        for balance in (metric, "cycles"):
+            if search.limits.expired and search.schedule is not None:
+                return
+            search.offer(
+                herald(problem, HeraldSettings(balance, ordering, patience=0)), "herald", heuristic=True
+            )
+    search.offer(greedy(problem, metric), "greedy", heuristic=True)
+
+
+def _solve_energy(search: ScheduleSearch, options: Sequence[tuple[Option, ...]]) -> None:
+    """The cheapest options; with context changes, the cheapest choice of them."""
+    problem = search.problem
+    if not problem.context_energy:
+        cheapest = [min(own, key=lambda o: (o.energy, o.cycles)) for own in options]
+        annealing = Annealing(problem, [(option,) for option in cheapest], search.limits.seed)
+        search.offer(annealing.decode([0] * len(options), tails(problem, cheapest)), "cheapest options")
+        return
+    statement = state(problem, options, _horizon(problem, options), sequenced=())
+    statement.model.minimize(statement.energy)
+
+    def on_bound(bound: int) -> None:
+        search.raise_bound(Fraction(bound, problem.energy_scale), "cpsat")
+
+    status, solver = run_model(statement, search, search.limits.threads, on_bound=on_bound)
+    if status in (cp_model.OPTIMAL, cp_model.FEASIBLE):
+        _, chosen = statement.placed(solver)
+        ordered = [chosen[task] for task in range(len(options))]
+        annealing = Annealing(problem, [(option,) for option in ordered], search.limits.seed)
+        search.offer(annealing.decode([0] * len(options), tails(problem, ordered)), "cpsat")
+
+
+def _solve_whole(search: ScheduleSearch, options: Sequence[tuple[Option, ...]]) -> None:
+    """The whole problem as one model."""
+    problem = search.problem
+    assert search.schedule is not None
+    statement = state(problem, options, _horizon(problem, options))
+    scale = 1
+    if search.objective is ScheduleObjective.MAKESPAN:
+        statement.model.minimize(statement.makespan)
+    else:
+        scale = problem.energy_scale
+        most = int(sum(max(o.energy for o in own) for own in options) * scale) + int(
+            len(problem.edges) * problem.context_energy * scale
+        )
+        horizon = _horizon(problem, options)
+        if most * horizon >= _LARGEST:
+            return
+        energy = statement.model.new_int_var(0, most, "energy")
+        statement.model.add(energy == statement.energy)
+        product = statement.model.new_int_var(0, most * horizon, "edp")
+        statement.model.add_multiplication_equality(product, [energy, statement.makespan])
+        statement.model.minimize(product)
+    statement.hint(search.schedule)
+
+    def on_solution(callback: cp_model.CpSolverSolutionCallback) -> None:
+        search.offer(make_schedule(problem, *read(statement, callback)), "cpsat")
+
+    def on_bound(bound: int) -> None:
+        search.raise_bound(Fraction(bound, scale), "cpsat")
+
+    status, solver = run_model(
+        statement, search, search.limits.threads, on_bound=on_bound, on_solution=on_solution
+    )
+    if status == cp_model.OPTIMAL:  # exact, where the bound above is a float
+        spent = Fraction(int(solver.value(statement.energy)), problem.energy_scale)
+        search.raise_bound(search.objective.of(int(solver.value(statement.makespan)), spent), "cpsat")
+
+
+def _solve_large(search: ScheduleSearch, options: Sequence[tuple[Option, ...]], front: Front) -> None:
+    """Relaxations on one thread, better schedules on the other; where bounds no longer rise, on both.
+
+    Whoever called gets control back soon after the search is done, even if a thread is still within
+    CP-SAT's presolve or compiling for the first time.
+    """
+    failures: list[BaseException] = []
+    prices = lp_prices(search.problem, options, search.objective, front)
+    first, second = (
+        Improver(search.problem, options, seed, prices)
+        for seed in (2 * search.limits.seed, 2 * search.limits.seed + 1)
+    )
+
+    def guarded(side: Callable[[], None]) -> None:
+        try:
+            side()
+        except BaseException as failure:
+            failures.append(failure)
+
+    sides = (lambda: raise_bounds(search, options, front, second), lambda: first.run(search))
+    threads = [threading.Thread(target=guarded, args=(side,), daemon=True) for side in sides]
+    for thread in threads:
+        thread.start()
+    while not search.done and not failures and any(thread.is_alive() for thread in threads):
+        threads[1].join(_LOOK)
+    until = time.monotonic() + _GRACE
+    for thread in threads:
+        thread.join(max(0.0, until - time.monotonic()))
+    if failures:
+        raise failures[0]
+
+
+def _horizon(problem: SchedulingProblem, options: Sequence[tuple[Option, ...]]) -> int:
+    """Cycles within which some best schedule ends: everything one after the other, slowest first."""
+    lags = problem.context_cycles * len(problem.edges)
+    return lags + sum(max(o.cycles + o.fetch for o in own) for own in options)

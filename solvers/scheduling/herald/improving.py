@@ -1,0 +1,62 @@
+"""Better and better schedules on one thread: annealing and large neighbourhoods, whichever pays."""
+
+from __future__ import annotations
+
+import random
+import time
+from collections.abc import Callable, Sequence
+
+from tilewright.formulation.scheduling.herald.problem import Option, SchedulingProblem
+from tilewright.formulation.scheduling.herald.search import ScheduleSearch
+from tilewright.solvers.scheduling.herald.annealing import Annealing
+from tilewright.solvers.scheduling.herald.prices import Prices
+from tilewright.solvers.scheduling.herald.windows import WindowSearch
+
+_FIRST = 8  # rounds of annealing before the neighbourhoods have their first turn
+_MEMORY = 0.7  # weight of the earlier gains in a mean
+_CURIOUS = 0.15  # part of the turns that the method which has paid less gets
+
+
+class Improver:
+    """Shares time between methods by what each of them gained per second lately."""
+
+    def __init__(
+        self,
+        problem: SchedulingProblem,
+        options: Sequence[tuple[Option, ...]],
+        seed: int,
+        prices: Sequence[Prices],
+    ) -> None:
+        self.annealing = Annealing(problem, options, seed, prices)
+        self.windows = WindowSearch(problem, options, seed, prices[0])
+        self._random = random.Random(seed)
+        self._gain = {"annealing": 0.0, "windows": 0.0}
+        self._turns = 0
+
+    def run(self, search: ScheduleSearch, until: Callable[[], bool] | None = None) -> None:
+        """Take turns until the search is done, or until told."""
+        while not search.done and not (until is not None and until()):
+            self.turn(search)
+
+    def turn(self, search: ScheduleSearch) -> None:
+        """One round of annealing, or as many seconds of neighbourhoods."""
+        name = self._next()
+        value, begun = search.value, time.monotonic()
+        if name == "annealing":
+            self.annealing.round(search)
+        else:
+            self.windows.round(search)
+        seconds = max(1e-3, time.monotonic() - begun)
+        gained = 0.0
+        if value is not None and search.value is not None and value > 0:
+            gained = float(1 - search.value / value) / seconds
+        self._gain[name] = _MEMORY * self._gain[name] + (1 - _MEMORY) * gained
+        self._turns += 1
+
+    def _next(self) -> str:
+        if self._turns < _FIRST:
+            return "annealing"
+        if self._turns == _FIRST:
+            return "windows"
+        ahead, behind = sorted(self._gain, key=lambda name: -self._gain[name])
+        return behind if self._random.random() < _CURIOUS else ahead

@@ -1,0 +1,198 @@
+"""Bounds by CP-SAT: relaxations in which only the longest tasks take turns, solved one after the other.
+
+All tasks choose an option, keep to their chains and load their engines.  What is minimised is the makespan
+or, for the product, also a weighted sum of energy and makespan, whose least value is a half-plane that holds
+every schedule of least product.  Solutions are turned into schedules.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from fractions import Fraction
+
+from ortools.sat.python import cp_model
+
+from tilewright.formulation.scheduling.herald.problem import Option, ScheduleObjective, SchedulingProblem
+from tilewright.formulation.scheduling.herald.schedule import Schedule
+from tilewright.formulation.scheduling.herald.search import ScheduleSearch
+from tilewright.solvers.scheduling.herald.annealing import Annealing, tails
+from tilewright.solvers.scheduling.herald.front import Front
+from tilewright.solvers.scheduling.herald.improving import Improver
+from tilewright.solvers.scheduling.herald.running import integer, read, run_model
+from tilewright.solvers.scheduling.herald.statement import state
+
+_CORES = (0, 24, 48, 96, 192)  # tasks sequenced, one relaxation after the other
+_PATIENCE = 3.0  # seconds without a better bound, at first
+_NOTABLE = Fraction(1, 10**4)  # a bound that grows by less is told when the model is done with
+_WEIGHTS = (0.5, 1.0, 2.0)
+_PLANES = 3  # half-planes from one relaxation
+_LARGEST = 2**50  # of an objective: exact as a float
+
+
+def raise_bounds(
+    search: ScheduleSearch, options: Sequence[tuple[Option, ...]], front: Front, improver: Improver
+) -> None:
+    """Relaxations with more and more tasks sequenced, the long ones first, as long as each raises the bound.
+
+    Then as much time goes into schedules, and the relaxations have their turn again, with twice the patience.
+    """
+    longest = sorted(range(len(options)), key=lambda t: -min(o.cycles for o in options[t]))
+    sizes = [size for size in _CORES if size == 0 or size < 2 * len(longest)]
+    relaxations = [Relaxation(search, options, front, improver.annealing, longest[:size]) for size in sizes]
+    patience = _PATIENCE
+    while not search.done:
+        begun = time.monotonic()
+        for relaxation in relaxations:
+            if not relaxation.solved and not search.done:
+                relaxation.run(patience)
+        pause = max(1.0, time.monotonic() - begun) + time.monotonic()
+        improver.run(search, until=lambda: time.monotonic() > pause)  # noqa: B023 - run before it changes
+        patience *= 2
+
+
+class Relaxation:
+    """One relaxation of a problem.
+
+    Parameters
+    ----------
+    front : what is known of energy and makespan; raised
+    annealing : is told schedules near the relaxation's solutions
+    core : the tasks that are sequenced
+    solved : whether nothing more can be had from it
+    """
+
+    def __init__(
+        self,
+        search: ScheduleSearch,
+        options: Sequence[tuple[Option, ...]],
+        front: Front,
+        annealing: Annealing,
+        core: Sequence[int],
+    ) -> None:
+        self._search, self._options, self._front = search, options, front
+        self._annealing, self._core = annealing, core
+        self._source = f"relaxation, {len(core)} sequenced" if core else "assignment"
+        self._shortest = False  # whether its least makespan is known
+        self.solved = False
+
+    def run(self, patience: float) -> None:
+        """Raise bounds until none has risen for ``patience`` seconds."""
+        if not self._shortest:
+            self._shortest = self._minimize(Fraction(0), patience)
+        if self._search.objective is ScheduleObjective.MAKESPAN:
+            self.solved = self._shortest
+            return
+        for _ in range(_PLANES):
+            if self._search.done:
+                return
+            product, corner = self._front.least_product()
+            complete = self._minimize(product / corner / corner, patience)
+            if self._front.least_product()[0] <= product * (1 + _NOTABLE):
+                self.solved = complete and self._shortest
+                return
+
+    def _minimize(self, slope: Fraction, patience: float) -> bool:
+        """Least makespan, or least energy plus ``slope`` pJ per cycle; returns whether it is proven."""
+        search, front = self._search, self._front
+        assert search.evaluation is not None
+        assert search.schedule is not None
+        horizon = search.evaluation.makespan if not slope else self._horizon()
+        statement = state(search.problem, self._options, horizon, sequenced=self._core)
+        statement.hint(search.schedule)
+        least = -(-front.makespan.numerator // front.makespan.denominator)
+        statement.model.add(statement.makespan >= least)
+        unit = Fraction(1)
+        if slope:
+            most = sum(max(option.energy for option in own) for own in self._options) + slope * horizon
+            unit = Fraction(1, search.problem.energy_scale)  # pJ
+            while most / unit > _LARGEST:
+                unit *= 2  # energies are rounded down, so that it stays a bound
+            statement.model.minimize(
+                sum(
+                    int(option.energy / unit) * literal
+                    for own, literals in zip(self._options, statement.choices, strict=True)
+                    for option, literal in zip(own, literals, strict=True)
+                )
+                + int(slope / unit) * statement.makespan
+            )
+        else:
+            statement.model.minimize(statement.makespan)
+        risen = [time.monotonic()]
+        best = [0]
+        latest: list[Schedule] = []
+
+        def on_bound(bound: int) -> None:
+            if bound > best[0] * (1 + _NOTABLE):
+                risen[0], best[0] = time.monotonic(), bound
+                self._raise(bound, slope, unit)
+
+        def on_solution(callback: cp_model.CpSolverSolutionCallback) -> None:
+            """Tasks that overlap in the relaxation are put one behind the other."""
+            if search.done:
+                return
+            starts, chosen = read(statement, callback)
+            found = [*untangled(search.problem, self._options, starts, chosen, self._core, self._annealing)]
+            values = [search.offer(schedule, self._source, heuristic=True) for schedule in found]
+            latest[:] = [found[values.index(min(values))]]
+
+        status, solver = run_model(
+            statement,
+            search,
+            1,
+            on_bound=on_bound,
+            on_solution=on_solution,
+            enough=lambda: time.monotonic() > risen[0] + patience,
+        )
+        if status in (cp_model.OPTIMAL, cp_model.FEASIBLE):
+            self._raise(integer(solver.best_objective_bound), slope, unit)
+        for schedule in latest:
+            self._annealing.suggest(schedule)
+        return status == cp_model.OPTIMAL
+
+    def _raise(self, bound: int, slope: Fraction, unit: Fraction) -> None:
+        """Tell what a bound on the model's objective means."""
+        search, front = self._search, self._front
+        if slope:
+            front.add(1 / unit, Fraction(int(slope / unit)), Fraction(bound))
+        elif bound > front.makespan:
+            front.makespan = Fraction(bound)
+        by_makespan = search.objective is ScheduleObjective.MAKESPAN
+        search.raise_bound(front.makespan if by_makespan else front.least_product()[0], self._source)
+
+    def _horizon(self) -> int:
+        """A makespan within which every schedule of least product ends, by the least energy of any."""
+        search = self._search
+        assert search.value is not None
+        assert search.evaluation is not None
+        if not self._front.energy:
+            lags = search.problem.context_cycles * len(search.problem.edges)
+            return lags + sum(max(o.cycles + o.fetch for o in own) for own in self._options)
+        longest = search.value / self._front.energy
+        return max(search.evaluation.makespan, int(longest) + 1)
+
+
+def untangled(
+    problem: SchedulingProblem,
+    options: Sequence[tuple[Option, ...]],
+    starts: Mapping[int, int],
+    chosen: Mapping[int, Option],
+    core: Collection[int],
+    annealing: Annealing,
+) -> Iterator[Schedule]:
+    """Legal schedules near a relaxed one: the sequenced tasks in its order, the others by their urgency.
+
+    A task's urgency is what remains of its chain; how that compares with places in the order is tried out.
+    """
+    ordered = [chosen[task] for task in range(len(options))]
+    choice = [options[task].index(option) for task, option in enumerate(ordered)]
+    urgency = tails(problem, ordered)
+    span = max(starts[task] + option.cycles for task, option in chosen.items())
+    fixed = frozenset(core)
+    for weight in _WEIGHTS:
+        priority = [
+            float(span - starts[task]) if task in fixed else weight * urgency[task]
+            for task in range(len(options))
+        ]
+        yield annealing.decode(choice, priority)
+    yield annealing.decode(choice, urgency)

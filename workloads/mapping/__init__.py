@@ -1,0 +1,1 @@
+"""One layer: its operator, and the ways to write one down."""

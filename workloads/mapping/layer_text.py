@@ -1,0 +1,143 @@
+"""Layers as users write them: ``conv:N=4,K=512,C=512,P=7,Q=7,R=3,S=3,stride=1,pad=1``, or a YAML file.
+
+A text is ``kind:field=value,...``.  Kinds are ``conv``, ``depthwise``, ``tconv``, ``pool``, ``gemm``,
+``matmul``, ``fc``, ``elementwise`` and ``nest``, whose text goes on with a line of index notation.  Values
+are integers, or several joined by ``x``: ``stride=2x1`` (rows, columns), ``pad=3x3`` (rows, columns) or
+``pad=0x0x1x1`` (top, left, bottom, right).  ``name=...`` names the layer.
+
+A YAML file holds one layer or a list of layers, each a text as above or a mapping with a ``kind``::
+
+    - conv:N=1,K=64,C=3,H=224,W=224,R=7,S=7,stride=2,pad=3
+    - {kind: gemm, name: classifier, M: 1, N: 1000, K: 2048}
+"""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import Any
+
+from pydantic import ValidationError
+
+from tilewright.workloads.errors import InputError, unknown_name
+from tilewright.workloads.mapping.layer_fields import BATCHED, KINDS
+from tilewright.workloads.mapping.operator import Operator
+from tilewright.workloads.validation import from_validation
+from tilewright.workloads.yaml_file import read_yaml
+
+NamedOperator = tuple[str, Operator]
+
+
+def is_layer_text(text: str) -> bool:
+    """Whether a text begins with a layer kind and a colon."""
+    return text.partition(":")[0].strip() in KINDS and ":" in text
+
+
+def parse_layer(text: str, batch: int | None = None) -> NamedOperator:
+    """The name and operator of one layer text.
+
+    Parameters
+    ----------
+    text : the notation above
+    batch : samples, for a kind with a batch loop ``N`` whose text does not give it
+
+    Returns
+    -------
+    The layer's ``name``, or its kind where the text has none; and its operator
+
+    Raises
+    ------
+    InputError : naming the text, the field and what was expected
+    """
+    kind, colon, rest = text.strip().partition(":")
+    kind = kind.strip()
+    if not colon:
+        raise InputError(text, None, "expected kind:field=value,..., such as conv:K=64,C=3,P=8,Q=8,R=3,S=3")
+    if kind not in KINDS:
+        raise InputError(text, "kind", unknown_name(kind, KINDS))
+    if kind == "nest":
+        return _build(text, kind, {"text": rest.strip()}, batch)
+    values: dict[str, Any] = {}
+    for part in rest.split(",") if rest.strip() else []:
+        field, equals, value = (piece.strip() for piece in part.partition("="))
+        if not equals or not field or not value:
+            raise InputError(text, None, f"expected field=value, got {part.strip()!r}")
+        if field in values:
+            raise InputError(text, field, "given twice")
+        values[field] = value if field == "name" else _number(text, field, value)
+    return _build(text, kind, values, batch)
+
+
+def read_layers(path: Path, batch: int | None = None) -> tuple[NamedOperator, ...]:
+    """The layers of a YAML file, in its order; repeated names get ``#2``, ``#3``, ...
+
+    Parameters
+    ----------
+    path : the file
+    batch : as in `parse_layer`, for every layer
+
+    Raises
+    ------
+    InputError : naming the file, the layer's position and field, and what was expected
+    """
+    content = read_yaml(path)
+    entries = content if isinstance(content, list) else [content]
+    if not entries:
+        raise InputError(str(path), None, "expected at least one layer")
+    layers: list[NamedOperator] = []
+    names: set[str] = set()
+    for i, entry in enumerate(entries):
+        where = f"{path}: layer {i + 1}" if isinstance(content, list) else str(path)
+        name, operator = _entry(where, entry, batch)
+        layers.append((unique_name(name, names), operator))
+    return tuple(layers)
+
+
+def unique_name(name: str, taken: set[str]) -> str:
+    """``name``, or ``name#2``, ``name#3``, ... if it is taken; the answer is added to ``taken``."""
+    candidate, number = name, 1
+    while candidate in taken:
+        number += 1
+        candidate = f"{name}#{number}"
+    taken.add(candidate)
+    return candidate
+
+
+def _entry(where: str, entry: Any, batch: int | None) -> NamedOperator:
+    if isinstance(entry, str):
+        try:
+            return parse_layer(entry, batch)
+        except InputError as error:
+            raise InputError(f"{where}: {error.where}", error.field, error.message) from None
+    if not isinstance(entry, dict) or not all(isinstance(key, str) for key in entry):
+        raise InputError(where, None, "expected a layer text or a mapping with a kind")
+    if "kind" not in entry:
+        raise InputError(where, "kind", f"missing, expected one of: {', '.join(KINDS)}")
+    kind = entry["kind"]
+    if not isinstance(kind, str) or kind not in KINDS:
+        raise InputError(where, "kind", unknown_name(str(kind), KINDS))
+    return _build(where, kind, {field: value for field, value in entry.items() if field != "kind"}, batch)
+
+
+def _build(where: str, kind: str, values: dict[str, Any], batch: int | None) -> NamedOperator:
+    if batch is not None:
+        if kind not in BATCHED:
+            raise InputError(where, "batch", f"a {kind} layer has no batch loop, write its sizes instead")
+        if values.setdefault("N", batch) != batch:
+            raise InputError(where, "N", f"{values['N']} contradicts the batch {batch}")
+    try:
+        fields = KINDS[kind].model_validate(values)
+        return fields.name or kind, fields.build()
+    except ValidationError as error:
+        found = from_validation(where, error, KINDS[kind].model_fields)
+        field = found.field.partition(".")[0] if found.field else None
+        raise InputError(where, field, found.message) from None
+    except InputError as error:
+        raise InputError(where, error.field, error.message) from None
+
+
+def _number(text: str, field: str, value: str) -> int | list[int]:
+    if not re.fullmatch(r"-?[0-9]{1,18}(x[0-9]{1,18})*", value):
+        raise InputError(text, field, f"expected an integer (or several, such as 2x1), got {value!r}")
+    numbers = [int(one) for one in value.split("x")]
+    return numbers[0] if len(numbers) == 1 else numbers

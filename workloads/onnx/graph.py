@@ -1,0 +1,243 @@
+"""An ONNX model made ready for import: constants told from activations, batch set, every shape inferred."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import onnx
+from google.protobuf.message import DecodeError  # type: ignore[import-untyped]
+from onnx import shape_inference
+
+from tilewright.workloads.errors import InputError, one_line
+from tilewright.workloads.onnx.batch import check_batch, own_batch, set_batch
+from tilewright.workloads.onnx.operations import MOVING, RENAMING
+
+LARGE = 4096
+"""Bytes above which a stored tensor is weights rather than a shape, and its values are dropped."""
+
+
+@dataclass(frozen=True, slots=True)
+class Node:
+    """One node that works on activations.
+
+    Parameters
+    ----------
+    label : how messages name it
+    op, name : operation and name, the name possibly empty
+    inputs : tensors by position, an empty text where an optional one is left out
+    data : the inputs that are activations, each once, in order
+    outputs : tensors by position
+    attributes : values by name, texts decoded
+    position : its place among the model's nodes that work on activations
+    """
+
+    label: str
+    op: str
+    name: str
+    inputs: tuple[str, ...]
+    data: tuple[str, ...]
+    outputs: tuple[str, ...]
+    attributes: dict[str, Any]
+    position: int
+
+
+@dataclass(frozen=True, slots=True)
+class OnnxGraph:
+    """What the import reads of a model.
+
+    Parameters
+    ----------
+    where : the file, for messages
+    nodes : nodes that work on activations, in topological order
+    shapes : axes of every tensor
+    inputs : the activations that come from outside
+    outputs : the results
+    batch : samples per run
+    stored : the stored tensor behind every constant that only renames, moves or scales one
+    """
+
+    where: str
+    nodes: tuple[Node, ...]
+    shapes: dict[str, tuple[int, ...]]
+    inputs: tuple[str, ...]
+    outputs: tuple[str, ...]
+    batch: int
+    stored: dict[str, str]
+
+    def shape(self, node: Node, tensor: str) -> tuple[int, ...]:
+        """Axes of a tensor; raises ``InputError`` where inference did not find them."""
+        if tensor not in self.shapes:
+            raise InputError(self.where, node.label, f"the shape of tensor {tensor!r} cannot be inferred")
+        return self.shapes[tensor]
+
+    def elements(self, node: Node, tensor: str) -> int:
+        """Elements of a tensor."""
+        return math.prod(self.shape(node, tensor))
+
+
+def read_model(path: Path) -> onnx.ModelProto:
+    """Load a model file without its external weights.
+
+    Raises
+    ------
+    InputError : for a file that cannot be read, or that is not a complete ONNX model
+    """
+    try:
+        model = onnx.load(path, format="protobuf", load_external_data=False)
+    except OSError as error:
+        raise InputError(str(path), None, f"cannot be read: {error.strerror or error}") from None
+    except (DecodeError, ValueError, RecursionError):
+        raise InputError(str(path), None, "not an ONNX model, or a truncated one") from None
+    if not model.graph.node:
+        raise InputError(str(path), None, "not an ONNX model: expected a graph with nodes")
+    return model
+
+
+def prepare(model: onnx.ModelProto, where: str, batch: int | None, supported: frozenset[str]) -> OnnxGraph:
+    """Infer all shapes of a model for a batch size.
+
+    Parameters
+    ----------
+    model : left unchanged
+    where : the file, for messages
+    batch : samples; ``None`` keeps the model's own number, or takes 1 where it is symbolic
+    supported : operations that the import knows
+
+    Raises
+    ------
+    InputError : naming the node, for an operation that is not supported, a tensor that nothing makes,
+        shapes that cannot be inferred, and for a model that cannot be run at this batch size
+    """
+    copy = onnx.ModelProto()
+    copy.CopyFrom(model)
+    _drop_weight_values(copy.graph)
+    constants = constant_tensors(copy.graph, where)
+    nodes = _nodes(copy.graph, constants)
+    for node, proto in zip(nodes, _activation_protos(copy.graph, constants), strict=True):
+        if node.op not in supported or proto.domain not in ("", "ai.onnx"):
+            domain = f" of {proto.domain}" if proto.domain else ""
+            raise InputError(where, node.label, f"the operation {node.op}{domain} is not supported")
+    original = own_batch(copy.graph, where, constants)
+    shapes = _infer(copy, where)
+    if batch is not None and batch != original.size:
+        before = shapes
+        set_batch(copy.graph, where, constants, original, batch)
+        shapes = _infer(copy, where)
+        check_batch(copy.graph, where, constants, original, batch, before, shapes)
+    inputs = tuple(value.name for value in copy.graph.input if value.name not in constants)
+    outputs = tuple(value.name for value in copy.graph.output)
+    size = original.size if batch is None else batch
+    return OnnxGraph(where, nodes, shapes, inputs, outputs, size, stored_tensors(copy.graph, constants))
+
+
+def constant_tensors(graph: onnx.GraphProto, where: str) -> frozenset[str]:
+    """Tensors that do not depend on the network's inputs: weights, shapes, and what is made from them.
+
+    Raises
+    ------
+    InputError : for a node that reads a tensor which nothing before it makes
+    """
+    constants = {tensor.name for tensor in graph.initializer}
+    constants |= {tensor.values.name for tensor in graph.sparse_initializer}
+    known = constants | {value.name for value in graph.input} | {""}
+    for i, node in enumerate(graph.node):
+        for tensor in node.input:
+            if tensor not in known:
+                raise InputError(
+                    where, label(node, i), f"reads tensor {tensor!r}, which nothing before makes"
+                )
+        known.update(node.output)
+        if node.op_type in ("Shape", "Size") or all(tensor in constants for tensor in node.input if tensor):
+            constants.update(node.output)
+    for value in graph.output:
+        if value.name not in known:
+            raise InputError(where, None, f"the output {value.name!r} is made by no node")
+    return frozenset(constants)
+
+
+def stored_tensors(graph: onnx.GraphProto, constants: frozenset[str]) -> dict[str, str]:
+    """The stored tensor behind every constant that is one, or that only renames, moves or scales one.
+
+    Parameters
+    ----------
+    graph : nodes in topological order
+    constants : tensors that do not depend on the network's inputs
+
+    Returns
+    -------
+    Stored tensor by constant; constants that are computed in another way are missing
+    """
+    roots = {tensor.name: tensor.name for tensor in graph.initializer}
+    for node in graph.node:
+        if not constants.issuperset(node.output):
+            continue
+        if node.op_type in ("Constant", "ConstantOfShape"):
+            roots[node.output[0]] = node.output[0]
+        elif node.op_type in RENAMING | MOVING | {"Cast", "DequantizeLinear"} and node.input[0] in roots:
+            roots.update(dict.fromkeys(node.output, roots[node.input[0]]))
+    return roots
+
+
+def label(node: onnx.NodeProto, position: int) -> str:
+    """How messages name a node: its operation, and its name or place."""
+    return f"node {node.name or position} ({node.op_type})"
+
+
+def _activation_protos(graph: onnx.GraphProto, constants: frozenset[str]) -> Iterator[onnx.NodeProto]:
+    return (node for node in graph.node if any(tensor not in constants for tensor in node.output))
+
+
+def _nodes(graph: onnx.GraphProto, constants: frozenset[str]) -> tuple[Node, ...]:
+    return tuple(
+        Node(
+            label=label(node, i),
+            op=node.op_type,
+            name=node.name,
+            inputs=tuple(node.input),
+            data=tuple(dict.fromkeys(t for t in node.input if t and t not in constants)),
+            outputs=tuple(node.output),
+            attributes={attribute.name: _value(attribute) for attribute in node.attribute},
+            position=i,
+        )
+        for i, node in enumerate(_activation_protos(graph, constants))
+    )
+
+
+def _value(attribute: onnx.AttributeProto) -> Any:
+    value = onnx.helper.get_attribute_value(attribute)
+    if isinstance(value, bytes):
+        return value.decode(errors="replace")
+    return list(value) if isinstance(value, Sequence) and not isinstance(value, str) else value
+
+
+def _drop_weight_values(graph: onnx.GraphProto) -> None:
+    """Inference needs the values of shape tensors only, and copies whatever it is given."""
+    for tensor in graph.initializer:
+        if tensor.ByteSize() > LARGE:
+            dims, name, kind = list(tensor.dims), tensor.name, tensor.data_type
+            tensor.Clear()
+            tensor.dims.extend(dims)
+            tensor.name, tensor.data_type = name, kind
+
+
+def _infer(model: onnx.ModelProto, where: str) -> dict[str, tuple[int, ...]]:
+    del model.graph.value_info[:]
+    for value in model.graph.output:
+        value.type.tensor_type.ClearField("shape")
+    try:
+        inferred = shape_inference.infer_shapes(model, check_type=True, strict_mode=True, data_prop=True)
+    except (shape_inference.InferenceError, DecodeError, RuntimeError, TypeError, ValueError) as error:
+        raise InputError(where, None, f"shapes cannot be inferred: {one_line(error)}") from None
+    shapes: dict[str, tuple[int, ...]] = {}
+    for value in (*inferred.graph.input, *inferred.graph.value_info, *inferred.graph.output):
+        if value.type.tensor_type.HasField("shape"):
+            axes = value.type.tensor_type.shape.dim
+            if all(axis.HasField("dim_value") for axis in axes):
+                shapes[value.name] = tuple(axis.dim_value for axis in axes)
+    for tensor in model.graph.initializer:
+        shapes[tensor.name] = tuple(tensor.dims)
+    return shapes

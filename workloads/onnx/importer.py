@@ -1,0 +1,207 @@
+"""Networks from ONNX models.
+
+Nodes that compute become layers.  An activation, normalisation or other point-wise node with a single
+operand is fused into the layer before it where it is that layer's only reader.  Nodes that only move or
+rename data (``Reshape``, ``Transpose``, ``Concat``, ``Slice``, ...) become part of the links, which say what
+they pass through.  Everything that does not depend on the network's inputs is a constant.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections import Counter
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+import onnx
+
+from tilewright.workloads.errors import InputError
+from tilewright.workloads.mapping.layer_text import unique_name
+from tilewright.workloads.mapping.operator import Operator
+from tilewright.workloads.network import Layer, Link, Network, Parameter
+from tilewright.workloads.onnx.graph import Node, OnnxGraph, prepare, read_model
+from tilewright.workloads.onnx.operations import MOVING, POINTWISE, RENAMING
+from tilewright.workloads.onnx.operators import BUILDERS, build
+from tilewright.workloads.onnx.parameters import learned_parameters
+
+SUPPORTED = RENAMING | MOVING | frozenset(BUILDERS)
+WEIGHT_SUFFIX = re.compile(r"([_./](weights?|kernel|w|W)(_\d+)?)$")
+
+
+def load_onnx(
+    source: str | Path | onnx.ModelProto, batch: int | None = None, name: str | None = None
+) -> Network:
+    """Import a model.
+
+    Parameters
+    ----------
+    source : a file, or a loaded model
+    batch : samples per run; ``None`` keeps the model's own number, or 1 where the model leaves it open
+    name : the network's name; by default the file's (or graph's)
+
+    Returns
+    -------
+    The network.  A layer is named after its node, or after its weights where the node has no telling name.
+
+    Raises
+    ------
+    InputError : naming the file and the node, for a file that is not a complete ONNX model, an operation or
+        attribute that is not supported, shapes that cannot be inferred, and a model that cannot run at
+        this batch size
+    """
+    if isinstance(source, onnx.ModelProto):
+        model, where = source, name or source.graph.name or "ONNX model"
+    else:
+        model, where = read_model(Path(source)), str(source)
+    graph = prepare(model, where, batch, SUPPORTED)
+    title = name or (where if isinstance(source, onnx.ModelProto) else Path(source).stem)
+    return _Importer(graph).network(title)
+
+
+@dataclass(frozen=True, slots=True)
+class _Source:
+    """Where (part of) a tensor's data comes from; the fields are those of the `Link` that it becomes."""
+
+    producer: str | None
+    tensor: str
+    elements: int
+    channel: int | None = 0
+    moves: tuple[str, ...] = ()
+
+    def link(self, consumer: str, operand: str) -> Link:
+        return Link(self.producer, consumer, operand, self.tensor, self.elements, self.channel, self.moves)
+
+
+@dataclass(slots=True)
+class _Draft:
+    """A layer that may still take in the nodes that follow it."""
+
+    node: Node
+    operator: Operator
+    stored_weights: bool
+    fused: list[str] = field(default_factory=list)
+    nodes: list[str] = field(default_factory=list)
+    learned: list[Parameter] = field(default_factory=list)
+
+
+class _Importer:
+    def __init__(self, graph: OnnxGraph) -> None:
+        self.graph = graph
+        self.drafts: dict[str, _Draft] = {}
+        self.links: list[Link] = []
+        self.tables: list[Parameter] = []
+        self.names: set[str] = set()
+        self.readers = _readers(graph)
+        self.sources: dict[str, tuple[_Source, ...]] = {
+            tensor: (_Source(None, tensor, math.prod(graph.shapes[tensor])),) for tensor in graph.inputs
+        }
+
+    def network(self, name: str) -> Network:
+        for node in self.graph.nodes:
+            if node.op in RENAMING:
+                found = self.sources[node.data[0]]
+            elif node.op in MOVING:
+                found = self.moved(node)
+                self.tables.extend(learned_parameters(self.graph, node))
+            else:
+                found = self.fused(node) or self.layer(node)
+            self.sources.update(dict.fromkeys(filter(None, node.outputs), found))
+            if node.op in MOVING and len(node.outputs) > 1:
+                self.sources.update(
+                    {tensor: self.cut(node, found, tensor) for tensor in node.outputs if tensor}
+                )
+        if not self.drafts:
+            raise InputError(self.graph.where, None, "expected at least one node that computes")
+        leaving = [
+            source.producer for tensor in self.graph.outputs for source in self.sources.get(tensor, ())
+        ]
+        layers = [
+            Layer(
+                title,
+                draft.operator,
+                draft.node.op,
+                tuple(draft.fused),
+                tuple(draft.nodes),
+                draft.stored_weights,
+                tuple(draft.learned),
+            )
+            for title, draft in self.drafts.items()
+        ]
+        outputs = {producer for producer in leaving if producer is not None}
+        return Network(name, layers, self.links, batch=self.graph.batch, outputs=outputs, tables=self.tables)
+
+    def layer(self, node: Node) -> tuple[_Source, ...]:
+        built = build(self.graph, node)
+        name = unique_name(_layer_name(node), self.names)
+        self.drafts[name] = _Draft(
+            node,
+            built.operator,
+            built.stored_weights,
+            nodes=[node.name or node.label],
+            learned=list(learned_parameters(self.graph, node)),
+        )
+        for operand, tensor in built.operands.items():
+            self.links.extend(source.link(name, operand) for source in self.sources[tensor])
+        return (_Source(name, node.outputs[0], self.graph.elements(node, node.outputs[0])),)
+
+    def fused(self, node: Node) -> tuple[_Source, ...]:
+        """The node as part of the layer before it; nothing where it has to be a layer of its own."""
+        if node.op not in POINTWISE or len(node.data) != 1:
+            return ()
+        (tensor,) = node.data
+        source = self.sources[tensor][0]
+        if len(self.sources[tensor]) > 1 or source.moves or source.producer is None:
+            return ()
+        if self.readers[source.tensor] != 1:
+            return ()
+        if self.graph.shape(node, tensor) != self.graph.shape(node, node.outputs[0]):
+            return ()
+        draft = self.drafts[source.producer]
+        draft.fused.append(node.op)
+        draft.nodes.append(node.name or node.label)
+        draft.learned.extend(learned_parameters(self.graph, node))
+        return (replace(source, tensor=node.outputs[0]),)
+
+    def moved(self, node: Node) -> tuple[_Source, ...]:
+        """Sources of a moved tensor; only a concatenation of channels keeps track of where they go."""
+        found: list[_Source] = []
+        axis = node.attributes.get("axis", 0)
+        by_channel = node.op == "Concat" and axis in (1, 1 - len(self.graph.shape(node, node.outputs[0])))
+        channel = 0
+        for tensor in node.inputs if node.op == "Concat" else node.data:
+            if tensor in node.data:
+                for source in self.sources[tensor]:
+                    at = channel + source.channel if by_channel and source.channel is not None else None
+                    found.append(replace(source, channel=at, moves=(*source.moves, node.op)))
+            if by_channel:
+                channel += self.graph.shape(node, tensor)[1]
+        return self.cut(node, tuple(found), node.outputs[0])
+
+    def cut(self, node: Node, sources: tuple[_Source, ...], tensor: str) -> tuple[_Source, ...]:
+        """No more of a source is read than the moved tensor holds."""
+        limit = self.graph.elements(node, tensor)
+        return tuple(replace(source, elements=min(source.elements, limit)) for source in sources)
+
+
+def _readers(graph: OnnxGraph) -> Counter[str]:
+    """How many nodes and graph outputs read each tensor, under the name that it was made with."""
+    made_as: dict[str, str] = {}
+    readers: Counter[str] = Counter()
+    for node in graph.nodes:
+        roots = [made_as.get(tensor, tensor) for tensor in node.data]
+        if node.op in RENAMING:
+            made_as.update(dict.fromkeys(node.outputs, roots[0]))
+        else:
+            readers.update(roots)
+    readers.update(made_as.get(tensor, tensor) for tensor in graph.outputs)
+    return readers
+
+
+def _layer_name(node: Node) -> str:
+    """The node's name, or (where that is empty or a mere number) its weights', or operation and place."""
+    if not re.fullmatch(r"n?\d*", node.name):
+        return node.name
+    if len(node.inputs) > 1 and node.op not in POINTWISE and WEIGHT_SUFFIX.search(node.inputs[1]):
+        return WEIGHT_SUFFIX.sub("", node.inputs[1]).removeprefix("gpu_0/")
+    return f"{node.op}_{node.position}"

@@ -1,0 +1,102 @@
+"""Workloads by name or from a YAML file.
+
+A file names its networks, by anything that `tilewright map` takes for a model::
+
+    description: Two cameras and a microphone.
+    networks:
+      - {model: resnet50, batches: 2}
+      - {model: own/detector.onnx, name: detector, batch: 4}
+      - {model: gnmt}
+
+``batches`` runs of a network are independent of each other; ``batch`` is the number of samples of one run.
+Paths are relative to the file.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Any
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from tilewright.workloads.catalog import resolve_model
+from tilewright.workloads.errors import InputError, unknown_name
+from tilewright.workloads.mapping.layer_text import unique_name
+from tilewright.workloads.scheduling.workload import Part, Workload
+from tilewright.workloads.validation import from_validation
+from tilewright.workloads.yaml_file import read_yaml
+
+FOLDER = Path(__file__).parent / "multi"
+_FILES = (".onnx", ".yaml", ".yml")
+_Count = Annotated[int, Field(strict=True, ge=1, le=4096)]
+
+
+class _Entry(BaseModel):
+    model_config = ConfigDict(extra="forbid")
+
+    model: str = Field(min_length=1)
+    name: str | None = Field(default=None, min_length=1)
+    batches: _Count = 1
+    batch: _Count | None = None
+
+
+class _File(BaseModel):
+    model_config = ConfigDict(extra="forbid")
+
+    name: str | None = Field(default=None, min_length=1)
+    description: str = ""
+    networks: Annotated[list[_Entry], Field(min_length=1, max_length=256)]
+
+
+def list_workloads() -> tuple[str, ...]:
+    """Names of the built-in workloads."""
+    return tuple(sorted(path.stem for path in FOLDER.glob("*.yaml")))
+
+
+def is_workload(content: Any) -> bool:
+    """Whether what a YAML file holds is meant as a workload."""
+    return isinstance(content, dict) and "networks" in content
+
+
+def find_workload(text: str) -> Workload | None:
+    """The workload that a text names, or whose file it is; nothing where it is something else."""
+    path = Path(text)
+    is_file = path.suffix.lower() in (".yaml", ".yml")
+    if text in list_workloads() or (is_file and path.exists() and is_workload(read_yaml(path))):
+        return load_workload(text)
+    return None
+
+
+def load_workload(text: str | Path) -> Workload:
+    """A workload by its name or from a YAML file.
+
+    Raises
+    ------
+    InputError : for a name that is not known, with the nearest one, and for any fault of the file, naming it
+        and the field
+    """
+    path = Path(text)
+    if path.suffix.lower() not in (".yaml", ".yml"):
+        if str(text) not in list_workloads():
+            raise InputError("workload", None, unknown_name(str(text), list_workloads()))
+        path = FOLDER / f"{text}.yaml"
+    where, content = str(path), read_yaml(path)
+    if not isinstance(content, dict):
+        raise InputError(where, None, "expected a mapping with the field networks")
+    try:
+        found = _File.model_validate(content)
+    except ValidationError as error:
+        known = {*_File.model_fields, *_Entry.model_fields}
+        raise from_validation(where, error, known) from None
+    taken: set[str] = set()
+    parts = [_part(where, path.parent, i, entry, taken) for i, entry in enumerate(found.networks)]
+    return Workload(found.name or path.stem, tuple(parts), " ".join(found.description.split()))
+
+
+def _part(where: str, folder: Path, position: int, entry: _Entry, taken: set[str]) -> Part:
+    is_file = Path(entry.model).suffix.lower() in _FILES
+    try:
+        network = resolve_model(str(folder / entry.model) if is_file else entry.model, entry.batch)
+    except InputError as error:
+        raise InputError(where, f"networks.{position}.model", str(error)) from None
+    return Part(unique_name(entry.name or network.name, taken), network, entry.batches)
