@@ -1,4 +1,4 @@
-"""``tilewright evaluate``: what a given mapping costs; schedules go to `tilewright.cli.scheduling.evaluate`."""
+"""``tilewright evaluate``: what a mapping costs; schedules go to `tilewright.cli.scheduling.evaluate`."""
 
 from __future__ import annotations
 

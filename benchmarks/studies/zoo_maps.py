@@ -1,6 +1,6 @@
 """Whether every distinct layer of every built-in network has a mapping that is found at once.
 
-    python -m tilewright.benchmarks.studies.zoo_maps --arch nvdla-256 --time-limit 5 --factors perfect --part 1/4
+    python -m tilewright.benchmarks.studies.zoo_maps --arch nvdla-256 --time-limit 5 --part 1/4
 
 Layers with equal operators are solved once.  Prints one line per layer that has no mapping at the limit or
 that took longer, and a summary; ends with exit code 1 if any layer has none.

@@ -67,7 +67,7 @@ class Dataflow:
         return first, pes // first
 
     def constraints(self, operator: Operator) -> tuple[str, ...]:
-        """The style's demands on a mapping (`tilewright.formulation.mapping.constraints`), in an operator's names."""
+        """The style's demands on a mapping, in an operator's names (`formulation.mapping.constraints`)."""
         rules = []
         for dimension in operator.dimensions:
             if dimension.like in _WHOLE:

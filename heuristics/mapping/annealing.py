@@ -1,10 +1,10 @@
 """Simulated annealing over the map space, several walkers side by side.
 
-A walker moves to a neighbour: other tile sizes of one axis group (:mod:`tilewright.heuristics.mapping.neighbours`),
-or another loop order or residency.  A worse neighbour is accepted with probability
-``exp(-change / temperature)``, the change being that of the logarithm of the objective, so that one schedule
-of temperatures serves every objective and layer.  Illegal mappings are passed through only on the way to the
-first legal one.
+A walker moves to a neighbour: other tile sizes of one axis group
+(:mod:`tilewright.heuristics.mapping.neighbours`), or another loop order or residency.  A worse neighbour is
+accepted with probability ``exp(-change / temperature)``, the change being that of the logarithm of the
+objective, so that one schedule of temperatures serves every objective and layer.  Illegal mappings are
+passed through only on the way to the first legal one.
 """
 
 from __future__ import annotations

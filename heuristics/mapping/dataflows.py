@@ -1,6 +1,7 @@
 """The fixed dataflows that dMazeRunner compares with (section 6): SOC, MOC, WS1, WS2 and RS.
 
-A dataflow restricts the problem (:mod:`tilewright.formulation.mapping.dataflow`); what it leaves open is filled
+A dataflow restricts the problem (:mod:`tilewright.formulation.mapping.dataflow`); what it leaves open is
+filled
 
 - greedily (``fill=greedy``): spread each dimension as far as the array allows, then enlarge the tiles of
   every level from the PEs outwards, dimension by dimension in the dataflow's order of preference, as far as

@@ -1,7 +1,7 @@
 """Answers beyond one optimum: Pareto fronts, the k best mappings, all optimal ones, clashing constraints.
 
-All are searches of the same tree (:mod:`tilewright.solvers.mapping.branch`) with another goal, and as proven: a part
-of the space is closed only when its bounds show that it holds nothing that is asked for.
+All are searches of the same tree (:mod:`tilewright.solvers.mapping.branch`) with another goal, and as
+proven: a part of the space is closed only when its bounds show that it holds nothing that is asked for.
 """
 
 from __future__ import annotations

@@ -1,10 +1,10 @@
 """Branch and bound over the memory hierarchy, vectorised.
 
-The search refines all axis groups stage by stage (:mod:`tilewright.solvers.mapping.stages`): the outermost tile
-first, then what happens inside it.  A partial decision is bounded by reading the objective with
+The search refines all axis groups stage by stage (:mod:`tilewright.solvers.mapping.stages`): the outermost
+tile first, then what happens inside it.  A partial decision is bounded by reading the objective with
 intervals: what lies outside the tile is exact, what lies inside is at least compulsory traffic and a full
-array.  Partial decisions are opened in the order of their bounds; what cannot beat the incumbent is
-closed.  ``docs/proofs.md`` shows why the bounds are valid.
+array.  Partial decisions are opened in the order of their bounds; what cannot beat the incumbent is closed.
+``docs/proofs.md`` shows why the bounds are valid.
 """
 
 from __future__ import annotations

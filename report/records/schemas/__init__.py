@@ -1,7 +1,8 @@
 """JSON Schemas of the documents that Tilewright writes.
 
-``python -m tilewright.report.records.schemas`` prints the schema of `tilewright.report.records.mapping.document` anew, with
-``schedule`` or ``codesign`` behind it those of `tilewright.report.records.scheduling.herald.document`.
+``python -m tilewright.report.records.schemas`` prints the schema of
+`tilewright.report.records.mapping.document` anew, with ``schedule`` or ``codesign`` behind it those of
+`tilewright.report.records.scheduling.herald.document`.
 """
 
 from __future__ import annotations

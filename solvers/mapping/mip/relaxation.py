@@ -1,8 +1,8 @@
 """Forms as rows of a linear model: the relaxation that the MIP solver gets.
 
 Products of several tables are exponentials of sums of logarithms, bounded from below by lines
-(:mod:`tilewright.solvers.mapping.mip.envelope`); maxima are epigraphs; all else is linear in the one-hot choice of
-rows.
+(:mod:`tilewright.solvers.mapping.mip.envelope`); maxima are epigraphs; all else is linear in the one-hot
+choice of rows.
 """
 
 from __future__ import annotations
