@@ -54,7 +54,7 @@ def _value_faults(
     value = cell.value_key
     if value is None or cell.answer.mapping is None:
         return
-    if problem.input_hash != cell.problem:
+    if problem.content_hash != cell.problem:
         yield "the stored problem is another one"
     if cell.problem in bounds and value < bounds[cell.problem][0]:
         bound, prover = bounds[cell.problem]

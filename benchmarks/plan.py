@@ -127,7 +127,7 @@ def _entries(
     request: Request,
 ) -> Iterator[Entry]:
     stated = replace(problem, objective=objective)
-    record, hashed = ProblemRecord.of(stated).model_dump_json(), stated.input_hash
+    record, hashed = ProblemRecord.of(stated).model_dump_json(), stated.content_hash
     parts = (
         [] if optimum is None or request.optimum is None else [(Part.OPTIMUM, optimum, request.optimum[1])]
     )

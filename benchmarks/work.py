@@ -6,8 +6,9 @@ import time
 from typing import Any
 
 from tilewright.benchmarks.cells import Answer, ProblemRecord, Task
-from tilewright.formulation.result import SearchResult, Status, TracePoint
-from tilewright.formulation.search import Limits
+from tilewright.formulation.limits import Limits
+from tilewright.formulation.mapping.search import LayerResult
+from tilewright.formulation.result import Origin, Status, TracePoint
 from tilewright.report.records.mapping.build import metrics_record, versions
 from tilewright.solvers.mapping.methods import method
 from tilewright.solvers.mapping.solve import solve
@@ -28,7 +29,7 @@ def answer(task: Task, key: str) -> Answer:
         record = ProblemRecord.model_validate_json(task.problem)
         limits = Limits(seconds=task.seconds, threads=task.threads, seed=task.seed, started=time.monotonic())
         problem = record.build("cell")
-        if problem.input_hash != task.input_hash:
+        if problem.content_hash != task.input_hash:
             return failed("the worker states another problem than the benchmark")
         result = solve(problem, task.method, limits)
     except InputError as error:
@@ -43,17 +44,17 @@ def failed(message: str) -> Answer:
     return Answer(status=Status.ERROR.value, message=message, versions=versions())
 
 
-def _told(shown: Any, engine: Any, result: SearchResult) -> Answer:
+def _told(shown: Any, engine: Any, result: LayerResult) -> Answer:
     return Answer(
         status=result.status.value,
-        value_key=None if result.value is None else str(result.value),
+        value_key=None if result.key is None else str(result.key),
         bound_key=None if result.bound is None else str(result.bound),
-        value=None if result.value is None else float(shown(result.value)),
+        value=None if result.key is None else float(shown(result.key)),
         bound=None if result.bound is None else float(shown(result.bound)),
         wall_s=result.wall_seconds,
         message=result.message,
         metrics=None if result.evaluation is None else metrics_record(result.evaluation, engine).model_dump(),
-        mapping=None if result.mapping is None else result.mapping.to_data(),
+        mapping=None if result.answer is None else result.answer.to_data(),
         trace=[_step(point) for point in result.trace],
         versions=versions(),
     )
@@ -62,9 +63,9 @@ def _told(shown: Any, engine: Any, result: SearchResult) -> Answer:
 def _step(point: TracePoint) -> list[Any]:
     return [
         round(point.seconds, 6),
-        None if point.value is None else str(point.value),
+        None if point.key is None else str(point.key),
         None if point.bound is None else str(point.bound),
         point.source,
         point.improved,
-        point.heuristic,
+        point.origin is not Origin.EXACT,
     ]

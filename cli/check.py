@@ -70,7 +70,7 @@ def _prove_all(
 
     from tilewright.cli.mapping.proof import Proof, Verdict, prove
     from tilewright.cli.terminal.signals import graceful_stop
-    from tilewright.formulation.search import Limits
+    from tilewright.formulation.limits import Limits
     from tilewright.report.text.quantities import seconds_text
 
     proofs: list[Proof] = []

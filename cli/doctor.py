@@ -105,16 +105,16 @@ def _machine() -> str:
 
 
 def _solvers() -> tuple[bool, str]:
-    from tilewright.solvers.mapping.registry import solver, solver_names
+    from tilewright.solvers.mapping.registry import SOLVERS
 
     import_module("ortools.sat.python.cp_model")
     missing = []
-    for name in solver_names():
+    for name in SOLVERS.names():
         try:
-            solver(name)
+            SOLVERS.make(name)
         except (ImportError, AttributeError) as error:
             missing.append(f"{name} ({one_line(error)})")
-    return not missing, f"cannot load {', '.join(missing)}" if missing else ", ".join(solver_names())
+    return not missing, f"cannot load {', '.join(missing)}" if missing else ", ".join(SOLVERS.names())
 
 
 def _presets() -> tuple[bool, str]:
@@ -135,9 +135,9 @@ def _models() -> tuple[bool, str]:
 
 
 def _proof() -> tuple[bool, str]:
+    from tilewright.formulation.limits import Limits
     from tilewright.formulation.mapping.problem import layer_problem
     from tilewright.formulation.objective import parse_objective
-    from tilewright.formulation.search import Limits
     from tilewright.hardware.mapping.load import load_engine
     from tilewright.report.text.quantities import seconds_text
     from tilewright.solvers.mapping.solve import solve
@@ -147,11 +147,12 @@ def _proof() -> tuple[bool, str]:
     limits = Limits(seconds=_SLOW)
     result = solve(layer_problem(operator, load_engine(_ARCH), parse_objective("edp")), limits=limits)
     took = seconds_text(limits.elapsed)
-    return result.status == "optimal", f"{_LAYER} on {_ARCH}: {result.status} in {took} ({result.solver})"
+    return result.status == "optimal", f"{_LAYER} on {_ARCH}: {result.status} in {took} ({result.method})"
 
 
 def _schedule() -> tuple[bool, str]:
     """Anneals a schedule of two tasks; the first time after an installation it compiles for seconds."""
+    from tilewright.formulation.limits import Limits
     from tilewright.formulation.scheduling.herald.problem import (
         Option,
         ScheduleObjective,
@@ -159,8 +160,7 @@ def _schedule() -> tuple[bool, str]:
         Task,
         feasible_options,
     )
-    from tilewright.formulation.scheduling.herald.search import ScheduleSearch
-    from tilewright.formulation.search import Limits
+    from tilewright.formulation.scheduling.herald.search import ScheduleGoal, ScheduleSearch
     from tilewright.report.text.quantities import seconds_text
     from tilewright.solvers.scheduling.herald.annealing import Annealing
 
@@ -168,6 +168,6 @@ def _schedule() -> tuple[bool, str]:
     tasks = tuple(Task("net", "net", name, options) for name in ("first", "second"))
     problem = SchedulingProblem("doctor", ("a", "b"), tasks, ())
     limits = Limits(seconds=_SLOW)
-    search = ScheduleSearch(problem, ScheduleObjective.MAKESPAN, limits)
+    search = ScheduleSearch(ScheduleGoal(problem, ScheduleObjective.MAKESPAN), limits)
     Annealing(problem, feasible_options(problem), seed=0).run(search, rounds=1)
-    return search.value == 3, f"annealing two tasks: {search.value} cycles in {seconds_text(limits.elapsed)}"
+    return search.key == 3, f"annealing two tasks: {search.key} cycles in {seconds_text(limits.elapsed)}"

@@ -155,7 +155,7 @@ def _print_json(found: list[tuple[StoredMapping, LayerProblem, Evaluation]]) -> 
             "value_exact": str(key),
             "metrics": metrics_record(evaluation, problem.engine).model_dump(),
             "mapping": {"nodes": stored.mapping.to_data()},
-            "input_hash": problem.input_hash,
+            "input_hash": problem.content_hash,
         }
 
     layers = [entry(*one) for one in found]

@@ -9,10 +9,11 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Protocol, TypeVar
 
-from tilewright.formulation.search import Search
 from tilewright.workloads.errors import InputError
+
+S_contra = TypeVar("S_contra", contravariant=True)
 
 _TEXT = re.compile(r"(?P<name>[\w-]+)(?:\[(?P<options>.*)\])?")
 
@@ -23,18 +24,20 @@ class Outcome:
 
     Parameters
     ----------
-    exhausted : whether every mapping is accounted for: the incumbent is optimal, or there is none
+    exhausted : whether every answer is accounted for: the incumbent is optimal, or there is none
     message : what the user should know
     error : whether the method failed
     """
 
-    exhausted: bool
+    exhausted: bool = False
     message: str = ""
     error: bool = False
 
 
-class Method(Protocol):
-    """A method.  A new one is one module with such an object, named in a registry."""
+class Method(Protocol[S_contra]):
+    """A method that works on one kind of search.  A new one is one module with such an object, named in a
+    registry.
+    """
 
     @property
     def name(self) -> str:
@@ -48,8 +51,8 @@ class Method(Protocol):
     def version(self) -> str:
         """Version of the underlying program."""
 
-    def solve(self, search: Search) -> Outcome:
-        """Search until done or until ``search.limits`` strike; offer mappings and bounds on the way."""
+    def solve(self, search: S_contra) -> Outcome:
+        """Search until ``search.done``; offer answers and bounds on the way."""
 
 
 @dataclass(frozen=True, slots=True)

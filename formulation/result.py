@@ -1,4 +1,4 @@
-"""What every search returns: a status, a solution, a bound, and how they came about."""
+"""What every search returns: a status, an answer, a bound, and how they came about."""
 
 from __future__ import annotations
 
@@ -6,20 +6,29 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from fractions import Fraction
+from typing import Generic, TypeVar
 
-from tilewright.formulation.mapping.evaluator import Evaluation
-from tilewright.formulation.mapping.mapping import Mapping
+Answer = TypeVar("Answer")
+Evaluation = TypeVar("Evaluation")
 
 
 class Status(StrEnum):
     """How a search ended."""
 
-    OPTIMAL = "optimal"  #: a valid bound equals the value re-computed by the evaluator
-    FEASIBLE = "feasible"  #: a solution and a valid bound below it
-    INFEASIBLE = "infeasible"  #: proven that there is no solution
-    UNKNOWN = "unknown"  #: a limit was reached before any solution
+    OPTIMAL = "optimal"  #: a valid bound equals the key re-computed by the evaluator
+    FEASIBLE = "feasible"  #: an answer and a valid bound below it
+    INFEASIBLE = "infeasible"  #: proven that there is no answer
+    UNKNOWN = "unknown"  #: a limit was reached before any answer
     INTERRUPTED = "interrupted"  #: stopped by the user, with what was found
-    ERROR = "error"  #: a solver died or misbehaved, with what was found before
+    ERROR = "error"  #: a method died or misbehaved, with what was found before
+
+
+class Origin(StrEnum):
+    """Where an answer comes from."""
+
+    EXACT = "exact"  #: a method that proves what it finds
+    HEURISTIC = "heuristic"  #: a method that guesses
+    GIVEN = "given"  #: it was there at the beginning, from a file or an earlier search
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,39 +38,42 @@ class TracePoint:
     Parameters
     ----------
     seconds : since the start of the call
-    value, bound : best objective key and best proven bound at that time, if any
-    source : the solver or heuristic that made the step
-    improved : whether the step found a better solution (otherwise the bound moved)
-    heuristic : whether a heuristic made it
+    key, bound : best objective key and best proven bound at that time, if any
+    source : the method that made the step
+    improved : whether the step found a better answer (otherwise the bound moved)
+    origin : where that answer comes from
     """
 
     seconds: float
-    value: Fraction | None
+    key: Fraction | None
     bound: Fraction | None
     source: str
     improved: bool
-    heuristic: bool = False
+    origin: Origin = Origin.EXACT
 
 
 @dataclass(frozen=True)
-class SearchResult:
+class Result(Generic[Answer, Evaluation]):
     """The outcome of one search.
 
     Parameters
     ----------
-    value : objective key of the best mapping, re-computed by the evaluator
-    bound : no mapping has a smaller key
-    message : why there is no solution, or what went wrong
+    key : objective key of the best answer, re-computed by the evaluator
+    bound : no answer of the searched space has a smaller key
+    method, version : who searched
+    input_hash : of the problem's content
+    message : why there is no answer, or what went wrong
+    clash : where there is no answer, the demands that no answer satisfies together
     """
 
     status: Status
-    mapping: Mapping | None
+    answer: Answer | None
     evaluation: Evaluation | None
-    value: Fraction | None
+    key: Fraction | None
     bound: Fraction | None
     trace: tuple[TracePoint, ...]
-    solver: str
-    solver_version: str
+    method: str
+    version: str
     seed: int
     wall_seconds: float
     input_hash: str
@@ -70,12 +82,12 @@ class SearchResult:
 
     @property
     def gap(self) -> float | None:
-        """``(value - bound) / value``; ``None`` without both."""
-        return relative_gap(self.value, self.bound)
+        """``(key - bound) / key``; ``None`` without both."""
+        return relative_gap(self.key, self.bound)
 
 
-def relative_gap(value: Fraction | None, bound: Fraction | None) -> float | None:
-    """``(value - bound) / value``, 0 for equal values, ``None`` where one is missing."""
-    if value is None or bound is None:
+def relative_gap(key: Fraction | None, bound: Fraction | None) -> float | None:
+    """``(key - bound) / key``, 0 for equal keys, ``None`` where one is missing."""
+    if key is None or bound is None:
         return None
-    return 0.0 if value == bound else float((value - bound) / value)
+    return 0.0 if key == bound else float((key - bound) / key)

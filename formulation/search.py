@@ -1,77 +1,79 @@
-"""The state of one running search: incumbent, bound, trace, limits.
+"""The one search core, generic over what is searched.
 
-Every solver and heuristic offers what it found and its bounds here.  Offers are re-evaluated by the evaluator
-before they count, so no method can report a value that the evaluator does not confirm.
+A *problem* judges answers.  A *search* keeps the best answer, the bound and the trace, and is the only lock.
+A *method* (:mod:`tilewright.formulation.method`) offers answers and bounds.  Offers are judged by the
+problem's evaluator before they count, so no method can report a value that the evaluator does not confirm.
 """
 
 from __future__ import annotations
 
+import copy
 import threading
-import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from fractions import Fraction
+from typing import Generic, Protocol, Self, TypeVar
 
-from tilewright.formulation.mapping.evaluator import Evaluation
-from tilewright.formulation.mapping.mapping import Mapping
-from tilewright.formulation.mapping.problem import LayerProblem
-from tilewright.formulation.result import SearchResult, Status, TracePoint, relative_gap
+from tilewright.formulation.limits import Limits
+from tilewright.formulation.result import Answer, Evaluation, Origin, Result, Status, TracePoint, relative_gap
 
-
-@dataclass(frozen=True, slots=True)
-class Limits:
-    """When to stop, and with which resources to search.
-
-    Parameters
-    ----------
-    seconds : for the whole call from the moment that ``started`` was taken; ``None`` for no limit
-    gap : stop once the relative gap is at most this
-    threads : workers of a parallel solver
-    seed : of every random choice
-    deterministic : whether two runs must give the same answer and trace
-    stop : set from outside to end the search with what it has
-    """
-
-    seconds: float | None = None
-    gap: float = 0.0
-    threads: int = 2
-    seed: int = 0
-    deterministic: bool = False
-    stop: threading.Event = field(default_factory=threading.Event)
-    started: float = field(default_factory=time.monotonic)
-
-    @property
-    def elapsed(self) -> float:
-        return time.monotonic() - self.started
-
-    @property
-    def remaining(self) -> float | None:
-        """Seconds left, at least 0; ``None`` for no limit."""
-        return None if self.seconds is None else max(0.0, self.seconds - self.elapsed)
-
-    @property
-    def expired(self) -> bool:
-        """Whether the search must end now."""
-        return self.stop.is_set() or (self.seconds is not None and self.elapsed >= self.seconds)
-
-    def heed(self) -> None:
-        """Between steps that cannot be stopped: raise ``TimeoutError`` once the search must end."""
-        if self.expired:
-            raise TimeoutError
+Answer_contra = TypeVar("Answer_contra", contravariant=True)
+Evaluation_co = TypeVar("Evaluation_co", covariant=True)
+Listener = Callable[[TracePoint], None]
 
 
 class UnsoundBoundError(RuntimeError):
-    """A bound was claimed that a confirmed value contradicts."""
+    """A bound was claimed that a confirmed key contradicts."""
 
 
 class DisagreementError(RuntimeError):
-    """The evaluator refuses what a solver's statement of the problem allows."""
+    """The evaluator refuses what a method's statement of the problem allows."""
 
 
-class Incumbent:
-    """Best value and best bound so far; safe to share between threads.
+@dataclass(frozen=True, slots=True)
+class Judgement(Generic[Evaluation_co]):
+    """What a problem says of an answer.
 
-    What has the value is kept by the subclasses, which evaluate whatever is offered before it counts.
+    Parameters
+    ----------
+    key : objective key: less is better
+    violations : rules of the machine or demands that it breaks; none for a legal answer
+    """
+
+    evaluation: Evaluation_co
+    key: Fraction
+    violations: tuple[str, ...] = ()
+
+
+class Problem(Protocol[Answer_contra, Evaluation_co]):
+    """What is searched."""
+
+    @property
+    def content_hash(self) -> str:
+        """SHA-256 of all that decides what is asked."""
+
+    def judge(self, answer: Answer_contra) -> Judgement[Evaluation_co]:
+        """What an answer costs, and what it breaks."""
+
+
+P = TypeVar("P", bound=Problem)  # type: ignore[type-arg]
+
+
+@dataclass(slots=True)
+class _Incumbent(Generic[Answer, Evaluation]):
+    """What all views of one search share."""
+
+    answer: Answer | None = None
+    evaluation: Evaluation | None = None
+    key: Fraction | None = None
+    bound: Fraction | None = None
+    improved_at: float | None = None
+    trace: list[TracePoint] = field(default_factory=list)
+    lock: threading.RLock = field(default_factory=threading.RLock)
+
+
+class Search(Generic[P, Answer, Evaluation]):
+    """A running search: best answer and best bound so far; safe to share between threads.
 
     Parameters
     ----------
@@ -82,121 +84,150 @@ class Incumbent:
     """
 
     def __init__(
-        self, limits: Limits, listener: Callable[[TracePoint], None] | None = None, exact: bool = True
+        self, problem: P, limits: Limits, listener: Listener | None = None, exact: bool = True
     ) -> None:
+        self.problem = problem
         self.limits = limits
         self.exact = exact
-        self.value: Fraction | None = None
-        self.bound: Fraction | None = None
-        self.trace: list[TracePoint] = []
         self._listener = listener
-        self._lock = threading.RLock()
+        self._best: _Incumbent[Answer, Evaluation] = _Incumbent()
 
-    def raise_bound(self, bound: Fraction | int, source: str) -> None:
-        """Tell that nothing has a value below ``bound``."""
-        with self._lock:
-            if self.bound is None or bound > self.bound:
-                self.bound = Fraction(bound)
-                self._record(source, improved=False, heuristic=False)
+    def within(self, limits: Limits) -> Self:
+        """Another view of the same search: the same answer, bound and trace under limits of its own."""
+        view = copy.copy(self)
+        view.limits = limits
+        return view
+
+    # -- what is known -------------------------------------------------------------------------------
+
+    @property
+    def answer(self) -> Answer | None:
+        return self._best.answer
+
+    @property
+    def evaluation(self) -> Evaluation | None:
+        return self._best.evaluation
+
+    @property
+    def key(self) -> Fraction | None:
+        """Of the best answer, as the evaluator computes it."""
+        return self._best.key
+
+    @property
+    def bound(self) -> Fraction | None:
+        return self._best.bound
+
+    @property
+    def improved_at(self) -> float | None:
+        return self._best.improved_at
+
+    @property
+    def trace(self) -> tuple[TracePoint, ...]:
+        return tuple(self._best.trace)
 
     @property
     def gap(self) -> float | None:
-        return relative_gap(self.value, self.bound)
+        return relative_gap(self.key, self.bound)
+
+    @property
+    def proven(self) -> bool:
+        """Whether the bound has met the best key."""
+        return self.key is not None and self.key == self.bound
 
     @property
     def done(self) -> bool:
         """Whether the gap that was asked for is reached or a limit has struck."""
         gap = self.gap
-        return self.limits.expired or (gap is not None and gap <= self.limits.gap)
+        return (gap is not None and gap <= self.limits.gap) or self.limits.ends(self)
 
-    def _improves(self, value: Fraction) -> bool:
-        return self.value is None or value < self.value
+    # -- what methods say ----------------------------------------------------------------------------
 
-    def _record(self, source: str, *, improved: bool, heuristic: bool) -> None:
-        point = TracePoint(self.limits.elapsed, self.value, self.bound, source, improved, heuristic)
-        self.trace.append(point)
+    def offer(self, answer: Answer, source: str, origin: Origin = Origin.EXACT) -> Fraction | None:
+        """Judge an answer; keep it if legal and better.  Returns its key, ``None`` if illegal."""
+        judgement = self.problem.judge(answer)
+        if judgement.violations:
+            return None
+        with self._best.lock:
+            if self._best.key is None or judgement.key < self._best.key:
+                self._best.answer, self._best.evaluation = answer, judgement.evaluation
+                self._best.key, self._best.improved_at = judgement.key, self.limits.elapsed
+                self._record(source, improved=True, origin=origin)
+        return judgement.key
+
+    def confirm(self, answer: Answer, source: str, origin: Origin = Origin.EXACT) -> Fraction:
+        """Offer an answer that the method takes for legal; returns its key.
+
+        Raises
+        ------
+        DisagreementError : where the evaluator calls it illegal: a method that passed over it in silence
+            would claim to have seen everything
+        """
+        key = self.offer(answer, source, origin)
+        if key is None:
+            broken = self.problem.judge(answer).violations[0]
+            raise DisagreementError(
+                f"the evaluator rejects an answer that {source} takes for legal: {broken}"
+            )
+        return key
+
+    def raise_bound(self, bound: Fraction | int, source: str) -> None:
+        """Tell that nothing has a key below ``bound``."""
+        with self._best.lock:
+            if self._best.bound is None or bound > self._best.bound:
+                self._best.bound = Fraction(bound)
+                self._record(source, improved=False, origin=Origin.EXACT)
+
+    def _record(self, source: str, *, improved: bool, origin: Origin) -> None:
+        point = TracePoint(self.limits.elapsed, self.key, self.bound, source, improved, origin)
+        self._best.trace.append(point)
         if self._listener is not None:
             self._listener(point)
 
-    def _check_bound(self, source: str) -> None:
-        """Raise ``UnsoundBoundError`` where the bound exceeds the value that the evaluator confirmed.
+    # -- the outcome ---------------------------------------------------------------------------------
 
-        Some solver claimed a proof that is wrong, and that must never pass in silence.
+    def result(
+        self, method: str, version: str, exhausted: bool = False, message: str = "", error: bool = False
+    ) -> Result[Answer, Evaluation]:
+        """The outcome; ``exhausted`` tells that the whole space is accounted for.
+
+        Raises
+        ------
+        UnsoundBoundError : where a bound exceeds the key that the evaluator confirmed: some method claimed
+            a proof that is wrong, and that must never pass in silence
         """
-        if self.value is not None and self.bound is not None and self.bound > self.value:
-            raise UnsoundBoundError(f"{source} claims the bound {self.bound}, but {self.value} was reached")
+        with self._best.lock:
+            key, bound = self._best.key, self._best.bound
+            if key is not None and bound is not None and bound > key:
+                raise UnsoundBoundError(f"{method} claims the bound {bound}, but {key} was reached")
+            status = self._status(exhausted=exhausted, error=error)
+            return Result(
+                status=status,
+                answer=self._best.answer,
+                evaluation=self._best.evaluation,
+                key=key,
+                bound=None if status is Status.INFEASIBLE else bound,
+                trace=tuple(self._best.trace),
+                method=method,
+                version=version,
+                seed=self.limits.seed,
+                wall_seconds=self.limits.elapsed,
+                input_hash=self.problem.content_hash,
+                message=message,
+            )
 
-    def _status(self, *, infeasible: bool, error: bool) -> Status:
-        if self.exact and self.value is not None and self.bound == self.value:
+    def refute(self, method: str, version: str, failure: UnsoundBoundError) -> Result[Answer, Evaluation]:
+        """The outcome of a search whose bound was refuted: what was found, and no bound."""
+        with self._best.lock:
+            self._best.bound = None
+        return self.result(method, version, message=str(failure), error=True)
+
+    def _status(self, *, exhausted: bool, error: bool) -> Status:
+        if self.exact and self.proven:
             return Status.OPTIMAL
         if error:
             return Status.ERROR
-        if self.exact and self.value is None and infeasible:
+        if self.exact and self.key is None and exhausted:
             return Status.INFEASIBLE
         if self.limits.stop.is_set():
             return Status.INTERRUPTED
-        return Status.UNKNOWN if self.value is None else Status.FEASIBLE
-
-
-class Search(Incumbent):
-    """Best mapping of a layer and best bound so far."""
-
-    def __init__(
-        self,
-        problem: LayerProblem,
-        limits: Limits,
-        listener: Callable[[TracePoint], None] | None = None,
-        exact: bool = True,
-    ) -> None:
-        super().__init__(limits, listener, exact)
-        self.problem = problem
-        self.mapping: Mapping | None = None
-        self.evaluation: Evaluation | None = None
-
-    def offer(self, mapping: Mapping, source: str, heuristic: bool = False) -> Fraction | None:
-        """Re-evaluate a mapping; keep it if legal and better.  Returns its key, ``None`` if illegal."""
-        evaluation = self.problem.evaluate(mapping)
-        if evaluation.violations:
-            return None
-        key = self.problem.key_of(evaluation)
-        with self._lock:
-            if self._improves(key):
-                self.mapping, self.evaluation, self.value = mapping, evaluation, key
-                self._record(source, improved=True, heuristic=heuristic)
-        return key
-
-    def confirm(self, mapping: Mapping, source: str) -> Fraction:
-        """Offer a mapping that the statement of the problem calls legal; returns its key.
-
-        Raises ``DisagreementError`` where the evaluator calls it illegal: a solver that passed over it in
-        silence would claim to have seen everything.
-        """
-        key = self.offer(mapping, source)
-        if key is None:
-            raise DisagreementError(f"the evaluator rejects a mapping that {source} takes for legal")
-        return key
-
-    def result(
-        self, solver: str, version: str, exhausted: bool = False, message: str = "", error: bool = False
-    ) -> SearchResult:
-        """The outcome; ``exhausted`` tells that the whole space is accounted for.
-
-        Raises ``UnsoundBoundError`` where a bound exceeds the value that the evaluator confirmed.
-        """
-        with self._lock:
-            self._check_bound(solver)
-            status = self._status(infeasible=exhausted, error=error)
-            return SearchResult(
-                status=status,
-                mapping=self.mapping,
-                evaluation=self.evaluation,
-                value=self.value,
-                bound=None if status is Status.INFEASIBLE else self.bound,
-                trace=tuple(self.trace),
-                solver=solver,
-                solver_version=version,
-                seed=self.limits.seed,
-                wall_seconds=self.limits.elapsed,
-                input_hash=self.problem.input_hash,
-                message=message,
-            )
+        return Status.UNKNOWN if self.key is None else Status.FEASIBLE

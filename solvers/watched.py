@@ -6,7 +6,7 @@ import threading
 from collections.abc import Callable
 from typing import Generic, TypeVar
 
-from tilewright.formulation.search import Limits
+from tilewright.formulation.limits import Limits
 
 _STEP = 0.05
 _GRACE = 1.5
@@ -32,7 +32,7 @@ class Watched(Generic[Answer]):
     """
 
     def __init__(
-        self, work: Callable[[], Answer], limits: Limits, name: str = "search", grace: float = _GRACE
+        self, work: Callable[[], Answer], limits: Limits, name: str = "search", grace: float | None = None
     ) -> None:
         self.answer: Answer | None = None
         self.failure: BaseException | None = None
@@ -40,7 +40,7 @@ class Watched(Generic[Answer]):
         self._work = work
         self._limits = limits
         self._name = name
-        self._longest = grace
+        self._longest = _GRACE if grace is None else grace
 
     def run(self) -> None:
         """Work, and return at the latest shortly after a limit or a signal.

@@ -38,11 +38,11 @@ def run(
         problem = layer_problem(case.operator, engine, parse_objective(objective))
         began = time.monotonic()
         proven = solve(problem, "branch")
-        assert proven.value is not None
+        assert proven.key is not None
         cells = [
             case.name,
             f"{count_tilings(problem, Prunings(read_opts('none'))):,}",
-            f"{float(proven.value):.6g}",
+            f"{float(proven.key):.6g}",
             f"{time.monotonic() - began:.2f}",
         ]
         for opts in _SETS:
@@ -50,7 +50,7 @@ def run(
             result = solve(problem, f"dmazerunner[opt={opts}]")
             took = time.monotonic() - began
             left = count_tilings(problem, Prunings(read_opts(opts)))
-            above = "–" if result.value is None else f"{100 * float(result.value / proven.value - 1):.2f} %"
+            above = "–" if result.key is None else f"{100 * float(result.key / proven.key - 1):.2f} %"
             cells += [f"{left:,}", above, f"{took:.2f}"]
         print("| " + " | ".join(cells) + " |", flush=True)
 

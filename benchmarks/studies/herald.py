@@ -19,19 +19,20 @@ from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any
 
+from tilewright.formulation.limits import Limits
 from tilewright.formulation.scheduling.herald.problem import ScheduleObjective, SchedulingProblem
-from tilewright.formulation.scheduling.herald.search import ScheduleResult, ScheduleSearch
-from tilewright.formulation.search import Limits
+from tilewright.formulation.scheduling.herald.search import ScheduleGoal, ScheduleResult, ScheduleSearch
 from tilewright.hardware.scheduling.herald.classes import (
     CLASSES,
     accelerator_class,
     list_system_presets,
     system_preset,
 )
+from tilewright.solvers.running import run_method
 from tilewright.solvers.scheduling.herald.build import METRIC_OF, schedule_problem, workload_operators
 from tilewright.solvers.scheduling.herald.costs import cost_table
 from tilewright.solvers.scheduling.herald.partition import PartitionSearch
-from tilewright.solvers.scheduling.herald.registry import method
+from tilewright.solvers.scheduling.herald.registry import METHODS
 from tilewright.workloads.scheduling.workload_file import load_workload
 
 WORKLOADS = ("ar-vr-a", "ar-vr-b", "mlperf-1")
@@ -48,10 +49,9 @@ def run(
     problem: SchedulingProblem, objective: ScheduleObjective, name: str, seconds: float
 ) -> ScheduleResult:
     """One method on one problem."""
-    search = ScheduleSearch(problem, objective, Limits(seconds=seconds, threads=2))
-    scheduler = method(name)
-    message = scheduler.solve(search)
-    return search.result(name, scheduler.version, infeasible=bool(message), message=message)
+    scheduler = METHODS.make(name)
+    goal, limits = ScheduleGoal(problem, objective), Limits(seconds=seconds, threads=2)
+    return run_method(ScheduleSearch(goal, limits, exact=scheduler.exact), scheduler, name)
 
 
 def schedules(arguments: argparse.Namespace) -> Iterator[dict[str, Any]]:
@@ -104,15 +104,15 @@ def _row(
         "tables_s": tables,
     }
     for name, result in found.items():
-        assert result.value is not None
-        row[f"{name}_value"] = float(result.value)
-        row[f"{name}_gap"] = float(1 - best.bound / result.value)
+        assert result.key is not None
+        row[f"{name}_value"] = float(result.key)
+        row[f"{name}_gap"] = float(1 - best.bound / result.key)
         row[f"{name}_wall_s"] = result.wall_seconds
         row[f"{name}_s"] = next(p.seconds for p in reversed(result.trace) if p.improved)
     for limit in (10, 30, 60):
-        values = [p for p in best.trace if p.seconds <= limit and p.value is not None and p.bound is not None]
+        values = [p for p in best.trace if p.seconds <= limit and p.key is not None and p.bound is not None]
         if values:
-            row[f"gap_{limit}"] = float(1 - values[-1].bound / values[-1].value)  # type: ignore[operator]
+            row[f"gap_{limit}"] = float(1 - values[-1].bound / values[-1].key)  # type: ignore[operator]
     return row
 
 

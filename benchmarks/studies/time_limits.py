@@ -15,12 +15,12 @@ from typing import Annotated
 import typer
 
 from tilewright.benchmarks.suites import suite
+from tilewright.formulation.limits import Limits
 from tilewright.formulation.mapping.problem import LayerProblem, layer_problem
 from tilewright.formulation.objective import parse_objective
 from tilewright.formulation.result import Status
-from tilewright.formulation.search import Limits
 from tilewright.hardware.mapping.load import load_engine
-from tilewright.solvers.mapping.registry import solver_names
+from tilewright.solvers.mapping.registry import SOLVERS
 from tilewright.solvers.mapping.solve import solve
 from tilewright.workloads.mapping.operator import Operator
 
@@ -40,14 +40,14 @@ def run(
     proof: Annotated[float, typer.Option(help="seconds allowed to prove the optimum")] = 300.0,
 ) -> None:
     """Measure and print."""
-    names = solver_names() if solver == "all" else solver.split(",")
+    names = SOLVERS.names() if solver == "all" else solver.split(",")
     seconds = [*map(float, limits.split(","))]
     print("| machine | layer | solver |", *(f"{limit:g} s |" for limit in seconds))
     print("|---|---|---|" + "---|" * len(seconds))
     for machine, suite_name, layer in CASES:
         operator = next(case.operator for case in suite(suite_name) if case.name == layer)
         best = solve(_problem(operator, machine, objective), "auto", Limits(seconds=proof))
-        least = best.value if best.status is Status.OPTIMAL else None
+        least = best.key if best.status is Status.OPTIMAL else None
         for name in names:
             print(f"| {machine} | {layer} | {name} |", end="", flush=True)
             for limit in seconds:

@@ -16,10 +16,11 @@ from typing import Annotated
 import typer
 
 from tilewright.benchmarks.suites import suite, suite_names
+from tilewright.formulation.limits import Limits
 from tilewright.formulation.mapping.problem import layer_problem
+from tilewright.formulation.mapping.search import LayerResult
 from tilewright.formulation.objective import parse_objective
-from tilewright.formulation.result import SearchResult, Status
-from tilewright.formulation.search import Limits
+from tilewright.formulation.result import Status
 from tilewright.hardware.mapping.load import load_engine
 from tilewright.solvers.mapping.solve import solve
 
@@ -34,7 +35,7 @@ class Cell:
     solver: str
     seconds: float
     cpu_seconds: float
-    result: SearchResult
+    result: LayerResult
 
     @property
     def proven(self) -> bool:
@@ -98,7 +99,7 @@ def _print_cells(cells: list[Cell], solvers: list[str]) -> None:
     print("|---|---|---|---|" + "---|" * len(solvers))
     for start in range(0, len(cells), len(solvers)):
         row = cells[start : start + len(solvers)]
-        known = [cell.result.value for cell in row if cell.result.value is not None]
+        known = [cell.result.key for cell in row if cell.result.key is not None]
         value = f"{float(min(known)):.10g}" if known else "–"
         texts = " | ".join(cell.text() for cell in row)
         print(f"| {row[0].suite} | {row[0].layer} | {row[0].objective} | {value} | {texts} |")

@@ -18,11 +18,11 @@ from typing import Annotated
 import typer
 
 from tilewright.benchmarks.suites import Case, suite
+from tilewright.formulation.limits import Limits
 from tilewright.formulation.mapping.mapping import Mapping
 from tilewright.formulation.mapping.problem import LayerProblem, layer_problem
 from tilewright.formulation.objective import parse_objective
 from tilewright.formulation.result import Status
-from tilewright.formulation.search import Limits
 from tilewright.hardware.mapping.load import load_engine
 from tilewright.solvers.mapping.solve import solve
 from tilewright.workloads.mapping.layer_text import parse_layer
@@ -113,15 +113,15 @@ def _from(
     problem = build()
     stated = time.monotonic()
     if method is not None:
-        start = solve(problem, method, Limits(seconds=limit)).mapping
+        start = solve(problem, method, Limits(seconds=limit)).answer
     spent = time.monotonic() - stated
     warm = [] if start is None else [start]
     result = solve(problem, solver, Limits(seconds=limit), warm_starts=warm)
     took = time.monotonic() - began - spent
     gap = None
-    if start is not None and result.value is not None:
-        gap = float(problem.key_of(problem.evaluate(start)) / result.value - 1)
-    return Run(spent, took, gap, result.status in (Status.OPTIMAL, Status.INFEASIBLE), result.mapping)
+    if start is not None and result.key is not None:
+        gap = float(problem.key_of(problem.evaluate(start)) / result.key - 1)
+    return Run(spent, took, gap, result.status in (Status.OPTIMAL, Status.INFEASIBLE), result.answer)
 
 
 def _row(suite_name: str, machine: str, start: str, runs: list[Run], plain: list[Run]) -> str:

@@ -15,9 +15,9 @@ from typing import Annotated
 
 import typer
 
+from tilewright.formulation.limits import Limits
 from tilewright.formulation.mapping.problem import layer_problem
 from tilewright.formulation.objective import parse_objective
-from tilewright.formulation.search import Limits
 from tilewright.hardware.mapping.load import load_engine
 from tilewright.report.records.mapping.operator import shape_text
 from tilewright.solvers.mapping.solve import solve
@@ -58,8 +58,8 @@ def run(
         result = solve(problem, solver, Limits(seconds=time_limit, started=started))
         times.append(time.monotonic() - started)
         statuses[str(result.status)] += 1
-        missing += result.value is None
-        if result.value is None or times[-1] > time_limit + 1:
+        missing += result.key is None
+        if result.key is None or times[-1] > time_limit + 1:
             what = f"{name}, {operator.kind} {shape_text(operator)}"
             print(f"{what}: {result.status} after {times[-1]:.1f} s", flush=True)
     print(

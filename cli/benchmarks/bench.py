@@ -117,9 +117,9 @@ def bench_command(
     assert proof is not None
     methods = split_list(method, "--method")
     if methods == (ALL,):
-        from tilewright.heuristics.mapping.registry import heuristic_names
+        from tilewright.heuristics.mapping.registry import HEURISTICS
 
-        methods = tuple(heuristic_names())
+        methods = tuple(HEURISTICS.names())
     names = [str(parse_method(text, "--method")) for text in methods]
     request = Request(
         suites=tuple(dict.fromkeys(suites)),

@@ -116,12 +116,12 @@ def _workloads() -> Listing:
 
 
 def _solvers() -> Listing:
-    from tilewright.solvers.mapping.registry import solver, solver_names
+    from tilewright.solvers.mapping.registry import SOLVERS
 
     rows = []
-    for name in solver_names():
+    for name in SOLVERS.names():
         try:
-            found = solver(name)
+            found = SOLVERS.make(name)
             about = (found.__doc__ or "").partition("\n")[0]
             rows.append((name, "yes" if found.exact else "no", found.version, about))
         except (ImportError, AttributeError) as error:
@@ -153,16 +153,16 @@ def _systems() -> Listing:
 
 
 def _methods() -> Listing:
-    from tilewright.heuristics.mapping.registry import heuristic_entry, heuristic_names, heuristic_options
-    from tilewright.solvers.scheduling.herald.registry import method, method_names
+    from tilewright.heuristics.mapping.registry import HEURISTICS
+    from tilewright.solvers.scheduling.herald.registry import METHODS
 
     rows = []
-    for name in heuristic_names():
-        entry, options = heuristic_entry(name), heuristic_options(name)
+    for name in HEURISTICS.names():
+        entry, options = HEURISTICS.entry(name), HEURISTICS.options(name)
         about = f"{entry.about}. Source: {entry.source}." + (f" Options: {options}." if options else "")
         rows.append((name, "mapping", "no", about))
-    for name in method_names():
-        found = method(name)
+    for name in METHODS.names():
+        found = METHODS.make(name)
         about = (found.__doc__ or "").partition("\n")[0]
         rows.append((name, "schedule", "yes" if found.exact else "no", about))
     return Listing(("method", "finds", "exact", _DESCRIPTION), tuple(rows))

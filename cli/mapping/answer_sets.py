@@ -13,10 +13,11 @@ from fractions import Fraction
 from typing import Any
 
 from tilewright.cli.terminal.progress import Progress
+from tilewright.formulation.limits import Limits
 from tilewright.formulation.mapping.problem import LayerProblem
+from tilewright.formulation.mapping.search import LayerResult
 from tilewright.formulation.objective import Objective, parse_objective
-from tilewright.formulation.result import SearchResult, Status, TracePoint
-from tilewright.formulation.search import Limits
+from tilewright.formulation.result import Origin, Status, TracePoint
 from tilewright.report.records.mapping.build import solution_records, then_record
 from tilewright.report.records.mapping.document import BestRecord, FrontRecord, OptimaRecord, ThenRecord
 from tilewright.solvers.mapping.answer_sets import (
@@ -26,7 +27,7 @@ from tilewright.solvers.mapping.answer_sets import (
     optimal_mappings,
     pareto_front,
 )
-from tilewright.solvers.mapping.registry import solver
+from tilewright.solvers.mapping.registry import SOLVERS
 from tilewright.solvers.mapping.repeated_solves import among_optima, swept_front
 from tilewright.solvers.mapping.solve import AUTO
 from tilewright.solvers.watched import Watched
@@ -34,9 +35,6 @@ from tilewright.workloads.errors import one_line
 
 SOLVER = "branch"
 """Whose search tree finds best and optimal mappings, and the front where no other solver is asked for."""
-
-WARM_START = "warm start"
-"""The source of mappings that were given; `tilewright.solvers.mapping.solve` names it."""
 
 NOTHING = Answers((), False)
 _SEARCHED = (Status.OPTIMAL, Status.FEASIBLE, Status.UNKNOWN)
@@ -73,7 +71,9 @@ class Wanted:
     @property
     def front_solver(self) -> str:
         """Who finds the front."""
-        return self.solver if self.solver not in (AUTO, SOLVER) and solver(self.solver).exact else SOLVER
+        return (
+            self.solver if self.solver not in (AUTO, SOLVER) and SOLVERS.make(self.solver).exact else SOLVER
+        )
 
     def searches(self) -> dict[str, tuple[str, Callable[[LayerProblem, Limits], Answers]]]:
         """By the field of the layer's record: what is looked for, and how."""
@@ -108,17 +108,9 @@ class Further:
     then: ThenRecord | None = None
 
 
-def share(limits: Limits, parts: int) -> Limits:
-    """Limits of the next of ``parts`` searches, which have equal shares of the time that is left."""
-    if limits.seconds is None or parts == 1:
-        return limits
-    elapsed = limits.elapsed
-    return replace(limits, seconds=elapsed + max(0.0, limits.seconds - elapsed) / parts)
-
-
 def search_further(
-    wanted: Wanted, problem: LayerProblem | None, result: SearchResult, limits: Limits, progress: Progress
-) -> tuple[SearchResult, Further]:
+    wanted: Wanted, problem: LayerProblem | None, result: LayerResult, limits: Limits, progress: Progress
+) -> tuple[LayerResult, Further]:
     """Search for all that is wanted; returns the layer's answer with what became better, and the records.
 
     Parameters
@@ -130,7 +122,7 @@ def search_further(
     searches = wanted.searches()
     second = None
     if wanted.then is not None:
-        mine = share(limits, wanted.parts)
+        mine = limits.share(1 / wanted.parts)
         result, second = _then(parse_objective(wanted.then), wanted.solver, problem, result, mine, progress)
     for index, (field, (title, search)) in enumerate(searches.items()):
         answers[field], seconds[field] = NOTHING, 0.0
@@ -138,7 +130,7 @@ def search_further(
             continue
         progress.phase(title)
         before = limits.elapsed
-        mine = replace(share(limits, len(searches) - index), gap=0.0)
+        mine = replace(limits.share(1 / (len(searches) - index)), gap=0.0)
         found, message = _watched(title, search, problem, mine)
         finder = wanted.front_solver if field == "front" else SOLVER
         result = adopted(result, found, problem, limits, field, progress, finder)
@@ -152,30 +144,30 @@ def _then(
     second: Objective,
     name: str,
     problem: LayerProblem | None,
-    first: SearchResult,
+    first: LayerResult,
     limits: Limits,
     progress: Progress,
-) -> tuple[SearchResult, ThenRecord | None]:
+) -> tuple[LayerResult, ThenRecord | None]:
     """The layer's answer with the optimal mapping of the least second objective, and the record of its proof.
 
     There is no record where there is no mapping.
     """
-    if problem is None or first.mapping is None or first.evaluation is None or first.value is None:
+    if problem is None or first.answer is None or first.evaluation is None or first.key is None:
         return first, None
     progress.phase(f"least {second}")
     watched = Watched(lambda: among_optima(problem, first, second, name, limits), limits, f"least {second}")
     watched.run()
     found = watched.answer
-    if found is None or found.mapping is None or found.evaluation is None:
+    if found is None or found.answer is None or found.evaluation is None:
         key = second.key(first.evaluation.energy, first.evaluation.cycles)
-        found = replace(first, status=Status.FEASIBLE, value=key, bound=None, wall_seconds=0.0)
+        found = replace(first, status=Status.FEASIBLE, key=key, bound=None, wall_seconds=0.0)
         if watched.failure is not None:
             text = f"least {second}: {type(watched.failure).__name__}: {one_line(watched.failure)}"
             first = replace(first, message="; ".join(filter(None, (first.message, text))))
         return first, then_record(second, found)
     seconds = max(0.0, found.wall_seconds - first.wall_seconds)
     record = then_record(second, replace(found, wall_seconds=seconds))
-    return replace(first, mapping=found.mapping, evaluation=found.evaluation), record
+    return replace(first, answer=found.answer, evaluation=found.evaluation), record
 
 
 def _watched(
@@ -192,52 +184,52 @@ def _watched(
 
 
 def adopted(
-    result: SearchResult,
+    result: LayerResult,
     found: Answers,
     problem: LayerProblem,
     limits: Limits,
     source: str,
     progress: Progress,
     finder: str = SOLVER,
-) -> SearchResult:
+) -> LayerResult:
     """The layer's answer with a better mapping, or with the proof, that another search found."""
-    if result.value is None and not found.solutions:
+    if result.key is None and not found.solutions:
         return _proven(result, limits, finder, status=Status.INFEASIBLE) if found.complete else result
     before = result
     best = min(found.solutions, key=lambda one: problem.key_of(one.evaluation), default=None)
     key = None if best is None else problem.key_of(best.evaluation)
-    if best is not None and key is not None and (result.value is None or key < result.value):
-        result = replace(result, mapping=best.mapping, evaluation=best.evaluation, value=key)
-    assert result.value is not None
-    if result.bound is not None and result.bound > result.value:
-        text = f"{result.solver} claims the bound {result.bound}, but {source} has the value {result.value}"
+    if best is not None and key is not None and (result.key is None or key < result.key):
+        result = replace(result, answer=best.mapping, evaluation=best.evaluation, key=key)
+    assert result.key is not None
+    if result.bound is not None and result.bound > result.key:
+        text = f"{result.method} claims the bound {result.bound}, but {source} has the value {result.key}"
         return replace(result, status=Status.ERROR, bound=None, message=text)
-    if found.complete and (key is None or key > result.value) and not _given(result):
-        text = f"{source}: a part of the space that holds a mapping of value {result.value} was closed"
+    if found.complete and (key is None or key > result.key) and not _given(result):
+        text = f"{source}: a part of the space that holds a mapping of value {result.key} was closed"
         return replace(result, status=Status.ERROR, bound=None, message=text)
-    if found.complete and result.bound != result.value:
-        result = _proven(result, limits, finder, bound=result.value)
-    if result.value != before.value or result.bound != before.bound:
-        improved = result.value != before.value
-        point = TracePoint(limits.elapsed, result.value, result.bound, source, improved)
+    if found.complete and result.bound != result.key:
+        result = _proven(result, limits, finder, bound=result.key)
+    if result.key != before.key or result.bound != before.bound:
+        improved = result.key != before.key
+        point = TracePoint(limits.elapsed, result.key, result.bound, source, improved)
         progress.point(point)
-        status = Status.OPTIMAL if result.bound == result.value else Status.FEASIBLE
+        status = Status.OPTIMAL if result.bound == result.key else Status.FEASIBLE
         result = replace(result, trace=(*result.trace, point), status=status)
     return result
 
 
-def _given(result: SearchResult) -> bool:
+def _given(result: LayerResult) -> bool:
     """Whether the mapping was there from the beginning; such a one may lie outside the searched space."""
-    return [point.source for point in result.trace if point.improved][-1:] == [WARM_START]
+    return [point.origin for point in result.trace if point.improved][-1:] == [Origin.GIVEN]
 
 
-def _proven(result: SearchResult, limits: Limits, name: str, **claims: Any) -> SearchResult:
+def _proven(result: LayerResult, limits: Limits, name: str, **claims: Any) -> LayerResult:
     """The answer with what another search has proven in place of whatever had kept the solver from it."""
-    message = "no mapping satisfies all constraints" if result.value is None else ""
+    message = "no mapping satisfies all constraints" if result.key is None else ""
     return replace(
         result,
-        solver=name,
-        solver_version=solver(name).version,
+        method=name,
+        version=SOLVERS.make(name).version,
         wall_seconds=limits.elapsed,
         message=message,
         **claims,
@@ -247,7 +239,7 @@ def _proven(result: SearchResult, limits: Limits, name: str, **claims: Any) -> S
 def _records(
     wanted: Wanted,
     problem: LayerProblem | None,
-    result: SearchResult,
+    result: LayerResult,
     answers: dict[str, Answers],
     seconds: dict[str, float],
 ) -> Further:
@@ -257,8 +249,8 @@ def _records(
     elif result.status is Status.ERROR:
         answers = {field: replace(found, complete=False) for field, found in answers.items()}
     own: list[Solution] = []
-    if result.mapping is not None and result.evaluation is not None:
-        own.append(Solution(result.mapping, result.evaluation))
+    if result.answer is not None and result.evaluation is not None:
+        own.append(Solution(result.answer, result.evaluation))
 
     def key(solution: Solution) -> Fraction:
         assert problem is not None
@@ -275,7 +267,7 @@ def _records(
             listed = [*own, *listed][: wanted.best]
         best = BestRecord(complete=found.complete, wall_s=seconds["best"], mappings=solution_records(listed))
     if (found := answers.get("optima")) is not None:
-        listed = [one for one in found.solutions if key(one) == result.value] or own
+        listed = [one for one in found.solutions if key(one) == result.key] or own
         if result.status is not Status.OPTIMAL:
             listed = []  # nothing is known to be optimal
         optima = OptimaRecord(

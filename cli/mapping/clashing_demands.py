@@ -5,9 +5,10 @@ from __future__ import annotations
 from dataclasses import replace
 
 from tilewright.cli.terminal.progress import Progress
+from tilewright.formulation.limits import Limits
 from tilewright.formulation.mapping.problem import LayerProblem
-from tilewright.formulation.result import SearchResult, Status
-from tilewright.formulation.search import Limits
+from tilewright.formulation.mapping.search import LayerResult
+from tilewright.formulation.result import Status
 from tilewright.solvers.mapping.answer_sets import clashing_constraints
 from tilewright.solvers.watched import Watched
 
@@ -16,8 +17,8 @@ LONGEST = 10.0
 
 
 def explained(
-    result: SearchResult, problem: LayerProblem | None, limits: Limits, progress: Progress
-) -> SearchResult:
+    result: LayerResult, problem: LayerProblem | None, limits: Limits, progress: Progress
+) -> LayerResult:
     """An infeasible answer with the constraints that clash, as far as the time allows.
 
     Parameters
@@ -27,9 +28,7 @@ def explained(
     if result.status is not Status.INFEASIBLE or problem is None or limits.expired:
         return result
     progress.phase("constraints that clash")
-    remaining = limits.remaining
-    seconds = limits.elapsed + (LONGEST if remaining is None else min(LONGEST, remaining))
-    short = replace(limits, seconds=seconds, gap=0.0)
+    short = replace(limits.share(longest=LONGEST), gap=0.0)
     watched = Watched(lambda: clashing_constraints(problem, short), short, "clash")
     watched.run()
     if not watched.answer:

@@ -11,9 +11,8 @@ from pathlib import Path
 from threading import Event
 
 from tilewright.cli.exits import Exit, exit_of_layers
-from tilewright.cli.mapping.answer_sets import Wanted, search_further, share
+from tilewright.cli.mapping.answer_sets import Wanted, search_further
 from tilewright.cli.mapping.clashing_demands import explained
-from tilewright.cli.mapping.layer_run import SearchRun, no_result
 from tilewright.cli.mapping.results import Results, prepare_folder, streams_to_terminal
 from tilewright.cli.mapping.selection import Job, select_jobs
 from tilewright.cli.mapping.stored_mappings import fitting, read_mappings
@@ -23,13 +22,13 @@ from tilewright.cli.terminal.console import error_line
 from tilewright.cli.terminal.lines import Task
 from tilewright.cli.terminal.progress import Progress, make_progress
 from tilewright.cli.terminal.signals import graceful_stop
+from tilewright.formulation.limits import Limits
 from tilewright.formulation.mapping.constraints import parse_constraints
 from tilewright.formulation.mapping.cost import cost_model, cost_model_names
 from tilewright.formulation.mapping.mapping import Mapping
 from tilewright.formulation.mapping.problem import IMPERFECT, LayerProblem, layer_problem
+from tilewright.formulation.mapping.search import LayerResult
 from tilewright.formulation.objective import Objective
-from tilewright.formulation.result import SearchResult, Status
-from tilewright.formulation.search import Limits
 from tilewright.hardware.mapping.engine import Engine
 from tilewright.hardware.mapping.load import load_engine
 from tilewright.report.records.files import check_writable
@@ -38,6 +37,8 @@ from tilewright.report.records.mapping.document import SettingsRecord
 from tilewright.report.records.mapping.mapping_file import StoredMapping
 from tilewright.report.records.mapping.operator import shape_text
 from tilewright.solvers.mapping.methods import method
+from tilewright.solvers.mapping.solve import layer_run
+from tilewright.solvers.running import no_result
 from tilewright.workloads.catalog import resolve_model
 from tilewright.workloads.errors import InputError, unknown_name
 
@@ -182,7 +183,7 @@ def _search_all(
         progress.task(Task(index + 1, len(jobs), job.names[0], detail))
         starts = fitting(stored, job.operator)
         limits = _limits(request, results.objective, began, len(jobs) - index, stop)
-        result, problem = _search(request, build, share(limits, 2 if wanted else 1), starts, progress)
+        result, problem = _search(request, build, limits.share(0.5 if wanted else 1.0), starts, progress)
         result, further = search_further(wanted, problem, result, limits, progress)
         result = explained(result, problem, limits, progress)
         record = layer_record(
@@ -224,18 +225,27 @@ def _search(
     limits: Limits,
     starts: list[Mapping],
     progress: Progress,
-) -> tuple[SearchResult, LayerProblem | None]:
+) -> tuple[LayerResult, LayerProblem | None]:
     """The answer of the solver that was asked for, and the problem as far as it was stated."""
     solver = request.settings.solver
     if limits.seconds == 0:
         message = "the time limit was reached before the search began"
-        return no_result(solver, limits, Status.UNKNOWN, message), None
-    run = SearchRun(build, solver, limits, progress.point, starts)
+        return no_result(solver, method(solver).version, limits, message), None
+    run = layer_run(build, solver, limits, progress.point, starts)
     result = run.run()
-    if run.unfit:
-        progress.note(f"--warm-start: {run.unfit} mapping(s) break a constraint of this problem")
+    problem = None if run.search is None else run.search.problem
+    if problem is not None and (unfit := sum(not legal(problem, mapping) for mapping in starts)):
+        progress.note(f"--warm-start: {unfit} mapping(s) break a constraint of this problem")
     if run.failure is not None and request.verbose:
         import traceback
 
         progress.note("".join(traceback.format_exception(run.failure)).rstrip())
-    return result, run.problem
+    return result, problem
+
+
+def legal(problem: LayerProblem, mapping: Mapping) -> bool:
+    """Whether a mapping is one of the problem's operator and engine, and breaks nothing."""
+    try:
+        return not problem.evaluate(mapping).violations
+    except InputError:
+        return False

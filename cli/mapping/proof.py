@@ -2,27 +2,25 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from fractions import Fraction
 from threading import Event
 from typing import Any
 
-from tilewright.cli.mapping.layer_run import SearchRun
+from tilewright.formulation.limits import Limits
 from tilewright.formulation.mapping.mapping import Mapping
 from tilewright.formulation.mapping.problem import LayerProblem
 from tilewright.formulation.objective import parse_objective
 from tilewright.formulation.result import Status, TracePoint
-from tilewright.formulation.search import Limits
+from tilewright.formulation.stopping import WhenSet
 from tilewright.report.checks.mapping.document import refutes
 from tilewright.report.records.mapping.document import LayerRecord
-from tilewright.solvers.mapping.registry import solver, solver_names
+from tilewright.solvers.mapping.registry import SOLVERS
 from tilewright.solvers.mapping.repeated_solves import tied
-from tilewright.solvers.mapping.solve import AUTO
+from tilewright.solvers.mapping.solve import AUTO, layer_run
 
-_POLL = 0.02
 _PORTFOLIO = {AUTO, "branch"}
 _ENUMERABLE = 2_000_000
 """Mappings up to which enumerating them all comes first."""
@@ -68,7 +66,7 @@ def proof_solvers(problem: LayerProblem, recorded: str) -> list[str]:
     and bound, so neither is a second opinion on the other.
     """
     same = _PORTFOLIO if recorded in _PORTFOLIO else {recorded, AUTO}
-    others = [name for name in solver_names() if name not in same and _is_exact(name)]
+    others = [name for name in SOLVERS.names() if name not in same and _is_exact(name)]
     small = problem.space.size <= _ENUMERABLE
     others.sort(key=lambda name: (name == "exhaustive") != small)
     return others
@@ -76,7 +74,7 @@ def proof_solvers(problem: LayerProblem, recorded: str) -> list[str]:
 
 def _is_exact(name: str) -> bool:
     try:
-        return solver(name).exact
+        return SOLVERS.make(name).exact
     except (ImportError, AttributeError):
         return False
 
@@ -120,26 +118,16 @@ def _ask(name: str, layer: LayerRecord, problem: LayerProblem, limits: Limits) -
     decided = Event()
 
     def listen(point: TracePoint) -> None:
-        if refutes(point.value, claimed, layer.status) or _reached(point.bound, claimed):
+        if refutes(point.key, claimed, layer.status) or _reached(point.bound, claimed):
             decided.set()
 
-    watched = Limits(
-        seconds=limits.seconds,
-        threads=limits.threads,
-        seed=limits.seed,
-        deterministic=limits.deterministic,
-        stop=_Either(limits.stop, decided),
-        started=limits.started,
-    )
+    watched = replace(limits, gap=0.0).stopping(WhenSet(decided))
     before = limits.elapsed
-    run = SearchRun(lambda: problem, name, watched, listen, _incumbent(layer))
-    result = run.run()
+    result = layer_run(lambda: problem, name, watched, listen, _incumbent(layer)).run()
     spent = limits.elapsed - before
     bounds = [result.bound, *(point.bound for point in result.trace[-1:])]
-    if refutes(result.value, claimed, layer.status):
-        return Proof(
-            Verdict.REFUTED, name, f"found a mapping of value {_shown(problem, result.value)}", spent
-        )
+    if refutes(result.key, claimed, layer.status):
+        return Proof(Verdict.REFUTED, name, f"found a mapping of value {_shown(problem, result.key)}", spent)
     if layer.status == "infeasible":
         if result.status is Status.INFEASIBLE:
             return Proof(Verdict.CONFIRMED, name, "proves that there is no mapping", spent)
@@ -161,20 +149,3 @@ def _shown(problem: LayerProblem, key: Fraction | None) -> object:
 
 def _incumbent(layer: LayerRecord) -> Sequence[Mapping]:
     return [] if layer.mapping is None else [Mapping.from_data(layer.mapping.nodes)]
-
-
-class _Either(Event):
-    """Set as soon as one of two events is."""
-
-    def __init__(self, first: Event, second: Event) -> None:
-        super().__init__()
-        self._events = (first, second)
-
-    def is_set(self) -> bool:
-        return any(event.is_set() for event in self._events)
-
-    def wait(self, timeout: float | None = None) -> bool:
-        end = None if timeout is None else time.monotonic() + timeout
-        while not self.is_set() and (end is None or time.monotonic() < end):
-            time.sleep(_POLL)
-        return self.is_set()

@@ -10,7 +10,7 @@ from tilewright.cli.mapping.proof import STYLES, Proof, Verdict, proof_data
 from tilewright.cli.scheduling.proof import prove_codesign, prove_schedule
 from tilewright.cli.terminal.console import show, write
 from tilewright.cli.terminal.signals import graceful_stop
-from tilewright.formulation.search import Limits
+from tilewright.formulation.limits import Limits
 from tilewright.report.checks.scheduling.herald.codesign import CodesignCheck, check_codesign
 from tilewright.report.checks.scheduling.herald.schedule import ScheduleCheck, check_schedule
 from tilewright.report.records.scheduling.herald.document import CodesignDocument, ScheduleDocument

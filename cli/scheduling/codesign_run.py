@@ -7,17 +7,18 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from tilewright.cli.scheduling.request import SchedulingRequest, resolve_workload
-from tilewright.cli.scheduling.search import GRACE, LEFT_BEHIND, WITHOUT_COSTS
 from tilewright.cli.terminal.saving import SavedFile
 from tilewright.cli.terminal.signals import graceful_stop
+from tilewright.formulation.limits import LimitReachedError
 from tilewright.formulation.result import TracePoint
 from tilewright.hardware.mapping.styles import CLOCK_MHZ, dataflow
 from tilewright.hardware.scheduling.herald.classes import accelerator_class
 from tilewright.report.records.files import json_text
 from tilewright.report.records.scheduling.herald.document import CodesignDocument, codesign_document
 from tilewright.report.text.scheduling.herald.tables import codesign_views
-from tilewright.solvers.scheduling.herald.costs import OutOfTimeError
+from tilewright.solvers.running import LEFT_BEHIND
 from tilewright.solvers.scheduling.herald.partition import PartitionOutcome, PartitionSearch
+from tilewright.solvers.scheduling.herald.schedule import GRACE, WITHOUT_COSTS
 from tilewright.solvers.watched import Watched
 
 
@@ -71,10 +72,10 @@ def run_codesign(request: CodesignRequest) -> int:
         )
         watched = Watched(search.run, limits, grace=GRACE)
         watched.run()
-        if watched.failure is not None and not isinstance(watched.failure, OutOfTimeError):
+        if watched.failure is not None and not isinstance(watched.failure, LimitReachedError):
             raise watched.failure
         message = LEFT_BEHIND if watched.abandoned and not stop.is_set() else ""
-        outcome = search.outcome(WITHOUT_COSTS if isinstance(watched.failure, OutOfTimeError) else message)
+        outcome = search.outcome(WITHOUT_COSTS if isinstance(watched.failure, LimitReachedError) else message)
         document = document_of(outcome, complete=True)
         request.deliver(document, saved, codesign_views)
     if request.scatter is not None and document.points:

@@ -6,10 +6,10 @@ from collections.abc import Iterator
 from fractions import Fraction
 
 from tilewright.cli.mapping.proof import Proof, Verdict
+from tilewright.formulation.limits import LimitReachedError, Limits
 from tilewright.formulation.scheduling.herald.evaluator import evaluate_schedule
 from tilewright.formulation.scheduling.herald.problem import ScheduleObjective, SchedulingProblem
 from tilewright.formulation.scheduling.herald.schedule import Schedule
-from tilewright.formulation.search import Limits
 from tilewright.hardware.scheduling.herald.classes import accelerator_class, make_system
 from tilewright.heuristics.scheduling.herald.scheduler import (
     HeraldSettings,
@@ -21,7 +21,6 @@ from tilewright.heuristics.scheduling.herald.scheduler import (
 from tilewright.report.checks.scheduling.herald.codesign import CodesignCheck
 from tilewright.report.checks.scheduling.herald.schedule import ScheduleCheck
 from tilewright.report.text.quantities import gap_text
-from tilewright.solvers.scheduling.herald.costs import OutOfTimeError
 from tilewright.solvers.scheduling.herald.multipliers import multiplier_bound
 from tilewright.solvers.scheduling.herald.recost import problem_on
 from tilewright.solvers.scheduling.herald.refuter import Answer, schedule_below
@@ -67,7 +66,7 @@ def prove_codesign(check: CodesignCheck, limits: Limits) -> Proof:
     objective, asked = ScheduleObjective(document.objective), dict.fromkeys([SUMS])
     try:
         problems = problem_on(best.problem, operators, systems, document.settings.metric, limits)
-    except OutOfTimeError:
+    except LimitReachedError:
         return answer(Verdict.UNDECIDED, "-", "no time left to compute the costs of layers")
     for index, problem in enumerate(problems):
         if limits.expired:

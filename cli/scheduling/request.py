@@ -17,9 +17,9 @@ from tilewright.cli.terminal.console import error_line, show, write
 from tilewright.cli.terminal.lines import Task
 from tilewright.cli.terminal.progress import Progress, make_progress
 from tilewright.cli.terminal.saving import SavedFile
+from tilewright.formulation.limits import Limits
 from tilewright.formulation.objective import parse_objective
 from tilewright.formulation.scheduling.herald.problem import ScheduleObjective
-from tilewright.formulation.search import Limits
 from tilewright.report.records.files import check_writable, json_text
 from tilewright.report.records.scheduling.herald.document import (
     CodesignDocument,

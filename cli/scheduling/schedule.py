@@ -84,9 +84,9 @@ def schedule_command(
 
     from tilewright.cli.scheduling.schedule_run import ScheduleRequest, run_schedule
     from tilewright.solvers.mapping.machine_sizes import METRICS
-    from tilewright.solvers.scheduling.herald.registry import method_names
+    from tilewright.solvers.scheduling.herald.registry import METHODS
 
-    options.parse_choice(method, "--method", method_names())
+    options.parse_choice(method, "--method", METHODS.names())
     if metric is not None:
         options.parse_choice(metric, "--metric", METRICS)
     return run_schedule(

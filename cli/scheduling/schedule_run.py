@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from tilewright.cli.scheduling.request import SchedulingRequest, resolve_workload
-from tilewright.cli.scheduling.search import ScheduleRun
 from tilewright.cli.terminal.saving import SavedFile
 from tilewright.cli.terminal.signals import graceful_stop
 from tilewright.formulation.result import TracePoint
@@ -18,7 +17,7 @@ from tilewright.hardware.scheduling.herald.system_file import load_system
 from tilewright.report.records.files import json_text
 from tilewright.report.records.scheduling.herald.document import ScheduleDocument, schedule_document
 from tilewright.report.text.scheduling.herald.tables import schedule_views
-from tilewright.solvers.scheduling.herald.registry import method
+from tilewright.solvers.scheduling.herald.schedule import schedule_run
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -47,19 +46,22 @@ def run_schedule(request: ScheduleRequest) -> int:
             progress.point(point)
             saved.changed()
 
-        scheduler = method(request.method)
-        run = ScheduleRun(
-            workload, system, objective, settings.metric, scheduler, limits, told, progress.phase
+        run = schedule_run(
+            workload, system, objective, settings.metric, request.method, limits, told, progress.phase
         )
 
         def document_of(result: ScheduleResult, *, complete: bool) -> ScheduleDocument:
-            return schedule_document(workload, system, run.problem, result, settings, complete=complete)
+            goal = None if run.search is None else run.search.problem
+            problem = None if goal is None else goal.instance
+            return schedule_document(
+                workload, system, problem, objective, result, settings, complete=complete
+            )
 
         saved = SavedFile(request.out, lambda: json_text(document_of(run.so_far(), complete=False).to_data()))
         result = run.run()
         document = document_of(result, complete=True)
         request.deliver(document, saved, schedule_views)
-    _draw(request, run.problem, result, system)
+    _draw(request, None if run.search is None else run.search.problem.instance, result, system)
     if request.report is not None:
         from tilewright.report.html.scheduling.herald.schedule import write_schedule_report
 
@@ -70,13 +72,13 @@ def run_schedule(request: ScheduleRequest) -> int:
 def _draw(
     request: ScheduleRequest, problem: SchedulingProblem | None, result: ScheduleResult, system: System
 ) -> None:
-    if problem is None or result.schedule is None or result.evaluation is None:
+    if problem is None or result.answer is None or result.evaluation is None:
         return
     milliseconds = float(1 / (system.clock_mhz * 1000))
     if request.gantt is not None:
         from tilewright.report.plots.scheduling.herald.gantt import draw_gantt
 
-        draw_gantt(problem, result.schedule, milliseconds, request.gantt)
+        draw_gantt(problem, result.answer, milliseconds, request.gantt)
     if request.occupancy is not None:
         from tilewright.report.plots.scheduling.herald.occupancy import draw_occupancy
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from tilewright.formulation.objective import Objective
-from tilewright.formulation.result import TracePoint
+from tilewright.formulation.result import Origin, TracePoint
 from tilewright.report.records.mapping.build import shown_gap
 from tilewright.report.records.mapping.document import LayerRecord
 from tilewright.report.text.mapping import answer_sets as further
@@ -41,7 +41,7 @@ def mark_of(point: TracePoint) -> str:
     """``*`` for a new best of an exact solver, ``h`` for one of a heuristic, blank for a bound."""
     if not point.improved:
         return " "
-    return "h" if point.heuristic else "*"
+    return "*" if point.origin is Origin.EXACT else "h"
 
 
 def point_line(objective: Objective, point: TracePoint) -> str:
@@ -50,8 +50,8 @@ def point_line(objective: Objective, point: TracePoint) -> str:
     def text(key: object) -> str:
         return "-" if key is None else objective_text(objective, objective.value(key))  # type: ignore[arg-type]
 
-    gap = gap_text(shown_gap(objective, point.value, point.bound))
-    return columns(mark_of(point), point.seconds, text(point.value), text(point.bound), gap, point.source)
+    gap = gap_text(shown_gap(objective, point.key, point.bound))
+    return columns(mark_of(point), point.seconds, text(point.key), text(point.bound), gap, point.source)
 
 
 def done_line(objective: Objective, layer: LayerRecord) -> str:

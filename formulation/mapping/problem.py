@@ -20,6 +20,7 @@ from tilewright.formulation.mapping.mapping import Mapping
 from tilewright.formulation.mapping.nest import Nest
 from tilewright.formulation.mapping.space import MapSpace, build_space
 from tilewright.formulation.objective import Objective
+from tilewright.formulation.search import Judgement
 from tilewright.hardware.mapping.engine import Engine
 from tilewright.hardware.mapping.identity import engine_hash
 from tilewright.workloads.errors import InputError
@@ -65,6 +66,11 @@ class LayerProblem:
         broken = self._broken_demands(mapping, found)
         return replace(found, violations=(*found.violations, *broken)) if broken else found
 
+    def judge(self, mapping: Mapping) -> Judgement[Evaluation]:
+        """What a mapping costs, and which rules and demands it breaks."""
+        found = self.evaluate(mapping)
+        return Judgement(found, self.key_of(found), found.violations)
+
     def key_of(self, evaluation: Evaluation) -> Fraction:
         """The exact objective key of an evaluated mapping."""
         return self.objective.key(evaluation.energy, evaluation.cycles)
@@ -85,7 +91,7 @@ class LayerProblem:
         return replace(self, constraints=demands, limits=(*self.limits, *limits))
 
     @cached_property
-    def input_hash(self) -> str:
+    def content_hash(self) -> str:
         """Content hash of everything that the answer depends on."""
         content = {
             "operator": [

@@ -15,8 +15,8 @@ from numpy.typing import NDArray
 
 from tilewright.formulation.expression import Expr, Variable
 from tilewright.formulation.expression.batch import Array, BatchReader
+from tilewright.formulation.limits import Limits
 from tilewright.formulation.mapping.chains import AxisGroup
-from tilewright.formulation.search import Limits
 
 Indices = NDArray[np.intp]
 
@@ -70,7 +70,7 @@ class Tables:
     ----------
     groups : the problem's axis groups
     roots : the expressions that will be read
-    limits : ``TimeoutError`` is raised where one strikes
+    limits : ``LimitReachedError`` is raised where one strikes
     """
 
     def __init__(

@@ -16,11 +16,11 @@ from numpy.typing import NDArray
 
 from tilewright import __version__
 from tilewright.formulation.expression.batch import Array
+from tilewright.formulation.mapping.search import LayerSearch
 from tilewright.formulation.method import Outcome
-from tilewright.formulation.search import Search
+from tilewright.formulation.options import option
 from tilewright.heuristics.mapping.candidates import Arena, Candidates, Scores, begin
 from tilewright.heuristics.mapping.variation import first_population, vary
-from tilewright.heuristics.options import option
 
 
 @dataclass(frozen=True)
@@ -41,15 +41,15 @@ class Annealing:
     def version(self) -> str:
         return __version__
 
-    def solve(self, search: Search) -> Outcome:
+    def solve(self, search: LayerSearch) -> Outcome:
         """Cool down once, or until a limit strikes."""
         arena = begin(search, self.name)
         if arena.empty:
             return Outcome(False, "no tile sizes satisfy the constraints and fit the array")
         self.explore(search, arena, self.name)
-        return Outcome(False, "" if search.value is not None else "no legal mapping was met")
+        return Outcome(False, "" if search.key is not None else "no legal mapping was met")
 
-    def explore(self, search: Search, arena: Arena, source: str) -> None:
+    def explore(self, search: LayerSearch, arena: Arena, source: str) -> None:
         """Anneal within an arena, which may hold a part of the search's own space."""
         random = np.random.default_rng(search.limits.seed)
         here, scores = first_population(arena, self.walkers, random)

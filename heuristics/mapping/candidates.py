@@ -17,7 +17,8 @@ from tilewright.formulation.expression.batch import Array, BatchReader
 from tilewright.formulation.mapping.mapping import Mapping
 from tilewright.formulation.mapping.problem import LayerProblem
 from tilewright.formulation.mapping.relaxation import problem_tables, root_bound, usable_rows
-from tilewright.formulation.search import Search
+from tilewright.formulation.mapping.search import LayerSearch
+from tilewright.formulation.result import Origin
 from tilewright.heuristics.mapping.neighbours import Neighbours
 
 Indices = NDArray[np.intp]
@@ -140,21 +141,21 @@ class Arena:
             assignment[selector] = int(choice)
         return self.problem.decode(assignment)
 
-    def offer_best(self, search: Search, candidates: Candidates, scores: Scores, source: str) -> None:
+    def offer_best(self, search: LayerSearch, candidates: Candidates, scores: Scores, source: str) -> None:
         """Offer the best candidate where it may improve the incumbent."""
         if not len(candidates):
             return
         best = scores.best()
         if not scores.legal[best]:
             return
-        value = search.value
+        value = search.key
         if value is None or scores.keys[best] < float(value * self.problem.key_scale):
-            search.offer(self.mapping(candidates, best), source, heuristic=True)
+            search.offer(self.mapping(candidates, best), source, origin=Origin.HEURISTIC)
 
 
-def begin(search: Search, source: str) -> Arena:
+def begin(search: LayerSearch, source: str) -> Arena:
     """The arena of a search, with its root bound told."""
     arena = Arena(search.problem)
-    if arena.bound is not None and (search.value is None or arena.bound <= search.value):
+    if arena.bound is not None and (search.key is None or arena.bound <= search.key):
         search.raise_bound(arena.bound, source)
     return arena

@@ -20,13 +20,14 @@ from tilewright import __version__
 from tilewright.formulation.expression import Variable
 from tilewright.formulation.mapping.dataflow import MOC, RS, SOC, WS1, WS2, Dataflow, restricted
 from tilewright.formulation.mapping.problem import LayerProblem
+from tilewright.formulation.mapping.search import LayerSearch
 from tilewright.formulation.mapping.space import level_positions
 from tilewright.formulation.method import Outcome
-from tilewright.formulation.search import Search
+from tilewright.formulation.options import option
+from tilewright.formulation.result import Origin
 from tilewright.heuristics.mapping.annealing import Annealing
 from tilewright.heuristics.mapping.candidates import Arena
 from tilewright.heuristics.mapping.partial import Measure, Openings, Partial, stated_key
-from tilewright.heuristics.options import option
 
 _SUMS_FIRST = ("R", "S", "C", "Q", "P", "K", "G", "N")
 _WEIGHTS_REUSED_FIRST = ("Q", "P", "N", "R", "S", "C", "K", "G")
@@ -60,7 +61,7 @@ class FixedDataflow:
     def version(self) -> str:
         return __version__
 
-    def solve(self, search: Search) -> Outcome:
+    def solve(self, search: LayerSearch) -> Outcome:
         """Restrict, fill, offer."""
         problem = restricted(search.problem, self.dataflow)
         self._fill_greedily(search, problem)
@@ -68,9 +69,9 @@ class FixedDataflow:
             arena = Arena(problem)
             if not arena.empty:
                 Annealing().explore(search, arena, self.name)
-        return Outcome(False, "" if search.value is not None else "the dataflow has no mapping here")
+        return Outcome(False, "" if search.key is not None else "the dataflow has no mapping here")
 
-    def _fill_greedily(self, search: Search, problem: LayerProblem) -> None:
+    def _fill_greedily(self, search: LayerSearch, problem: LayerProblem) -> None:
         """One filling per choice of orders and residencies that the dataflow leaves."""
         openings = Openings(problem)
         for chosen in _choices(problem):
@@ -83,8 +84,8 @@ class FixedDataflow:
                 partial = partial.largest(measure)
             assignment = partial.assignment()
             key = stated_key(problem, assignment)
-            if key is not None and (search.value is None or key < search.value):
-                search.offer(problem.decode(assignment), self.name, heuristic=True)
+            if key is not None and (search.key is None or key < search.key):
+                search.offer(problem.decode(assignment), self.name, origin=Origin.HEURISTIC)
 
     def _measures(self, problem: LayerProblem) -> Iterator[Measure]:
         """What is made as large as possible, one after the other."""

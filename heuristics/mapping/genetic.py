@@ -19,11 +19,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tilewright import __version__
+from tilewright.formulation.mapping.search import LayerSearch
 from tilewright.formulation.method import Outcome
-from tilewright.formulation.search import Search
+from tilewright.formulation.options import option
 from tilewright.heuristics.mapping.candidates import Arena, Candidates, Scores, begin, joined
 from tilewright.heuristics.mapping.variation import first_population, redrawn
-from tilewright.heuristics.options import option
 
 
 @dataclass(frozen=True)
@@ -48,7 +48,7 @@ class Genetic:
     def version(self) -> str:
         return __version__
 
-    def solve(self, search: Search) -> Outcome:
+    def solve(self, search: LayerSearch) -> Outcome:
         """Breed all generations, or until a limit strikes."""
         arena = begin(search, self.name)
         if arena.empty:
@@ -70,7 +70,7 @@ class Genetic:
             ranking = scores.ranking()[: self.population]
             genomes, scores = genomes.take(ranking), scores.take(ranking)
             arena.offer_best(search, genomes, scores, self.name)
-        return Outcome(False, "" if search.value is not None else "no legal mapping was met")
+        return Outcome(False, "" if search.key is not None else "no legal mapping was met")
 
     def _bred(
         self, arena: Arena, genomes: Candidates, scores: Scores, random: np.random.Generator

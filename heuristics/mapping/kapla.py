@@ -23,11 +23,12 @@ from numpy.typing import NDArray
 from tilewright import __version__
 from tilewright.formulation.expression import Expr, Variable, total
 from tilewright.formulation.expression.batch import Array, BatchReader
+from tilewright.formulation.mapping.search import LayerSearch
 from tilewright.formulation.mapping.space import level_positions
 from tilewright.formulation.method import Outcome
-from tilewright.formulation.search import Search
+from tilewright.formulation.options import option
+from tilewright.formulation.result import Origin
 from tilewright.heuristics.mapping.partial import Measure, Openings, Partial
-from tilewright.heuristics.options import option
 
 Sizes = dict[Measure, int]
 
@@ -63,7 +64,7 @@ class Kapla:
     def version(self) -> str:
         return __version__
 
-    def solve(self, search: Search) -> Outcome:
+    def solve(self, search: LayerSearch) -> Outcome:
         """Build from the PEs outwards, once per residency."""
         descent = _Descent(search, self.ties == "second", self.guide == "accesses")
         for residency in descent.residencies():
@@ -76,16 +77,16 @@ class Kapla:
                     break
             for scheme in schemes:
                 mapping = search.problem.decode(descent.assignment(scheme.partial))
-                search.offer(mapping, self.name, heuristic=True)
+                search.offer(mapping, self.name, origin=Origin.HEURISTIC)
             if search.done:
                 break
-        return Outcome(False, "" if search.value is not None else "the descent met no legal mapping")
+        return Outcome(False, "" if search.key is not None else "the descent met no legal mapping")
 
 
 class _Descent:
     """One problem's levels, and the descent at each."""
 
-    def __init__(self, search: Search, second: bool, by_accesses: bool) -> None:
+    def __init__(self, search: LayerSearch, second: bool, by_accesses: bool) -> None:
         self._search = search
         self._by_accesses = by_accesses
         self._second = second

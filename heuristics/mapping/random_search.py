@@ -11,10 +11,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from tilewright import __version__
+from tilewright.formulation.mapping.search import LayerSearch
 from tilewright.formulation.method import Outcome
-from tilewright.formulation.search import Search
+from tilewright.formulation.options import option
 from tilewright.heuristics.mapping.candidates import Indices, Scores, begin
-from tilewright.heuristics.options import option
 
 _LOT = 4096
 
@@ -34,7 +34,7 @@ class RandomSearch:
     def version(self) -> str:
         return __version__
 
-    def solve(self, search: Search) -> Outcome:
+    def solve(self, search: LayerSearch) -> Outcome:
         """Draw until victory, timeout or a limit."""
         arena = begin(search, self.name)
         if arena.empty:

@@ -1,124 +1,72 @@
-"""The heuristics by name, each with where it comes from.  Each is loaded when it is asked for."""
+"""The heuristics for one layer by name, each with its source.  A new one is a module and a row here."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from importlib import import_module
-from typing import Any
+from tilewright.formulation.mapping.search import LayerMethod
+from tilewright.formulation.registry import Entry, Registry
 
-from tilewright.formulation.method import Method, MethodText
-from tilewright.heuristics.options import options_text, with_options
-
-
-@dataclass(frozen=True, slots=True)
-class Entry:
-    """A registered heuristic.
-
-    Parameters
-    ----------
-    module, attribute : where its class is
-    about : in one line
-    source : where it was published
-    """
-
-    module: str
-    attribute: str
-    about: str
-    source: str
-
-
-_HEURISTICS: dict[str, Entry] = {
-    "dmazerunner": Entry(
-        "tilewright.heuristics.mapping.dmazerunner.method",
-        "DMazeRunnerSearch",
-        "All valid tilings that pruning heuristics leave, with every loop order of unique reuse",
-        "dMazeRunner (Dave et al., ACM TECS 18(5s), 2019), algorithms 1 and 2, OPT1 to OPT5",
-    ),
-    "kapla": Entry(
-        "tilewright.heuristics.mapping.kapla",
-        "Kapla",
-        "Stacking and caching from the PEs outwards by cost descent, level by level",
-        "KAPLA (Li and Gao), algorithm 1",
-    ),
-    "soc": Entry(
-        "tilewright.heuristics.mapping.dataflows",
-        "SingleOutputChannel",
-        "Fixed dataflow: output-stationary, one output channel over the array",
-        "dMazeRunner, section 6 (Oy|Ox), after ShiDianNao (ISCA 2015)",
-    ),
-    "moc": Entry(
-        "tilewright.heuristics.mapping.dataflows",
-        "MultipleOutputChannels",
-        "Fixed dataflow: output-stationary, several output channels over the array",
-        "dMazeRunner, section 6 (Oy|Ox), after Gupta et al. (ICML 2015)",
-    ),
-    "ws1": Entry(
-        "tilewright.heuristics.mapping.dataflows",
-        "WeightStationary",
-        "Fixed dataflow: weight-stationary, filter positions and channels over the array",
-        "dMazeRunner, section 6 (Fy|Fx)",
-    ),
-    "ws2": Entry(
-        "tilewright.heuristics.mapping.dataflows",
-        "CoarseWeightStationary",
-        "Fixed dataflow: weight-stationary, output and input channels over the array",
-        "dMazeRunner, section 6 (M|C), after the TPU (ISCA 2017)",
-    ),
-    "rs": Entry(
-        "tilewright.heuristics.mapping.dataflows",
-        "RowStationary",
-        "Fixed dataflow: row-stationary, output rows and filter rows over the array",
-        "dMazeRunner, section 6 (Oy|Fy), after Eyeriss (ISCA 2016)",
-    ),
-    "random": Entry(
-        "tilewright.heuristics.mapping.random_search",
-        "RandomSearch",
-        "Random mappings until none has been better for a while",
-        "Timeloop (Parashar et al., ISPASS 2019)",
-    ),
-    "annealing": Entry(
-        "tilewright.heuristics.mapping.annealing",
-        "Annealing",
-        "Simulated annealing with several walkers side by side",
-        "Kirkpatrick et al., Science 220, 1983",
-    ),
-    "genetic": Entry(
-        "tilewright.heuristics.mapping.genetic",
-        "Genetic",
-        "Genetic search: crossover by dimension, mutation, reordering, growth and aging",
-        "GAMMA (Kao and Krishna, ICCAD 2020)",
-    ),
-}
-
-
-def heuristic_names() -> list[str]:
-    """All names, in the sequence in which they are shown."""
-    return [*_HEURISTICS]
-
-
-def heuristic_entry(name: str) -> Entry:
-    """What is registered under a name; raises ``KeyError``."""
-    return _HEURISTICS[name]
-
-
-def heuristic(text: MethodText, flag: str = "--solver") -> Method:
-    """The heuristic of that name with its options.
-
-    Raises
-    ------
-    KeyError : for an unknown name
-    InputError : for an option that it does not have, or a value that the option cannot have
-    """
-    found: Method = with_options(_loaded(text.name), text, flag)
-    return found
-
-
-def heuristic_options(name: str) -> str:
-    """The options of a heuristic with defaults and meanings, in one line; raises ``KeyError``."""
-    return options_text(_loaded(name))
-
-
-def _loaded(name: str) -> type[Any]:
-    entry = _HEURISTICS[name]
-    found: type[Any] = getattr(import_module(entry.module), entry.attribute)
-    return found
+HEURISTICS: Registry[LayerMethod] = Registry(
+    "--solver",
+    {
+        "dmazerunner": Entry(
+            "tilewright.heuristics.mapping.dmazerunner.method",
+            "DMazeRunnerSearch",
+            "All valid tilings that pruning heuristics leave, with every loop order of unique reuse",
+            "dMazeRunner (Dave et al., ACM TECS 18(5s), 2019), algorithms 1 and 2, OPT1 to OPT5",
+        ),
+        "kapla": Entry(
+            "tilewright.heuristics.mapping.kapla",
+            "Kapla",
+            "Stacking and caching from the PEs outwards by cost descent, level by level",
+            "KAPLA (Li and Gao), algorithm 1",
+        ),
+        "soc": Entry(
+            "tilewright.heuristics.mapping.dataflows",
+            "SingleOutputChannel",
+            "Fixed dataflow: output-stationary, one output channel over the array",
+            "dMazeRunner, section 6 (Oy|Ox), after ShiDianNao (ISCA 2015)",
+        ),
+        "moc": Entry(
+            "tilewright.heuristics.mapping.dataflows",
+            "MultipleOutputChannels",
+            "Fixed dataflow: output-stationary, several output channels over the array",
+            "dMazeRunner, section 6 (Oy|Ox), after Gupta et al. (ICML 2015)",
+        ),
+        "ws1": Entry(
+            "tilewright.heuristics.mapping.dataflows",
+            "WeightStationary",
+            "Fixed dataflow: weight-stationary, filter positions and channels over the array",
+            "dMazeRunner, section 6 (Fy|Fx)",
+        ),
+        "ws2": Entry(
+            "tilewright.heuristics.mapping.dataflows",
+            "CoarseWeightStationary",
+            "Fixed dataflow: weight-stationary, output and input channels over the array",
+            "dMazeRunner, section 6 (M|C), after the TPU (ISCA 2017)",
+        ),
+        "rs": Entry(
+            "tilewright.heuristics.mapping.dataflows",
+            "RowStationary",
+            "Fixed dataflow: row-stationary, output rows and filter rows over the array",
+            "dMazeRunner, section 6 (Oy|Fy), after Eyeriss (ISCA 2016)",
+        ),
+        "random": Entry(
+            "tilewright.heuristics.mapping.random_search",
+            "RandomSearch",
+            "Random mappings until none has been better for a while",
+            "Timeloop (Parashar et al., ISPASS 2019)",
+        ),
+        "annealing": Entry(
+            "tilewright.heuristics.mapping.annealing",
+            "Annealing",
+            "Simulated annealing with several walkers side by side",
+            "Kirkpatrick et al., Science 220, 1983",
+        ),
+        "genetic": Entry(
+            "tilewright.heuristics.mapping.genetic",
+            "Genetic",
+            "Genetic search: crossover by dimension, mutation, reordering, growth and aging",
+            "GAMMA (Kao and Krishna, ICCAD 2020)",
+        ),
+    },
+)

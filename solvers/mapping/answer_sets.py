@@ -14,10 +14,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tilewright.formulation.expression.batch import Array
+from tilewright.formulation.limits import LimitReachedError, Limits
 from tilewright.formulation.mapping.evaluator import Evaluation
 from tilewright.formulation.mapping.mapping import Mapping
 from tilewright.formulation.mapping.problem import LayerProblem, layer_problem
-from tilewright.formulation.search import Limits, Search
+from tilewright.formulation.mapping.search import LayerSearch
 from tilewright.solvers.mapping.branch import BAND, Goal, Leaves, Tree
 
 _LOOKED_AT = 4096  # complete decisions taken from one batch before the goal closes more of them
@@ -182,8 +183,8 @@ def _search(problem: LayerProblem, goal: _Front | _Best, limits: Limits | None) 
 def _finished(problem: LayerProblem, goal: Goal, limits: Limits) -> bool:
     """Search until the goal wants nothing more; whether it came so far within the limits."""
     try:
-        tree = Tree(Search(problem, limits), goal)
-    except TimeoutError:
+        tree = Tree(LayerSearch(problem, limits), goal)
+    except LimitReachedError:
         return False
     return tree.empty or tree.run() is None
 

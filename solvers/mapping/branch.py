@@ -24,10 +24,10 @@ from tilewright import __version__
 from tilewright.formulation.expression import Variable
 from tilewright.formulation.expression.batch import EXACT_LIMIT, Array
 from tilewright.formulation.mapping.mapping import Mapping as LoopNest
+from tilewright.formulation.mapping.search import LayerSearch
 from tilewright.formulation.mapping.tables import Indices, Tables
-from tilewright.formulation.search import Search
+from tilewright.formulation.method import Outcome
 from tilewright.heuristics.mapping.annealing import Annealing
-from tilewright.solvers.base import Outcome
 from tilewright.solvers.mapping import kernel
 from tilewright.solvers.mapping.array_bounds import ArrayFloors
 from tilewright.solvers.mapping.stages import StagedTable, stages_of
@@ -51,7 +51,7 @@ class Branch:
     def version(self) -> str:
         return __version__
 
-    def solve(self, search: Search) -> Outcome:
+    def solve(self, search: LayerSearch) -> Outcome:
         """Offer every improvement, raise the bound as the cheapest open part grows dearer.
 
         Where machine code has to be compiled first, annealing finds a mapping before that begins; it is all
@@ -68,18 +68,18 @@ class Branch:
             return Outcome(True, "no tile sizes satisfy the constraints and fit the array")
         least = tree.run(self._bound(search))
         if least is not None:
-            return Outcome(search.value is not None and search.value == search.bound)
-        if search.value is None:
+            return Outcome(search.key is not None and search.key == search.bound)
+        if search.key is None:
             return Outcome(True, "no mapping satisfies all constraints")
-        search.raise_bound(search.value * (1 - Fraction(search.limits.gap)), self.name)
+        search.raise_bound(search.key * (1 - Fraction(search.limits.gap)), self.name)
         return Outcome(True)
 
-    def _bound(self, search: Search) -> Callable[[float], None]:
+    def _bound(self, search: LayerSearch) -> Callable[[float], None]:
         def tell(least: float) -> None:
             """Everything still open costs at least this much."""
             if least > 0:
                 safe = Fraction(int(least * (1 - BAND))) / search.problem.key_scale
-                value = search.value
+                value = search.key
                 search.raise_bound(safe if value is None else min(safe, value), self.name)
 
         return tell
@@ -105,14 +105,14 @@ class Minimum:
 
     both = False
 
-    def __init__(self, search: Search, source: str) -> None:
+    def __init__(self, search: LayerSearch, source: str) -> None:
         self._search = search
         self._source = source
         self._powers = search.problem.objective.key_powers
 
     def wanted(self, energy: Array, cycles: Array, keys: Array) -> NDArray[np.bool_]:
         """Parts whose bound is below what the incumbent leaves to gain; products compared exactly."""
-        value = self._search.value
+        value = self._search.key
         if value is None:
             return np.ones(len(keys), dtype=bool)
         goal = value * self._search.problem.key_scale * (1 - Fraction(self._search.limits.gap))
@@ -202,7 +202,7 @@ class Tree:
     ``empty`` tells that tile sizes and array leave nothing to choose.
     """
 
-    def __init__(self, search: Search, goal: Goal) -> None:
+    def __init__(self, search: LayerSearch, goal: Goal) -> None:
         self.search = search
         self.goal = goal
         self.problem = search.problem
@@ -290,7 +290,7 @@ class Tree:
         if stage == len(self.stages):
             self.goal.take(Leaves(self, nodes))
             return
-        size = 1 if self.search.value is None else 256
+        size = 1 if self.search.key is None else 256
         while len(nodes):
             if self.search.done:
                 return

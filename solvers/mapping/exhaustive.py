@@ -18,10 +18,11 @@ from tilewright import __version__
 from tilewright.formulation.expression import Expr, Variable
 from tilewright.formulation.expression.batch import EXACT_LIMIT, Array, BatchReader
 from tilewright.formulation.expression.interval import IntervalReader
+from tilewright.formulation.limits import Limits
 from tilewright.formulation.mapping.problem import LayerProblem
+from tilewright.formulation.mapping.search import LayerSearch
 from tilewright.formulation.mapping.tables import Indices, Tables
-from tilewright.formulation.search import Limits, Search
-from tilewright.solvers.base import Outcome
+from tilewright.formulation.method import Outcome
 
 CHUNK = 1 << 17
 LARGEST = 10**8
@@ -47,7 +48,7 @@ class Exhaustive:
     def version(self) -> str:
         return __version__
 
-    def solve(self, search: Search) -> Outcome:
+    def solve(self, search: LayerSearch) -> Outcome:
         """Offer every improvement; prove by having seen everything.
 
         A space that is too large for that is refused, unless a time limit tells when to give up.
@@ -70,7 +71,7 @@ class Exhaustive:
             return Outcome(False)
         if best is not None:
             # a warm start may be a mapping outside the space, and better
-            search.raise_bound(best if search.value is None else min(best, search.value), self.name)
+            search.raise_bound(best if search.key is None else min(best, search.key), self.name)
         return Outcome(True, "" if best is not None else "no mapping satisfies all constraints")
 
 
@@ -96,7 +97,7 @@ class _Whole(IntervalReader):
         return self._most.get(expr)
 
 
-def _bound(search: Search, tables: Tables, source: str) -> None:
+def _bound(search: LayerSearch, tables: Tables, source: str) -> None:
     """What intervals prove of everything, rounded down."""
     problem = search.problem
     ends = _Whole(tables)
@@ -107,7 +108,7 @@ def _bound(search: Search, tables: Tables, source: str) -> None:
     )
     key = Fraction(energy**a * cycles**b, problem.key_scale)
     if key > 0:
-        search.raise_bound(key if search.value is None else min(key, search.value), source)
+        search.raise_bound(key if search.key is None else min(key, search.key), source)
 
 
 def _assignment(problem: LayerProblem, tables: Tables, candidate: Candidate) -> dict[Variable, int]:

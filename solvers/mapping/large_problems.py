@@ -13,7 +13,8 @@ from fractions import Fraction
 
 from tilewright.formulation.expression.interval import IntervalReader
 from tilewright.formulation.mapping.problem import PERFECT, LayerProblem, state_problem
-from tilewright.formulation.search import Search
+from tilewright.formulation.mapping.search import LayerSearch
+from tilewright.formulation.result import Origin
 from tilewright.solvers.mapping.branch import BAND, Branch
 
 LARGE = 20_000  # rows of all axis groups together
@@ -28,7 +29,7 @@ def is_large(problem: LayerProblem) -> bool:
     return sum(len(group) for group in problem.space.groups) > LARGE
 
 
-def open_search(search: Search) -> None:
+def open_search(search: LayerSearch) -> None:
     """Offer a mapping with perfect factors and a bound from plain intervals."""
     problem = search.problem
     bound = _plain_bound(problem)
@@ -37,16 +38,15 @@ def open_search(search: Search) -> None:
     if problem.space.nest.perfect:
         return
     limits = search.limits
-    seconds = None if limits.remaining is None else limits.elapsed + SHARE * limits.remaining
     stated = state_problem(
         problem.operator, problem.engine, problem.objective, problem.model, problem.constraints.texts, PERFECT
     )
     if is_large(stated):
         return
-    inner = Search(stated, replace(limits, seconds=seconds, gap=max(limits.gap, GAP)))
+    inner = LayerSearch(stated, replace(limits.share(SHARE), gap=max(limits.gap, GAP)))
     Branch().solve(inner)
-    if inner.mapping is not None:
-        search.offer(inner.mapping, SOURCE, heuristic=True)
+    if inner.answer is not None:
+        search.offer(inner.answer, SOURCE, origin=Origin.HEURISTIC)
 
 
 def _plain_bound(problem: LayerProblem) -> Fraction:

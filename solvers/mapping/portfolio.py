@@ -10,58 +10,16 @@ from __future__ import annotations
 
 import threading
 from dataclasses import replace
-from fractions import Fraction
 
 from tilewright import __version__
-from tilewright.formulation.mapping.evaluator import Evaluation
-from tilewright.formulation.mapping.mapping import Mapping
-from tilewright.formulation.search import Limits, Search
-from tilewright.solvers.base import Outcome, Solver
+from tilewright.formulation.mapping.search import LayerSearch
+from tilewright.formulation.method import Outcome
+from tilewright.formulation.stopping import WhenSet
 from tilewright.solvers.mapping.branch import Branch
+from tilewright.solvers.running import caught
 
 HEAD_START = 8.0  # seconds
 GRACE = 0.5  # seconds that CP-SAT has to come back once it is asked to stop
-
-
-class Partner(Search):
-    """One solver's view of a shared search: the same incumbent and bound, limits of its own.
-
-    Parameters
-    ----------
-    over : set once another solver has accounted for every mapping
-    """
-
-    def __init__(self, main: Search, limits: Limits, over: threading.Event) -> None:
-        self._main = main
-        self._over = over
-        self.problem = main.problem
-        self.limits = limits
-
-    def offer(self, mapping: Mapping, source: str, heuristic: bool = False) -> Fraction | None:
-        return self._main.offer(mapping, source, heuristic)
-
-    def raise_bound(self, bound: Fraction | int, source: str) -> None:
-        self._main.raise_bound(bound, source)
-
-    @property
-    def value(self) -> Fraction | None:  # type: ignore[override]
-        return self._main.value
-
-    @property
-    def bound(self) -> Fraction | None:  # type: ignore[override]
-        return self._main.bound
-
-    @property
-    def mapping(self) -> Mapping | None:  # type: ignore[override]
-        return self._main.mapping
-
-    @property
-    def evaluation(self) -> Evaluation | None:  # type: ignore[override]
-        return self._main.evaluation
-
-    @property
-    def done(self) -> bool:
-        return self._over.is_set() or self._main.done or self.limits.expired
 
 
 class Portfolio:
@@ -77,7 +35,7 @@ class Portfolio:
     def version(self) -> str:
         return __version__
 
-    def solve(self, search: Search) -> Outcome:
+    def solve(self, search: LayerSearch) -> Outcome:
         """Search until one of the solvers has proven the optimum or a limit strikes."""
         limits = search.limits
         if limits.deterministic or limits.threads < 2:
@@ -86,7 +44,7 @@ class Portfolio:
         beside = _Beside(search, self._head_start, over)
         beside.start()
         try:
-            outcome = Branch().solve(Partner(search, limits, over))
+            outcome = Branch().solve(search.within(limits.stopping(WhenSet(over))))
         finally:
             beside.end()
         other = beside.outcome
@@ -103,7 +61,7 @@ class _Beside:
     The thread is not a daemon: native code that is still running when the interpreter ends would crash it.
     """
 
-    def __init__(self, search: Search, head_start: float, over: threading.Event) -> None:
+    def __init__(self, search: LayerSearch, head_start: float, over: threading.Event) -> None:
         self.outcome: Outcome | None = None
         self._search = search
         self._head_start = head_start
@@ -124,14 +82,8 @@ class _Beside:
             return
         from tilewright.solvers.mapping.cpsat import CpSat  # large; most searches end before it is needed
 
-        limits = self._search.limits
-        partner = Partner(
-            self._search, replace(limits, threads=limits.threads - 1, stop=self._stop), self._over
-        )
-        solver: Solver = CpSat()
-        try:
-            self.outcome = solver.solve(partner)
-        except (MemoryError, OverflowError) as failure:
-            self.outcome = Outcome(False, f"{type(failure).__name__}: {failure}", error=True)
+        limits = self._search.limits.stopping(WhenSet(self._over) | WhenSet(self._stop))
+        partner = self._search.within(replace(limits, threads=limits.threads - 1))
+        self.outcome = caught(lambda: CpSat().solve(partner))
         if self.outcome.exhausted:
             self._over.set()

@@ -1,28 +1,28 @@
-"""The solvers by name.  Each is loaded when it is asked for: solver libraries are large."""
+"""The exact solvers for one layer by name.  A new one is a module and a row here."""
 
 from __future__ import annotations
 
-from importlib import import_module
+from tilewright.formulation.mapping.search import LayerMethod
+from tilewright.formulation.registry import Entry, Registry
 
-from tilewright.solvers.base import Solver
-
-_SOLVERS: dict[str, tuple[str, str]] = {
-    "auto": ("tilewright.solvers.mapping.portfolio", "Portfolio"),
-    "branch": ("tilewright.solvers.mapping.branch", "Branch"),
-    "cpsat": ("tilewright.solvers.mapping.cpsat", "CpSat"),
-    "highs": ("tilewright.solvers.mapping.mip", "Highs"),
-    "cbc": ("tilewright.solvers.mapping.mip", "Cbc"),
-    "exhaustive": ("tilewright.solvers.mapping.exhaustive", "Exhaustive"),
-}
-
-
-def solver_names() -> list[str]:
-    """All names, in the sequence in which they are shown."""
-    return [*_SOLVERS]
-
-
-def solver(name: str) -> Solver:
-    """The solver of that name; raises ``KeyError``."""
-    module, attribute = _SOLVERS[name]
-    found: Solver = getattr(import_module(module), attribute)()
-    return found
+SOLVERS: Registry[LayerMethod] = Registry(
+    "--solver",
+    {
+        "auto": Entry(
+            "tilewright.solvers.mapping.portfolio",
+            "Portfolio",
+            "branch and bound, joined by CP-SAT where a proof takes long",
+        ),
+        "branch": Entry(
+            "tilewright.solvers.mapping.branch", "Branch", "branch and bound over the memory hierarchy"
+        ),
+        "cpsat": Entry("tilewright.solvers.mapping.cpsat", "CpSat", "the whole problem as one CP-SAT model"),
+        "highs": Entry(
+            "tilewright.solvers.mapping.mip", "Highs", "mixed-integer programs through PuLP, by HiGHS"
+        ),
+        "cbc": Entry("tilewright.solvers.mapping.mip", "Cbc", "mixed-integer programs through PuLP, by CBC"),
+        "exhaustive": Entry(
+            "tilewright.solvers.mapping.exhaustive", "Exhaustive", "every mapping of the space, evaluated"
+        ),
+    },
+)

@@ -10,10 +10,11 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from fractions import Fraction
 
+from tilewright.formulation.limits import Limits
 from tilewright.formulation.mapping.problem import LayerProblem
+from tilewright.formulation.mapping.search import LayerResult
 from tilewright.formulation.objective import Objective, parse_objective
-from tilewright.formulation.result import SearchResult, Status, TracePoint
-from tilewright.formulation.search import Limits
+from tilewright.formulation.result import Status, TracePoint
 from tilewright.solvers.mapping.answer_sets import Answers, Solution
 from tilewright.solvers.mapping.solve import solve
 from tilewright.workloads.errors import InputError
@@ -35,8 +36,8 @@ class Lexicographic:
         mapping is the answer.
     """
 
-    first: SearchResult
-    second: SearchResult | None
+    first: LayerResult
+    second: LayerResult | None
 
     @property
     def optimal(self) -> bool:
@@ -83,17 +84,17 @@ def lexicographic(
 
 def among_optima(
     problem: LayerProblem,
-    first: SearchResult,
+    first: LayerResult,
     second: Objective,
     name: str,
     limits: Limits,
     listener: Listener | None = None,
-) -> SearchResult | None:
+) -> LayerResult | None:
     """The least second objective among the optima of the first one; ``None`` where that is not proven."""
-    if first.status is not Status.OPTIMAL or first.mapping is None or first.value is None:
+    if first.status is not Status.OPTIMAL or first.answer is None or first.key is None:
         return None
-    problem = tied(problem, first.value, second)
-    return solve(problem, name, replace(limits, gap=0.0), listener, [first.mapping])
+    problem = tied(problem, first.key, second)
+    return solve(problem, name, replace(limits, gap=0.0), listener, [first.answer])
 
 
 def tied(problem: LayerProblem, least: Fraction, second: Objective) -> LayerProblem:
@@ -120,9 +121,9 @@ def swept_front(problem: LayerProblem, name: str, limits: Limits | None = None) 
         for result in (answer.first, answer.second):
             if result is not None and result.status is Status.ERROR:
                 raise RuntimeError(f"{name}: {result.message}")
-        best = answer.second if answer.second is not None and answer.second.mapping else answer.first
-        if best.mapping is not None and best.evaluation is not None:
-            found.append(Solution(best.mapping, best.evaluation))
+        best = answer.second if answer.second is not None and answer.second.answer else answer.first
+        if best.answer is not None and best.evaluation is not None:
+            found.append(Solution(best.answer, best.evaluation))
         if not answer.optimal or best.evaluation is None:
             return Answers(tuple(reversed(found)), answer.first.status is Status.INFEASIBLE)
         open_ = problem.minimising(ENERGY).capped("cycles", best.evaluation.cycles - 1)

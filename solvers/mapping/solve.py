@@ -1,16 +1,18 @@
-"""One layer solved: the composition of problem, solver, limits and result."""
+"""One layer solved: the composition of problem, method, limits and result."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
+from tilewright.formulation.limits import Limits
+from tilewright.formulation.mapping.evaluator import Evaluation
 from tilewright.formulation.mapping.mapping import Mapping
 from tilewright.formulation.mapping.problem import LayerProblem
-from tilewright.formulation.result import SearchResult, TracePoint
-from tilewright.formulation.search import DisagreementError, Limits, Search, UnsoundBoundError
-from tilewright.solvers.base import Outcome
+from tilewright.formulation.mapping.search import LayerMethod, LayerResult, LayerSearch
+from tilewright.formulation.result import Origin, TracePoint
 from tilewright.solvers.mapping.large_problems import is_large, open_search
 from tilewright.solvers.mapping.methods import method
+from tilewright.solvers.running import SearchRun, run_method
 
 AUTO = "auto"
 
@@ -21,8 +23,7 @@ def solve(
     limits: Limits | None = None,
     listener: Callable[[TracePoint], None] | None = None,
     warm_starts: Sequence[Mapping] = (),
-    began: Callable[[Search], None] = lambda _search: None,
-) -> SearchResult:
+) -> LayerResult:
     """Search one problem with one method.
 
     Parameters
@@ -31,27 +32,42 @@ def solve(
         portfolio
     listener : called at every improvement of value or bound
     warm_starts : mappings to begin with; illegal ones are ignored
-    began : called with the running search, so that what it finds can be had even if the solver is left behind
 
     Raises
     ------
     InputError : for an unknown method or option
     """
     engine = method(name)
-    search = Search(problem, limits or Limits(), listener, exact=engine.exact)
-    began(search)
+    search = LayerSearch(problem, limits or Limits(), listener, exact=engine.exact)
+    return run_method(search, engine, name, lambda: _begin(search, engine, warm_starts))
+
+
+def layer_run(
+    build: Callable[[], LayerProblem],
+    name: str,
+    limits: Limits,
+    listener: Callable[[TracePoint], None] = lambda point: None,
+    warm_starts: Sequence[Mapping] = (),
+) -> SearchRun[LayerProblem, Mapping, Evaluation]:
+    """The same in a thread of its own, which signals and limits end.
+
+    Parameters
+    ----------
+    build : states the problem; part of the call that the limits cover
+    """
+    engine = method(name)
+
+    def state(heard: Callable[[TracePoint], None]) -> LayerSearch:
+        return LayerSearch(build(), limits, heard, exact=engine.exact)
+
+    return SearchRun(
+        state, engine, name, limits, listener, lambda search: _begin(search, engine, warm_starts)
+    )
+
+
+def _begin(search: LayerSearch, engine: LayerMethod, warm_starts: Sequence[Mapping]) -> None:
+    """What is known before the method begins: given mappings, and what a subset of a large space shows."""
     for mapping in warm_starts:
-        search.offer(mapping, "warm start", heuristic=True)
-    try:
-        if engine.exact and is_large(problem):
-            open_search(search)
-        outcome = engine.solve(search)
-    except TimeoutError:
-        outcome = Outcome(False, "a limit struck while the problem was laid out")
-    except (MemoryError, OverflowError, DisagreementError) as failure:
-        outcome = Outcome(False, f"{type(failure).__name__}: {failure}", error=True)
-    try:
-        return search.result(name, engine.version, outcome.exhausted, outcome.message, outcome.error)
-    except UnsoundBoundError as failure:
-        search.bound = None
-        return search.result(name, engine.version, False, str(failure), error=True)
+        search.offer(mapping, "warm start", Origin.GIVEN)
+    if engine.exact and is_large(search.problem):
+        open_search(search)

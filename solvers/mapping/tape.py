@@ -27,7 +27,7 @@ from tilewright.formulation.expression.nodes import (
     Tightened,
     Where,
 )
-from tilewright.formulation.search import Limits
+from tilewright.formulation.limits import Limits
 from tilewright.solvers.mapping import kernel
 from tilewright.solvers.mapping.stages import StagedTable
 
@@ -44,7 +44,7 @@ class Tape:
     limits : expressions with what they may reach
     roots : expressions whose lower ends are asked for
     floors : lower bounds of products that are known another way
-    search_limits : ``TimeoutError`` is raised where one strikes
+    search_limits : ``LimitReachedError`` is raised where one strikes
     """
 
     def __init__(

@@ -15,7 +15,7 @@ from tilewright.benchmarks.plan import make_plan
 from tilewright.benchmarks.suites import description, suite, suite_names
 from tilewright.benchmarks.work import answer
 from tilewright.hardware.mapping.load import load_engine
-from tilewright.heuristics.mapping.registry import heuristic_names
+from tilewright.heuristics.mapping.registry import HEURISTICS
 from tilewright.solvers.mapping.methods import method
 from tilewright.workloads.errors import InputError
 
@@ -97,10 +97,10 @@ def test_problem_record_comes_back() -> None:
     """A problem survives its way through JSON with its input hash."""
     (entry, *_) = make_plan(small_request()).entries
     record = ProblemRecord.model_validate_json(entry.task.problem)
-    assert record.build("here").input_hash == entry.task.input_hash
+    assert record.build("here").content_hash == entry.task.input_hash
     other = replace(load_engine("nvdla-256"), mac_energy=load_engine("nvdla-256").mac_energy + 1)
     changed = record.model_copy(update={"arch": cells.ArchRecord.of(other)})
-    assert changed.build("here").input_hash != entry.task.input_hash
+    assert changed.build("here").content_hash != entry.task.input_hash
 
 
 def test_optimum_needs_an_exact_solver() -> None:
@@ -109,7 +109,7 @@ def test_optimum_needs_an_exact_solver() -> None:
         make_plan(small_request(optimum=("random", 1.0)))
 
 
-@pytest.mark.parametrize("name", [*heuristic_names(), "soc[fill=search]", "rs[fill=search]"])
+@pytest.mark.parametrize("name", [*HEURISTICS.names(), "soc[fill=search]", "rs[fill=search]"])
 def test_methods_whose_answer_depends_on_the_seed_say_so(name: str) -> None:
     """One that draws at random is run once per seed; another one gives the same answer to every seed."""
     layer = "conv:K=12,C=10,P=14,Q=15,R=3,S=3"

@@ -15,10 +15,10 @@ from calls import SMALL, Call
 from tilewright.cli.mapping import proof
 from tilewright.cli.mapping.proof import Verdict, proof_solvers
 from tilewright.formulation.mapping.problem import LayerProblem, layer_problem
+from tilewright.formulation.mapping.search import LayerSearch
+from tilewright.formulation.method import Outcome
 from tilewright.formulation.objective import parse_objective
-from tilewright.formulation.search import Search
 from tilewright.hardware.mapping.load import load_engine
-from tilewright.solvers.base import Outcome
 from tilewright.solvers.mapping.answer_sets import best_mappings
 from tilewright.solvers.mapping.branch import Branch
 from tilewright.solvers.mapping.cpsat import solver as cpsat_solver
@@ -141,7 +141,7 @@ def test_proof_refutes_a_false_bound(call: Call, network: Path, result: Path) ->
         layer["constraints"] = []
         operator = parse_layer(f"gemm:{','.join(f'{dim}={n}' for dim, n in layer['bounds'].items())}")[1]
         problem = layer_problem(operator, load_engine("tpu-edge"), parse_objective("edp"))
-        layer["input_hash"] = problem.input_hash
+        layer["input_hash"] = problem.content_hash
     result.write_text(json.dumps(document))
     assert call("check", result).code == 0
     outcome = call("check", result, "--prove", "-q")
@@ -153,11 +153,11 @@ def test_proof_refutes_a_false_bound(call: Call, network: Path, result: Path) ->
 def _branch_boasts(patch: pytest.MonkeyPatch) -> None:
     """Branch and bound takes the twentieth best mapping for the best."""
 
-    def boast(_self: Branch, search: Search) -> Outcome:
+    def boast(_self: Branch, search: LayerSearch) -> Outcome:
         poor = best_mappings(search.problem, 20).solutions[-1]
         search.offer(poor.mapping, "branch")
-        assert search.value is not None
-        search.raise_bound(search.value, "branch")
+        assert search.key is not None
+        search.raise_bound(search.key, "branch")
         return Outcome(True)
 
     patch.setattr(Branch, "solve", boast)
@@ -218,7 +218,7 @@ def test_proof_of_infeasibility(call: Call, tmp_path: Path) -> None:
     )
     document = json.loads(path.read_text())
     problem = layer_problem(parse_layer(SMALL)[1], load_engine("tpu-edge"), parse_objective("energy"))
-    document["layers"][0].update(constraints=[], input_hash=problem.input_hash)
+    document["layers"][0].update(constraints=[], input_hash=problem.content_hash)
     path.write_text(json.dumps(document))
     outcome = call("check", path, "--prove", "-f", "json")
     assert outcome.code == 5

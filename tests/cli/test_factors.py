@@ -34,7 +34,7 @@ levels:
 
 def hash_of(factors: str | None) -> str:
     operator, engine = parse_layer(PRIME)[1], load_engine("eyeriss-168")
-    return layer_problem(operator, engine, parse_objective("edp"), factors=factors).input_hash
+    return layer_problem(operator, engine, parse_objective("edp"), factors=factors).content_hash
 
 
 def layer_of(call: Call, *args: object) -> Any:

@@ -19,13 +19,14 @@ import pytest
 from calls import Call, finish, start
 
 from tilewright.cli.main import run
-from tilewright.cli.mapping.answer_sets import WARM_START, adopted, undominated
+from tilewright.cli.mapping.answer_sets import adopted, undominated
 from tilewright.cli.mapping.proof import Verdict, prove
 from tilewright.cli.terminal.progress import AllProgress
+from tilewright.formulation.limits import Limits
 from tilewright.formulation.mapping.problem import LayerProblem, layer_problem
+from tilewright.formulation.mapping.search import LayerResult
 from tilewright.formulation.objective import parse_objective
-from tilewright.formulation.result import SearchResult, Status
-from tilewright.formulation.search import Limits
+from tilewright.formulation.result import Origin, Status
 from tilewright.hardware.mapping.load import load_engine
 from tilewright.report.checks.mapping.answer_sets import further_faults
 from tilewright.report.records.files import load_document, render
@@ -325,46 +326,46 @@ def test_infeasible_layers_have_an_empty_front(call: Call) -> None:
 
 
 @pytest.fixture(scope="module")
-def solved() -> tuple[LayerProblem, SearchResult, Answers]:
+def solved() -> tuple[LayerProblem, LayerResult, Answers]:
     """A small problem with its optimum and its front."""
     problem = problem_of()
     return problem, solve(problem), pareto_front(problem)
 
 
-def joined(problem: LayerProblem, result: SearchResult, found: Answers) -> SearchResult:
+def joined(problem: LayerProblem, result: LayerResult, found: Answers) -> LayerResult:
     return adopted(result, found, problem, Limits(), "front", AllProgress([]))
 
 
-def worse(result: SearchResult, found: Answers, source: str = "branch") -> SearchResult:
-    """A result that ended with the last point of a front, found by ``source``."""
+def worse(result: LayerResult, found: Answers, origin: Origin = Origin.EXACT) -> LayerResult:
+    """A result that ended with the last point of a front, which has this origin."""
     one = found.solutions[-1]
     value = one.evaluation.energy * one.evaluation.cycles
-    trace = tuple(replace(point, source=source) for point in result.trace)
+    trace = tuple(replace(point, origin=origin) for point in result.trace)
     return replace(
         result,
         status=Status.FEASIBLE,
-        mapping=one.mapping,
+        answer=one.mapping,
         evaluation=one.evaluation,
-        value=value,
+        key=value,
         bound=Fraction(1),
         trace=trace,
     )
 
 
-def test_better_mapping_becomes_the_layers(solved: tuple[LayerProblem, SearchResult, Answers]) -> None:
+def test_better_mapping_becomes_the_layers(solved: tuple[LayerProblem, LayerResult, Answers]) -> None:
     """What a complete front finds and proves is the layer's answer; an incomplete one proves nothing."""
     problem, result, front = solved
     proven = joined(problem, worse(result, front), front)
-    assert (proven.status, proven.value, proven.bound) == (Status.OPTIMAL, result.value, result.value)
+    assert (proven.status, proven.key, proven.bound) == (Status.OPTIMAL, result.key, result.key)
     found = joined(problem, worse(result, front), replace(front, complete=False))
-    assert (found.status, found.value, found.bound) == (Status.FEASIBLE, result.value, Fraction(1))
+    assert (found.status, found.key, found.bound) == (Status.FEASIBLE, result.key, Fraction(1))
     assert joined(problem, result, front) == result
 
 
-def test_front_answers_what_was_unknown(solved: tuple[LayerProblem, SearchResult, Answers]) -> None:
+def test_front_answers_what_was_unknown(solved: tuple[LayerProblem, LayerResult, Answers]) -> None:
     """Without any mapping before, a front gives one, or proves that there is none."""
     problem, result, front = solved
-    unknown = replace(result, status=Status.UNKNOWN, mapping=None, evaluation=None, value=None, bound=None)
+    unknown = replace(result, status=Status.UNKNOWN, answer=None, evaluation=None, key=None, bound=None)
     assert joined(problem, unknown, front).status is Status.OPTIMAL
     empty = joined(problem, unknown, Answers((), True))
     assert (empty.status, empty.message) == (Status.INFEASIBLE, "no mapping satisfies all constraints")
@@ -373,24 +374,24 @@ def test_front_answers_what_was_unknown(solved: tuple[LayerProblem, SearchResult
 
 @pytest.mark.parametrize("contradiction", ["bound", "front"])
 def test_contradictions_are_errors(
-    solved: tuple[LayerProblem, SearchResult, Answers], contradiction: str
+    solved: tuple[LayerProblem, LayerResult, Answers], contradiction: str
 ) -> None:
     """A bound above a confirmed value, or a complete front that lacks a known mapping, never passes."""
     problem, result, front = solved
     if contradiction == "bound":
         wrong = worse(result, front)
-        assert wrong.value is not None
-        found = joined(problem, replace(wrong, bound=wrong.value), front)
+        assert wrong.key is not None
+        found = joined(problem, replace(wrong, bound=wrong.key), front)
     else:
         found = joined(problem, result, Answers(front.solutions[-1:], True))
     assert (found.status, found.bound) == (Status.ERROR, None)
     assert "value" in found.message
 
 
-def test_given_mapping_may_beat_the_space(solved: tuple[LayerProblem, SearchResult, Answers]) -> None:
+def test_given_mapping_may_beat_the_space(solved: tuple[LayerProblem, LayerResult, Answers]) -> None:
     """A warm start from outside the searched space is no contradiction."""
     problem, result, front = solved
-    given = replace(worse(result, front, WARM_START), value=Fraction(1), bound=None)
+    given = replace(worse(result, front, Origin.GIVEN), key=Fraction(1), bound=None)
     assert joined(problem, given, front).status is Status.OPTIMAL
 
 
@@ -459,9 +460,9 @@ def test_false_second_bound_is_refuted() -> None:
     ties = optimal_mappings(problem).solutions
     slow = max(ties, key=lambda one: one.evaluation.cycles)
     assert slow.evaluation.cycles > min(one.evaluation.cycles for one in ties)
-    first = replace(solve(problem, "branch"), mapping=slow.mapping, evaluation=slow.evaluation)
+    first = replace(solve(problem, "branch"), answer=slow.mapping, evaluation=slow.evaluation)
     claim = Fraction(slow.evaluation.cycles)
-    second = then_record(cycles, replace(first, value=claim, bound=claim))
+    second = then_record(cycles, replace(first, key=claim, bound=claim))
     layer = layer_record(["gemm"], operator, engine, energy, (), first, "perfect", then=second)
     assert not list(further_faults(layer, problem))
     assert prove(layer, problem, Limits(seconds=60)).verdict is Verdict.REFUTED

@@ -9,8 +9,8 @@ from calls import SMALL, Call
 
 from tilewright.cli.mapping.stored_mappings import read_mappings
 from tilewright.formulation.mapping.directives import parse_directives
-from tilewright.heuristics.mapping.registry import heuristic_names
-from tilewright.solvers.scheduling.herald.registry import method_names
+from tilewright.heuristics.mapping.registry import HEURISTICS
+from tilewright.solvers.scheduling.herald.registry import METHODS
 
 
 def test_map_with_a_heuristic(call: Call) -> None:
@@ -36,9 +36,9 @@ def test_list_methods(call: Call) -> None:
     """All heuristics with source and options, in every format."""
     rows = call("list", "methods", "-f", "json").document
     mapping = [row for row in rows if row["finds"] == "mapping"]
-    assert [row["method"] for row in mapping] == heuristic_names()
+    assert [row["method"] for row in mapping] == HEURISTICS.names()
     assert "walkers=" in next(row["description"] for row in mapping if row["method"] == "annealing")
-    assert [row["method"] for row in rows if row["finds"] == "schedule"] == method_names()
+    assert [row["method"] for row in rows if row["finds"] == "schedule"] == METHODS.names()
     assert {row["method"] for row in rows if row["exact"] == "yes"} == {"cpsat"}
     table = call("list", "methods")
     assert table.code == 0

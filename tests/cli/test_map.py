@@ -54,7 +54,7 @@ def test_document_has_what_the_contract_lists(call: Call) -> None:
     assert not found.violations
     assert Fraction(layer["value_exact"]) == found.energy * found.cycles
     assert Fraction(layer["metrics"]["energy_pj_exact"]) == found.energy
-    assert layer["input_hash"] == problem.input_hash
+    assert layer["input_hash"] == problem.content_hash
     assert layer["metrics"]["time_s"] == pytest.approx(found.cycles / (float(engine.clock_mhz) * 1e6))
     assert {"tilewright", "python"} <= set(document["versions"])
 

@@ -15,7 +15,7 @@ from calls import SMALL, Call, finish, start
 
 from tilewright.cli.catalog.listing import KINDS, Listing
 from tilewright.hardware.mapping.load import list_presets
-from tilewright.solvers.mapping.registry import solver_names
+from tilewright.solvers.mapping.registry import SOLVERS
 from tilewright.workloads.catalog import list_models
 
 MAPPING = """\
@@ -150,7 +150,7 @@ def test_show_formulas(call: Call) -> None:
 
 
 @pytest.mark.parametrize(
-    ("what", "names"), [("archs", list_presets()), ("models", list_models()), ("solvers", solver_names())]
+    ("what", "names"), [("archs", list_presets()), ("models", list_models()), ("solvers", SOLVERS.names())]
 )
 def test_list_names_everything(call: Call, what: str, names: list[str]) -> None:
     """Each list has every name, in every format."""

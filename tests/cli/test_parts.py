@@ -101,7 +101,7 @@ def test_plain_lines_have_marks_and_few_bounds() -> None:
     stream = io.StringIO()
     plain = PlainProgress(stream, EDP)
     plain.task(Task(1, 2, "conv1", "conv2d K8"))
-    plain.point(point(0.1, 4 * 10**12, None, improved=True, heuristic=True))
+    plain.point(point(0.1, 4 * 10**12, None, improved=True, origin=Origin.HEURISTIC))
     plain.point(point(0.2, 2 * 10**12, 10**12, improved=True))
     for bound in range(100):
         plain.point(point(0.3, 2 * 10**12, 10**12 + bound))

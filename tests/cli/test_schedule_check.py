@@ -16,8 +16,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from systems import LAYERS, SYSTEM
 
+from tilewright.formulation.limits import Limits
 from tilewright.formulation.scheduling.herald.problem import ScheduleObjective, SchedulingProblem
-from tilewright.formulation.search import Limits
 from tilewright.hardware.scheduling.herald import classes
 from tilewright.hardware.scheduling.herald.classes import AcceleratorClass
 from tilewright.report.records.scheduling.herald.problem import ProblemRecord, problem_record

@@ -34,7 +34,7 @@ ENDLESS = (
     SMALL
     + """
 import time
-from tilewright.formulation.search import Limits
+from tilewright.formulation.limits import Limits
 from tilewright.solvers.scheduling.herald.improving import Improver
 def run(self, search, *_, **__):
     open("begun", "w").close()

@@ -157,7 +157,7 @@ def _agrees_with_filtering(instance: Instance) -> None:
             best = key if best is None else min(best, key)
     for name in ("exhaustive", "branch"):
         result = solve(problem, name)
-        assert result.value == best
+        assert result.key == best
         assert result.status is (Status.INFEASIBLE if best is None else Status.OPTIMAL)
 
 

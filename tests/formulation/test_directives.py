@@ -78,9 +78,9 @@ def test_optimal_mappings_of_presets(arch: str) -> None:
     operator = parse_layer("conv:N=2,K=32,C=16,P=14,Q=14,R=3,S=3,pad=1")[1]
     problem = layer_problem(operator, load_engine(arch), parse_objective("edp"), None, (), "perfect")
     result = solve(problem, "branch")
-    assert result.mapping is not None
+    assert result.answer is not None
     assert result.evaluation is not None
-    directives = Directives.of(operator, result.mapping)
+    directives = Directives.of(operator, result.answer)
     assert by_place(access_counts(directives, problem.engine)) == by_place(result.evaluation.accesses)
 
 

@@ -40,7 +40,7 @@ def test_bound_of_a_layer(objective: str) -> None:
     """It is positive and below the optimum where the energy of DRAM alone says something."""
     operator = parse_layer("conv:N=2,K=32,C=16,P=14,Q=14,R=3,S=3,pad=1")[1]
     problem = layer_problem(operator, load_engine("nvdla-256"), parse_objective(objective), factors="perfect")
-    bound, proven = root_bound(problem, problem_tables(problem)), solve(problem, "branch").value
+    bound, proven = root_bound(problem, problem_tables(problem)), solve(problem, "branch").key
     assert bound is not None
     assert proven is not None
     assert proven / 4 <= bound <= proven

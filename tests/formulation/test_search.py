@@ -8,11 +8,13 @@ from fractions import Fraction
 
 import pytest
 
+from tilewright.formulation.limits import Limits
 from tilewright.formulation.mapping.mapping import Mapping, Storage, Temporal
 from tilewright.formulation.mapping.problem import LayerProblem, layer_problem
+from tilewright.formulation.mapping.search import LayerSearch
 from tilewright.formulation.objective import parse_objective
-from tilewright.formulation.result import Status, TracePoint, relative_gap
-from tilewright.formulation.search import Limits, Search, UnsoundBoundError
+from tilewright.formulation.result import Origin, Status, TracePoint, relative_gap
+from tilewright.formulation.search import UnsoundBoundError
 from tilewright.hardware.mapping.engine import Engine, MemoryLevel
 from tilewright.workloads.errors import InputError
 from tilewright.workloads.mapping.operators import gemm
@@ -39,8 +41,8 @@ def mapping(outer: str, inner: str = "") -> Mapping:
     return Mapping((*dram, *(Temporal(d, 1) for d in outer), *rf, *(Temporal(d, 1) for d in inner or rest)))
 
 
-def search(limits: Limits | None = None) -> Search:
-    return Search(problem(), limits or Limits())
+def search(limits: Limits | None = None) -> LayerSearch:
+    return LayerSearch(problem(), limits or Limits())
 
 
 GOOD, BAD, ILLEGAL = mapping("M"), mapping("MNK"), mapping("")
@@ -51,11 +53,11 @@ def test_an_offer_is_re_evaluated_and_kept_if_better() -> None:
     state = search()
     expected = state.problem.key_of(state.problem.evaluate(GOOD))
     worse = state.problem.key_of(state.problem.evaluate(BAD))
-    assert state.offer(BAD, "first") == worse == state.value
-    assert state.offer(GOOD, "second") == expected == state.value
+    assert state.offer(BAD, "first") == worse == state.key
+    assert state.offer(GOOD, "second") == expected == state.key
     assert state.offer(BAD, "third") == worse
-    assert state.value == expected < worse
-    assert state.mapping == GOOD
+    assert state.key == expected < worse
+    assert state.answer == GOOD
     assert [point.source for point in state.trace] == ["first", "second"]
 
 
@@ -64,7 +66,7 @@ def test_an_illegal_offer_is_rejected() -> None:
     state = search()
     assert state.problem.evaluate(ILLEGAL).violations
     assert state.offer(ILLEGAL, "wrong") is None
-    assert (state.value, state.mapping, state.trace) == (None, None, [])
+    assert (state.key, state.answer, state.trace) == (None, None, [])
 
 
 def test_an_offer_that_breaks_a_users_rule_is_rejected() -> None:
@@ -72,7 +74,7 @@ def test_an_offer_that_breaks_a_users_rule_is_rejected() -> None:
     ruled = layer_problem(
         gemm(m=4, n=2, k=2), ENGINE, parse_objective("energy"), constraints=["trips(M@DRAM)=1"]
     )
-    state = Search(ruled, Limits())
+    state = LayerSearch(ruled, Limits())
     assert state.offer(GOOD, "wrong") is None
     assert state.offer(mapping("NK"), "right") is not None
 
@@ -95,19 +97,19 @@ def test_bounds_only_rise() -> None:
 def test_the_trace_is_monotone_and_heard() -> None:
     """Values fall, bounds and times rise, every step is told, and heuristics are marked."""
     heard: list[TracePoint] = []
-    state = Search(problem(), Limits(), heard.append)
+    state = LayerSearch(problem(), Limits(), heard.append)
     state.raise_bound(Fraction(1), "b")
-    state.offer(BAD, "h", heuristic=True)
+    state.offer(BAD, "h", origin=Origin.HEURISTIC)
     state.raise_bound(Fraction(2), "b")
     state.offer(GOOD, "s")
-    assert heard == state.trace
-    assert [(p.source, p.improved, p.heuristic) for p in heard] == [
+    assert tuple(heard) == state.trace
+    assert [(p.source, p.improved, p.origin is Origin.HEURISTIC) for p in heard] == [
         ("b", False, False),
         ("h", True, True),
         ("b", False, False),
         ("s", True, False),
     ]
-    values = [p.value for p in heard if p.value is not None]
+    values = [p.key for p in heard if p.key is not None]
     assert values == sorted(values, reverse=True)
     assert [p.bound for p in heard] == [1, 1, 2, 2]
     seconds = [p.seconds for p in heard]
@@ -149,20 +151,20 @@ def test_statuses(
         state.limits.stop.set()
     result = state.result("solver", "1", exhausted, "why", error)
     assert result.status is status
-    assert result.value == (best if GOOD in offers else None)
+    assert result.key == (best if GOOD in offers else None)
     assert result.message == "why"
-    assert (result.solver, result.solver_version) == ("solver", "1")
-    assert result.trace == tuple(state.trace)
-    assert result.input_hash == state.problem.input_hash
-    assert (result.mapping is None) is (result.evaluation is None) is (result.value is None)
+    assert (result.method, result.version) == ("solver", "1")
+    assert result.trace == state.trace
+    assert result.input_hash == state.problem.content_hash
+    assert (result.answer is None) is (result.evaluation is None) is (result.key is None)
 
 
 def test_a_bound_above_a_confirmed_value_is_an_error() -> None:
     """A wrong proof never passes in silence, whichever came first."""
     state = search()
     state.offer(BAD, "x")
-    assert state.value is not None
-    state.raise_bound(state.value, "wrong")
+    assert state.key is not None
+    state.raise_bound(state.key, "wrong")
     assert state.result("solver", "1").status is Status.OPTIMAL
     state.offer(GOOD, "y")
     with pytest.raises(UnsoundBoundError, match="solver claims the bound"):
@@ -176,11 +178,11 @@ def test_gap_and_done() -> None:
     assert not state.done
     state.offer(GOOD, "x")
     assert not state.done
-    assert state.value is not None
-    state.raise_bound(state.value / 2, "x")
+    assert state.key is not None
+    state.raise_bound(state.key / 2, "x")
     assert state.gap == 0.5
     assert not state.done
-    state.raise_bound(state.value * Fraction(3, 4), "x")
+    state.raise_bound(state.key * Fraction(3, 4), "x")
     assert state.gap == 0.25
     assert state.done
 
@@ -223,8 +225,8 @@ def test_offers_from_threads_keep_the_best() -> None:
     for thread in threads:
         thread.join()
     keys = [state.problem.key_of(state.problem.evaluate(mapping(order))) for order in orders]
-    assert state.value == min(keys)
-    values = [point.value for point in state.trace if point.value is not None]
+    assert state.key == min(keys)
+    values = [point.key for point in state.trace if point.key is not None]
     assert values == sorted(values, reverse=True)
 
 
@@ -241,5 +243,5 @@ def test_input_hashes_tell_problems_apart() -> None:
         layer_problem(base, engine, energy, factors="perfect"),
     ]
     assert not variants[0].space.nest.perfect  # this model counts smaller last tiles
-    assert len({variant.input_hash for variant in variants}) == len(variants)
-    assert problem().input_hash == variants[0].input_hash
+    assert len({variant.content_hash for variant in variants}) == len(variants)
+    assert problem().content_hash == variants[0].content_hash

@@ -51,10 +51,10 @@ def test_the_dataflow_holds(name: str, layer: str) -> None:
     """The answer is a mapping of the restricted problem: no other dimension is spread."""
     problem = problem_of(layer)
     result = solve(problem, name)
-    assert result.mapping is not None
+    assert result.answer is not None
     flow = DATAFLOWS[name]
-    assert {node.dim for node in result.mapping.nodes if isinstance(node, Spatial)} <= set(flow.spread)
-    assert not restricted(problem, flow).evaluate(result.mapping).violations
+    assert {node.dim for node in result.answer.nodes if isinstance(node, Spatial)} <= set(flow.spread)
+    assert not restricted(problem, flow).evaluate(result.answer).violations
 
 
 @pytest.mark.parametrize("name", DATAFLOWS)
@@ -63,17 +63,17 @@ def test_search_within_a_dataflow_is_at_least_as_good(name: str) -> None:
     problem = problem_of("conv5_2")
     greedy, searched = solve(problem, name), solve(problem, f"{name}[fill=search]")
     proven = solve(restricted(problem, DATAFLOWS[name]), "branch")
-    assert greedy.value is not None
-    assert searched.value is not None
-    assert proven.value is not None
-    assert proven.value <= searched.value <= greedy.value
+    assert greedy.key is not None
+    assert searched.key is not None
+    assert proven.key is not None
+    assert proven.key <= searched.key <= greedy.key
 
 
 def test_several_output_channels_use_more_of_the_array() -> None:
     """7 x 7 outputs fill 49 PEs; groups of them on several channels fill more."""
     found = {}
     for name in ("soc", "moc"):
-        mapping = solve(problem_of("conv5_2"), name).mapping
+        mapping = solve(problem_of("conv5_2"), name).answer
         assert mapping is not None
         steps = mapping.loops(problem_of("conv5_2").operator)
         found[name] = [step.trip for step in steps if isinstance(step.node, Spatial)]

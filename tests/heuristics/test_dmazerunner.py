@@ -13,11 +13,11 @@ from hypothesis import strategies as st
 from instances import dmazerunners, operators
 from reference import convolution, load
 
+from tilewright.formulation.limits import Limits
 from tilewright.formulation.mapping.orders import all_order_classes
 from tilewright.formulation.mapping.problem import LayerProblem, layer_problem
 from tilewright.formulation.mapping.tables import Tables
 from tilewright.formulation.objective import parse_objective
-from tilewright.formulation.search import Limits
 from tilewright.hardware.mapping.load import load_engine
 from tilewright.heuristics.mapping.dmazerunner.counting import count_tilings
 from tilewright.heuristics.mapping.dmazerunner.orderings import loop_orderings, reuse_vector
@@ -167,8 +167,8 @@ def best_values(layer: str, opts: str, objective: str) -> tuple[int, int]:
         for row in LAYERS[layer]["best"]
         if (row["space"], row["objective"]) == (SPACES[opts], objective)
     )
-    assert result.value is not None
-    return int(result.value), tabulated
+    assert result.key is not None
+    return int(result.key), tabulated
 
 
 @pytest.mark.parametrize("objective", ["edp", "energy", "cycles"])
@@ -195,7 +195,7 @@ def test_best_values_of_large_spaces(layer: str, opts: str, objective: str) -> N
 def test_opt4_and_opt5_lose_nothing() -> None:
     """All 15 x 15 orders, or one thread, give the same best value."""
     values = {
-        solve(problem_of("conv5_2"), method, Limits(threads=2)).value
+        solve(problem_of("conv5_2"), method, Limits(threads=2)).key
         for method in ("dmazerunner", "dmazerunner[opt4=off]", "dmazerunner[opt5=off]")
     }
     assert len(values) == 1
@@ -206,10 +206,10 @@ def test_thresholds_are_relaxed_where_nothing_reaches_them() -> None:
     operator = nest("O[i] += A[i,j] * B[j]", bounds={"i": 4, "j": 4}, like={"i": "P", "j": "C"})
     problem = layer_problem(operator, load_engine("nvdla-256"), parse_objective("edp"))
     relaxed = solve(problem, "dmazerunner")
-    assert relaxed.mapping is not None
+    assert relaxed.answer is not None
     assert "scaled by" in relaxed.message
     strict = solve(problem, "dmazerunner[relax=off]")
-    assert strict.mapping is None
+    assert strict.answer is None
     assert "left by the prunings" in strict.message
 
 
@@ -241,7 +241,7 @@ def test_tilings_that_fit_because_buffers_share_them(room: int) -> None:
     engine = replace(machine, levels=levels)
     problem = layer_problem(operator, engine, parse_objective("energy"), None, (), "perfect")
     proven, found = solve(problem, "branch"), solve(problem, "dmazerunner[opt=none]")
-    assert proven.value == proven.bound == found.value
+    assert proven.key == proven.bound == found.key
     assert proven.evaluation is not None
     assert any(row.hops for row in proven.evaluation.accesses)
     alone = replace(levels[1], fanout=None)  # one axis of nodes, without PE arrays

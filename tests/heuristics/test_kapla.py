@@ -14,7 +14,7 @@ from tilewright.formulation.method import MethodText
 from tilewright.formulation.objective import parse_objective
 from tilewright.hardware.mapping.engine import Engine
 from tilewright.hardware.mapping.load import load_engine
-from tilewright.heuristics.mapping.registry import heuristic
+from tilewright.heuristics.mapping.registry import HEURISTICS
 from tilewright.solvers.mapping.solve import solve
 from tilewright.workloads.mapping.layer_text import parse_layer
 
@@ -33,14 +33,14 @@ def test_energy_is_near_the_optimum(arch: str) -> None:
     """On Eyeriss-like and TPU-like arrays the energy is within a factor of 1.5 of the proven optimum."""
     problem = problem_of(arch)
     result, proven = solve(problem, "kapla"), solve(problem, "branch")
-    assert result.value is not None
-    assert proven.value is not None
-    assert proven.value <= result.value <= proven.value * 3 / 2
+    assert result.key is not None
+    assert proven.key is not None
+    assert proven.key <= result.key <= proven.key * 3 / 2
 
 
 def test_stacking_fills_the_array() -> None:
     """Most of a systolic array's 16 x 16 PEs work: sums down one axis, output channels along the other."""
-    mapping = solve(problem_of("tpu-edge"), "kapla").mapping
+    mapping = solve(problem_of("tpu-edge"), "kapla").answer
     assert mapping is not None
     steps = mapping.loops(parse_layer(LAYER)[1])
     spread = {step.node.dim: step.trip for step in steps if isinstance(step.node, Spatial)}
@@ -51,7 +51,7 @@ def test_stacking_fills_the_array() -> None:
 def test_keeping_more_schemes_is_never_worse_at_the_first_level() -> None:
     """With every scheme handed on, the answer is at least as good as with one."""
     problem = problem_of("nvdla-256", "edp")
-    one, many = (solve(problem, f"kapla[keep={count}]").value for count in (1, 64))
+    one, many = (solve(problem, f"kapla[keep={count}]").key for count in (1, 64))
     assert one is not None
     assert many is not None
     assert many <= one
@@ -60,8 +60,10 @@ def test_keeping_more_schemes_is_never_worse_at_the_first_level() -> None:
 def test_variants() -> None:
     """Both ways to break ties, and both guides, give legal mappings."""
     for variant in ("ties=second", "ties=position", "guide=objective"):
-        assert solve(problem_of("tpu-edge"), f"kapla[{variant}]").mapping is not None
-    assert heuristic(MethodText("kapla", {})) == heuristic(MethodText("kapla", {"ties": "second"}))
+        assert solve(problem_of("tpu-edge"), f"kapla[{variant}]").answer is not None
+    assert HEURISTICS.make(MethodText("kapla", {})) == HEURISTICS.make(
+        MethodText("kapla", {"ties": "second"})
+    )
 
 
 def unshared(engine: Engine) -> Engine:
@@ -82,12 +84,12 @@ def test_buffer_sharing(layer: str) -> None:
         for one in (engine, unshared(engine))
     )
     found, other, proven = solve(together, "kapla"), solve(alone, "kapla"), solve(together, "branch")
-    assert found.mapping is not None
-    assert together.evaluate(found.mapping).violations == ()
-    (violation,) = alone.evaluate(found.mapping).violations
+    assert found.answer is not None
+    assert together.evaluate(found.answer).violations == ()
+    (violation,) = alone.evaluate(found.answer).violations
     assert violation.startswith("capacity of GBUF")
-    assert found.value is not None
-    assert other.value is not None
-    assert proven.value == proven.bound
-    assert proven.value is not None
-    assert proven.value <= found.value < other.value
+    assert found.key is not None
+    assert other.key is not None
+    assert proven.key == proven.bound
+    assert proven.key is not None
+    assert proven.key <= found.key < other.key

@@ -11,19 +11,20 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from instances import Instance, instances
 
+from tilewright.formulation.limits import Limits
 from tilewright.formulation.mapping.problem import LayerProblem, layer_problem
+from tilewright.formulation.mapping.search import LayerResult
 from tilewright.formulation.objective import parse_objective
-from tilewright.formulation.result import SearchResult, Status
-from tilewright.formulation.search import Limits
+from tilewright.formulation.result import Origin, Status
 from tilewright.hardware.mapping.load import load_engine
-from tilewright.heuristics.mapping.registry import heuristic_names
+from tilewright.heuristics.mapping.registry import HEURISTICS
 from tilewright.solvers.mapping.solve import solve
 from tilewright.workloads.mapping.layer_text import parse_layer
 
 SHORT = {"annealing": "annealing[walkers=16,steps=40]", "genetic": "genetic[population=20,generations=20]"}
 """Methods that run for as long as they are told to run here for a short time."""
 
-METHODS = [SHORT.get(name, name) for name in heuristic_names()]
+METHODS = [SHORT.get(name, name) for name in HEURISTICS.names()]
 LAYER = "conv:N=2,K=32,C=16,P=14,Q=14,R=3,S=3,pad=1"
 
 
@@ -35,21 +36,21 @@ def medium(arch: str, factors: str | None = "perfect", *constraints: str) -> Lay
 
 
 @lru_cache
-def optimum(arch: str, factors: str | None = "perfect", *constraints: str) -> SearchResult:
+def optimum(arch: str, factors: str | None = "perfect", *constraints: str) -> LayerResult:
     return solve(medium(arch, factors, *constraints), "branch")
 
 
-def judged(result: SearchResult, problem: LayerProblem, proven: SearchResult) -> None:
+def judged(result: LayerResult, problem: LayerProblem, proven: LayerResult) -> None:
     """The claims of a heuristic against a proof."""
     assert result.status in (Status.FEASIBLE, Status.UNKNOWN)
-    assert (result.status is Status.FEASIBLE) == (result.mapping is not None)
+    assert (result.status is Status.FEASIBLE) == (result.answer is not None)
     if result.bound is not None:
-        assert proven.value is None or result.bound <= proven.value
-    if result.mapping is not None:
-        assert proven.value is not None
-        evaluation = problem.evaluate(result.mapping)
+        assert proven.key is None or result.bound <= proven.key
+    if result.answer is not None:
+        assert proven.key is not None
+        evaluation = problem.evaluate(result.answer)
         assert not evaluation.violations
-        assert problem.key_of(evaluation) == result.value >= proven.value
+        assert problem.key_of(evaluation) == result.key >= proven.key
 
 
 @pytest.mark.parametrize("method", METHODS)
@@ -73,16 +74,16 @@ def test_presets(method: str, arch: str) -> None:
     problem = medium(arch)
     result = solve(problem, method)
     judged(result, problem, optimum(arch))
-    assert result.mapping is not None
+    assert result.answer is not None
 
 
 @pytest.mark.parametrize("method", METHODS)
 def test_the_same_seed_gives_the_same_answer(method: str) -> None:
     """Mapping and trace, times aside, depend on problem and seed alone."""
     first, second = (solve(medium("nvdla-256"), method, Limits(seed=7)) for _ in range(2))
-    assert first.mapping == second.mapping
-    assert [(p.value, p.bound, p.source) for p in first.trace] == [
-        (p.value, p.bound, p.source) for p in second.trace
+    assert first.answer == second.answer
+    assert [(p.key, p.bound, p.source) for p in first.trace] == [
+        (p.key, p.bound, p.source) for p in second.trace
     ]
 
 
@@ -114,7 +115,7 @@ def test_offers_are_marked(method: str) -> None:
     improvements = [point for point in result.trace if point.improved]
     assert improvements
     assert {point.source for point in improvements} == {method.partition("[")[0]}
-    assert all(point.heuristic for point in improvements)
+    assert all(point.origin is Origin.HEURISTIC for point in improvements)
 
 
 @pytest.mark.parametrize("method", METHODS)
@@ -130,6 +131,6 @@ def test_a_layer_that_cannot_be_mapped(method: str) -> None:
 def test_a_warm_start_is_never_made_worse(method: str) -> None:
     """Beginning with the optimum, it stays."""
     best = optimum("nvdla-256")
-    assert best.mapping is not None
-    result = solve(medium("nvdla-256"), method, warm_starts=[best.mapping])
-    assert (result.status, result.value) == (Status.FEASIBLE, best.value)
+    assert best.answer is not None
+    result = solve(medium("nvdla-256"), method, warm_starts=[best.answer])
+    assert (result.status, result.key) == (Status.FEASIBLE, best.key)

@@ -7,10 +7,10 @@ from dataclasses import dataclass, replace
 import pytest
 
 from tilewright.formulation.method import MethodText, parse_method
-from tilewright.heuristics.mapping.registry import heuristic, heuristic_entry, heuristic_names
-from tilewright.heuristics.options import option, options_text, with_options
+from tilewright.formulation.options import option, options_text, with_options
+from tilewright.heuristics.mapping.registry import HEURISTICS
 from tilewright.solvers.mapping.methods import method, method_names
-from tilewright.solvers.mapping.registry import solver_names
+from tilewright.solvers.mapping.registry import SOLVERS
 from tilewright.workloads.errors import InputError
 
 
@@ -73,14 +73,14 @@ def test_bad_options(text: str, message: str) -> None:
 
 def test_every_heuristic_loads() -> None:
     """Each is what the registry says, is not exact, and explains itself."""
-    for name in heuristic_names():
-        found = heuristic(MethodText(name, {}))
+    for name in HEURISTICS.names():
+        found = HEURISTICS.make(MethodText(name, {}))
         assert (found.name, found.exact) == (name, False)
         assert found.version
         assert type(found).__doc__
-        assert heuristic_entry(name).source
-    assert not set(heuristic_names()) & set(solver_names())
-    assert method_names() == [*solver_names(), *heuristic_names()]
+        assert HEURISTICS.entry(name).source
+    assert not set(HEURISTICS.names()) & set(SOLVERS.names())
+    assert method_names() == [*SOLVERS.names(), *HEURISTICS.names()]
 
 
 def test_methods_of_both_kinds_by_text() -> None:

@@ -12,8 +12,8 @@ import yaml
 
 from tilewright import __version__
 from tilewright.formulation.mapping.problem import LayerProblem, layer_problem
+from tilewright.formulation.mapping.search import LayerResult
 from tilewright.formulation.objective import parse_objective
-from tilewright.formulation.result import SearchResult
 from tilewright.hardware.mapping.load import engine_hash, list_presets, load_engine
 from tilewright.report.checks.mapping.document import check_document, totals_faults
 from tilewright.report.records.files import load_document, parse_document, read_data, render, write_atomic
@@ -50,7 +50,7 @@ def problem_of(text: str, arch: str = "eyeriss-168", goal: str = "edp") -> Layer
     return layer_problem(parse_layer(text)[1], load_engine(arch), parse_objective(goal))
 
 
-def document_of(problems: dict[str, LayerProblem], results: dict[str, SearchResult]) -> ResultDocument:
+def document_of(problems: dict[str, LayerProblem], results: dict[str, LayerResult]) -> ResultDocument:
     """A document of one layer per problem."""
     first = next(iter(problems.values()))
     layers = [

@@ -10,6 +10,7 @@ from graphs import optimum_by_clock, optimum_by_orders, problem_of, small_proble
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
+from tilewright.formulation.limits import Limits
 from tilewright.formulation.result import Status
 from tilewright.formulation.scheduling.herald.evaluator import evaluate_schedule
 from tilewright.formulation.scheduling.herald.problem import (
@@ -18,11 +19,11 @@ from tilewright.formulation.scheduling.herald.problem import (
     SchedulingProblem,
     feasible_options,
 )
-from tilewright.formulation.scheduling.herald.search import ScheduleResult, ScheduleSearch
-from tilewright.formulation.search import Limits
+from tilewright.formulation.scheduling.herald.search import ScheduleGoal, ScheduleResult, ScheduleSearch
+from tilewright.solvers.running import run_method
 from tilewright.solvers.scheduling.herald.annealing import Annealing
 from tilewright.solvers.scheduling.herald.bounds import basic_bounds
-from tilewright.solvers.scheduling.herald.registry import method, method_names
+from tilewright.solvers.scheduling.herald.registry import METHODS
 
 
 def solved(
@@ -32,9 +33,8 @@ def solved(
     seconds: float | None = None,
     gap: float = 0.0,
 ) -> ScheduleResult:
-    search = ScheduleSearch(problem, objective, Limits(seconds=seconds, gap=gap, threads=1))
-    message = method(name).solve(search)
-    return search.result(name, "", infeasible=bool(message), message=message)
+    search = ScheduleSearch(ScheduleGoal(problem, objective), Limits(seconds=seconds, gap=gap, threads=1))
+    return run_method(search, METHODS.make(name), name)
 
 
 @settings(max_examples=effort(40), deadline=None)
@@ -45,7 +45,7 @@ def test_optimum_equals_enumeration_of_orders(
     """On small random problems the proven optimum is that of all orders and options."""
     result = solved(problem, objective)
     assert result.status is Status.OPTIMAL
-    assert result.value == optimum_by_orders(problem, objective)
+    assert result.key == optimum_by_orders(problem, objective)
 
 
 @settings(max_examples=effort(25), deadline=None)
@@ -57,7 +57,7 @@ def test_makespan_equals_enumeration_of_start_cycles(problem: SchedulingProblem)
     """Where fetches take memory too, the proven makespan is that of all start cycles."""
     result = solved(problem, ScheduleObjective.MAKESPAN)
     assert result.status is Status.OPTIMAL
-    assert result.value == optimum_by_clock(problem)
+    assert result.key == optimum_by_clock(problem)
 
 
 @pytest.mark.slow
@@ -67,7 +67,7 @@ def test_optimum_equals_enumeration_up_to_eight_layers(
     problem: SchedulingProblem, objective: ScheduleObjective
 ) -> None:
     """The same with up to eight layers."""
-    assert solved(problem, objective).value == optimum_by_orders(problem, objective)
+    assert solved(problem, objective).key == optimum_by_orders(problem, objective)
 
 
 @settings(max_examples=effort(40), deadline=None)
@@ -75,13 +75,13 @@ def test_optimum_equals_enumeration_up_to_eight_layers(
 def test_every_method_passes_the_evaluator(problem: SchedulingProblem, objective: ScheduleObjective) -> None:
     """Heuristics return legal schedules whose value is not below the bound that they report."""
     for name in ("greedy", "herald"):
-        assert name in method_names()
+        assert name in METHODS.names()
         result = solved(problem, objective, name)
-        assert result.schedule is not None
-        assert not evaluate_schedule(problem, result.schedule).violations
+        assert result.answer is not None
+        assert not evaluate_schedule(problem, result.answer).violations
         assert result.bound is not None
-        assert result.value is not None
-        assert result.bound <= result.value
+        assert result.key is not None
+        assert result.bound <= result.key
 
 
 @settings(max_examples=effort(40), deadline=None)
@@ -99,7 +99,7 @@ def test_decoded_schedules_are_legal(problem: SchedulingProblem, data: st.DataOb
 @given(small_problems(most=5), st.sampled_from(ScheduleObjective))
 def test_cheap_bounds_are_valid(problem: SchedulingProblem, objective: ScheduleObjective) -> None:
     """Critical path, cheapest options and the assignment LP never exceed the optimum."""
-    search = ScheduleSearch(problem, objective, Limits())
+    search = ScheduleSearch(ScheduleGoal(problem, objective), Limits())
     basic_bounds(search, feasible_options(problem))
     assert search.bound is not None
     assert search.bound <= optimum_by_orders(problem, objective)
@@ -127,7 +127,7 @@ def test_products_beyond_exact_floats_are_proven() -> None:
     options = [(Option(0, big, Fraction(big)), Option(1, big - 5, Fraction(big + 9))) for _ in range(2)]
     result = solved(problem_of([[own] for own in options]), ScheduleObjective.EDP)
     assert result.status is Status.OPTIMAL
-    assert result.value == big * (2 * big + 9)
+    assert result.key == big * (2 * big + 9)
 
 
 def test_memory_below_the_largest_layer_is_infeasible() -> None:

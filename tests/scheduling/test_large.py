@@ -14,6 +14,7 @@ from graphs import optimum_by_orders, problem_of, small_problems
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tilewright.formulation.limits import Limits
 from tilewright.formulation.scheduling.herald.evaluator import evaluate_schedule
 from tilewright.formulation.scheduling.herald.problem import (
     Option,
@@ -21,15 +22,14 @@ from tilewright.formulation.scheduling.herald.problem import (
     SchedulingProblem,
     feasible_options,
 )
-from tilewright.formulation.scheduling.herald.search import ScheduleSearch
-from tilewright.formulation.search import Limits
+from tilewright.formulation.scheduling.herald.search import ScheduleGoal, ScheduleSearch
 from tilewright.solvers.scheduling.herald import cpsat, relaxations
 from tilewright.solvers.scheduling.herald.annealing import Annealing
 from tilewright.solvers.scheduling.herald.bounds import basic_bounds, lp_prices
 from tilewright.solvers.scheduling.herald.front import Front
 from tilewright.solvers.scheduling.herald.improving import Improver
 from tilewright.solvers.scheduling.herald.prices import Prices, even_prices
-from tilewright.solvers.scheduling.herald.registry import method
+from tilewright.solvers.scheduling.herald.registry import METHODS
 from tilewright.solvers.scheduling.herald.relaxations import Relaxation
 from tilewright.solvers.scheduling.herald.windows import WindowSearch
 
@@ -37,7 +37,7 @@ TIMED = st.sampled_from([ScheduleObjective.MAKESPAN, ScheduleObjective.EDP])
 
 
 def begun(problem: SchedulingProblem, objective: ScheduleObjective, seconds: float = 5) -> ScheduleSearch:
-    search = ScheduleSearch(problem, objective, Limits(seconds=seconds, threads=2))
+    search = ScheduleSearch(ScheduleGoal(problem, objective), Limits(seconds=seconds, threads=2))
     cpsat.warm_start(search)
     return search
 
@@ -64,15 +64,15 @@ def test_the_large_path_encloses_the_optimum(
     problem: SchedulingProblem, objective: ScheduleObjective
 ) -> None:
     """With relaxations, annealing and neighbourhoods alone: bound <= enumerated optimum <= value."""
-    search = ScheduleSearch(problem, objective, Limits(seconds=0.3, threads=2))
+    search = ScheduleSearch(ScheduleGoal(problem, objective), Limits(seconds=0.3, threads=2))
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(cpsat, "_WHOLE", 0)
         patch.setattr(relaxations, "_PATIENCE", 0.05)
         cpsat.CpSatScheduler().solve(search)
     optimum = optimum_by_orders(problem, objective)
     assert search.bound is not None
-    assert search.value is not None
-    assert search.bound <= optimum <= search.value
+    assert search.key is not None
+    assert search.bound <= optimum <= search.key
 
 
 @settings(max_examples=effort(40), deadline=None)
@@ -95,12 +95,12 @@ def test_half_planes_raise_the_bound_of_the_product() -> None:
     """Where choices are coarse, the relaxation's half-planes prove more than the LP."""
     own = [(Option(0, 10, Fraction(7)), Option(1, 16, Fraction(3)))]
     search = begun(problem_of([own for _ in range(3)]), ScheduleObjective.EDP)
-    options = feasible_options(search.problem)
+    options = feasible_options(search.problem.instance)
     front = basic_bounds(search, options)
     before = front.least_product()[0]
-    Relaxation(search, options, front, Annealing(search.problem, options, 0), ()).run(patience=1.0)
+    Relaxation(search, options, front, Annealing(search.problem.instance, options, 0), ()).run(patience=1.0)
     assert search.bound is not None
-    assert before < search.bound <= optimum_by_orders(search.problem, ScheduleObjective.EDP)
+    assert before < search.bound <= optimum_by_orders(search.problem.instance, ScheduleObjective.EDP)
 
 
 @settings(max_examples=effort(30), deadline=None)
@@ -110,11 +110,11 @@ def test_neighbourhoods_are_legal_and_never_worse(
 ) -> None:
     """Whatever is freed, the outcome is legal; held tasks keep their options."""
     search = begun(problem, objective)
-    assert search.schedule is not None
+    assert search.answer is not None
     options = feasible_options(problem)
     windows = WindowSearch(problem, options, 0, even_prices(problem))
     ways = (windows.window, windows.stretch, windows.misplaced, windows.critical)
-    schedule = search.schedule
+    schedule = search.answer
     free = data.draw(st.sampled_from(ways))(schedule, data.draw(st.integers(1, 7)))
     assert free <= set(range(len(options)))
     _, found = windows.solve(search, schedule, free)
@@ -128,10 +128,10 @@ def test_freeing_everything_finds_the_optimum() -> None:
     """A neighbourhood of all tasks is the whole problem."""
     problem = chains(2, 3, seed=4)
     search = begun(problem, ScheduleObjective.MAKESPAN)
-    assert search.schedule is not None
+    assert search.answer is not None
     options = feasible_options(problem)
     windows = WindowSearch(problem, options, 0, Prices((0.0, 0.0)))
-    _, found = windows.solve(search, search.schedule, set(range(len(options))))
+    _, found = windows.solve(search, search.answer, set(range(len(options))))
     assert found is not None
     assert found.makespan <= optimum_by_orders(problem, ScheduleObjective.MAKESPAN) * (1 + Fraction(1, 10**4))
 
@@ -155,14 +155,14 @@ def test_prices_are_those_of_the_linear_program() -> None:
     own = [(Option(0, 40, Fraction(1)), Option(1, 20, Fraction(3)))]
     problem = problem_of([own for _ in range(30)])
     options = feasible_options(problem)
-    search = ScheduleSearch(problem, ScheduleObjective.MAKESPAN, Limits())
-    (prices,) = lp_prices(problem, options, search.objective, basic_bounds(search, options))
+    search = ScheduleSearch(ScheduleGoal(problem, ScheduleObjective.MAKESPAN), Limits())
+    (prices,) = lp_prices(problem, options, search.problem.objective, basic_bounds(search, options))
     assert prices.engines == pytest.approx((1 / 3, 2 / 3))
     assert prices.of(own[0][1]) == pytest.approx(40 / 3)
-    search = ScheduleSearch(problem, ScheduleObjective.EDP, Limits())
+    search = ScheduleSearch(ScheduleGoal(problem, ScheduleObjective.EDP), Limits())
     front = basic_bounds(search, options)
     product, makespan = front.least_product()
-    for prices in lp_prices(problem, options, search.objective, front):
+    for prices in lp_prices(problem, options, search.problem.objective, front):
         assert sum(prices.engines) == pytest.approx(1)
         assert prices.energy == pytest.approx(float(makespan / (product / makespan)))
 
@@ -181,39 +181,44 @@ def test_parallel_half_planes_are_kept_once() -> None:
 def test_both_methods_get_turns(objective: str) -> None:
     """Annealing and neighbourhoods share a thread, and leave a legal schedule."""
     search = begun(chains(4, 20), ScheduleObjective(objective), seconds=3)
-    options = feasible_options(search.problem)
+    options = feasible_options(search.problem.instance)
     front = basic_bounds(search, options)
     improver = Improver(
-        search.problem, options, 0, lp_prices(search.problem, options, search.objective, front)
+        search.problem.instance,
+        options,
+        0,
+        lp_prices(search.problem.instance, options, search.problem.objective, front),
     )
     turns = iter(range(10))
-    before = search.value
+    before = search.key
     improver.run(search, until=lambda: next(turns, None) is None)
-    assert search.value is not None
+    assert search.key is not None
     assert before is not None
     assert search.bound is not None
-    assert search.bound <= search.value <= before
+    assert search.bound <= search.key <= before
 
 
 def test_neighbourhoods_are_a_method() -> None:
     """``lns`` returns a legal schedule within the bound."""
-    search = ScheduleSearch(chains(3, 15), ScheduleObjective.EDP, Limits(seconds=1.5, threads=1))
-    method("lns").solve(search)
+    search = ScheduleSearch(
+        ScheduleGoal(chains(3, 15), ScheduleObjective.EDP), Limits(seconds=1.5, threads=1)
+    )
+    METHODS.make("lns").solve(search)
     result = search.result("lns", "")
-    assert result.schedule is not None
-    assert not evaluate_schedule(search.problem, result.schedule).violations
+    assert result.answer is not None
+    assert not evaluate_schedule(search.problem.instance, result.answer).violations
     assert result.gap is not None
 
 
 def test_control_returns_when_told_to_stop() -> None:
     """A stop from another thread ends the search though neither limit nor proof is in reach."""
-    search = ScheduleSearch(chains(8, 60), ScheduleObjective.EDP, Limits(threads=2))
+    search = ScheduleSearch(ScheduleGoal(chains(8, 60), ScheduleObjective.EDP), Limits(threads=2))
     others = set(threading.enumerate())
     timer = threading.Timer(1.0, search.limits.stop.set)
     timer.start()
-    method("cpsat").solve(search)
+    METHODS.make("cpsat").solve(search)
     timer.join()
-    assert search.schedule is not None
+    assert search.answer is not None
     assert search.bound is not None
     deadline = time.monotonic() + 20
     while set(threading.enumerate()) - others and time.monotonic() < deadline:

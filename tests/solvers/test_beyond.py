@@ -9,9 +9,9 @@ from math import prod
 
 import pytest
 
+from tilewright.formulation.limits import Limits
 from tilewright.formulation.mapping.problem import LayerProblem, layer_problem
 from tilewright.formulation.objective import parse_objective
-from tilewright.formulation.search import Limits
 from tilewright.hardware.mapping.engine import ArrayAxis, Engine, Fanout
 from tilewright.hardware.mapping.load import load_engine
 from tilewright.solvers.mapping.answer_sets import (

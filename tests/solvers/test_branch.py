@@ -12,11 +12,11 @@ from hypothesis import strategies as st
 from instances import Instance, instances
 from reference import convolution, load
 
+from tilewright.formulation.limits import Limits
 from tilewright.formulation.mapping.mapping import Mapping, Storage, Temporal
 from tilewright.formulation.mapping.problem import LayerProblem, layer_problem
 from tilewright.formulation.objective import parse_objective
-from tilewright.formulation.result import Status
-from tilewright.formulation.search import Limits
+from tilewright.formulation.result import Origin, Status
 from tilewright.hardware.mapping.load import load_engine
 from tilewright.solvers.mapping import kernel
 from tilewright.solvers.mapping.solve import solve
@@ -59,12 +59,12 @@ def test_branch_finds_what_enumeration_finds_with_imperfect_factors(instance: In
 def _compare(instance: Instance) -> None:
     oracle, found = (solve(instance.problem(), name) for name in ("exhaustive", "branch"))
     assert oracle.status in (Status.OPTIMAL, Status.INFEASIBLE)
-    assert (found.status, found.value) == (oracle.status, oracle.value)
-    if found.mapping is not None:
-        assert found.bound == found.value
-        evaluation = instance.problem().evaluate(found.mapping)
+    assert (found.status, found.key) == (oracle.status, oracle.key)
+    if found.answer is not None:
+        assert found.bound == found.key
+        evaluation = instance.problem().evaluate(found.answer)
         assert not evaluation.violations
-        assert instance.problem().key_of(evaluation) == found.value
+        assert instance.problem().key_of(evaluation) == found.key
 
 
 @settings(max_examples=effort(40))
@@ -75,12 +75,12 @@ def test_a_gap_that_is_asked_for_is_kept(instance: Instance, gap: float) -> None
     """The bound is within the gap of the value, and the optimum lies between them."""
     oracle = solve(instance.problem(), "exhaustive")
     found = solve(instance.problem(), "branch", Limits(gap=gap))
-    assert (found.value is None) is (oracle.value is None)
-    if found.value is not None and oracle.value is not None:
+    assert (found.key is None) is (oracle.key is None)
+    if found.key is not None and oracle.key is not None:
         assert found.bound is not None
-        assert found.bound <= oracle.value <= found.value
-        assert found.value - found.bound <= found.value * Fraction(gap)
-        expected = Status.OPTIMAL if found.bound == found.value else Status.FEASIBLE
+        assert found.bound <= oracle.key <= found.key
+        assert found.key - found.bound <= found.key * Fraction(gap)
+        expected = Status.OPTIMAL if found.bound == found.key else Status.FEASIBLE
         assert found.status is expected
 
 
@@ -89,8 +89,8 @@ def test_a_gap_that_is_asked_for_is_kept(instance: Instance, gap: float) -> None
 def test_two_runs_are_one(instance: Instance) -> None:
     """The same values, bounds and mapping in the same sequence."""
     one, other = (solve(instance.problem(), "branch") for _ in range(2))
-    assert [(p.value, p.bound) for p in one.trace] == [(p.value, p.bound) for p in other.trace]
-    assert one.mapping == other.mapping
+    assert [(p.key, p.bound) for p in one.trace] == [(p.key, p.bound) for p in other.trace]
+    assert one.answer == other.answer
 
 
 @pytest.mark.parametrize("objective", ["edp", "energy", "cycles"])
@@ -103,9 +103,9 @@ def test_optima_of_the_papers_layers(name: str, objective: str) -> None:
     result = solve(layer(name, objective), "branch")
     assert result.status is Status.OPTIMAL
     best = {row["space"]: row["value"] for row in OPTIMA[name]["best"] if row["objective"] == objective}
-    assert result.value == best.get("exhaustive", CONV2_2[objective])
-    assert result.value is not None
-    assert all(result.value <= value for value in best.values())
+    assert result.key == best.get("exhaustive", CONV2_2[objective])
+    assert result.key is not None
+    assert all(result.key <= value for value in best.values())
 
 
 def test_pruned_spaces_of_the_paper_are_reached_by_constraints() -> None:
@@ -115,15 +115,15 @@ def test_pruned_spaces_of_the_paper_are_reached_by_constraints() -> None:
     best = {row["space"]: row["value"] for row in OPTIMA["conv4_2"]["best"] if row["objective"] == "edp"}
     result = solve(ruled, "branch")
     assert result.status is Status.OPTIMAL
-    assert result.value is not None
-    assert best["exhaustive"] <= result.value <= best["OPT1+2+3"]
+    assert result.key is not None
+    assert best["exhaustive"] <= result.key <= best["OPT1+2+3"]
 
 
 def test_no_time_gives_no_claim() -> None:
     """With a limit of zero seconds there is no mapping, and nothing is claimed that could be wrong."""
     result = solve(layer("conv5_2", "edp"), "branch", Limits(seconds=0))
     assert result.status is Status.UNKNOWN
-    assert result.value is None
+    assert result.key is None
     assert result.bound is None or result.bound <= 6844957271165824
 
 
@@ -136,7 +136,7 @@ def test_a_time_limit_is_kept_and_its_bound_is_valid(seconds: float) -> None:
     assert result.status in (Status.UNKNOWN, Status.FEASIBLE, Status.OPTIMAL)
     best = min(row["value"] for row in OPTIMA["conv2_2"]["best"] if row["objective"] == "cycles")
     assert result.bound is None or result.bound <= best
-    assert result.value is None or result.bound is None or result.bound <= result.value
+    assert result.key is None or result.bound is None or result.bound <= result.key
 
 
 @pytest.mark.parametrize("seconds", [0.5, None])
@@ -145,14 +145,14 @@ def test_a_mapping_before_anything_is_compiled(
 ) -> None:
     """The first run of an installation has a mapping and a bound however short its limit."""
     problem = layer("conv5_1", "energy")
-    optimum = solve(problem, "branch").value
+    optimum = solve(problem, "branch").key
     assert optimum is not None
     assert kernel.is_compiled()
     monkeypatch.setattr(kernel, "is_compiled", lambda: False)
     result = solve(problem, "branch", Limits(seconds=seconds))
     assert result.bound is not None
-    assert result.value is not None
-    assert result.bound <= optimum <= result.value
+    assert result.key is not None
+    assert result.bound <= optimum <= result.key
     assert ("annealed only" in result.message) == (seconds is not None)
     assert result.status == ("optimal" if seconds is None else "feasible")
 
@@ -166,24 +166,24 @@ def test_a_stop_from_outside_returns_the_incumbent() -> None:
         limits,
         listener=lambda point: limits.stop.set() if point.improved else None,
     )
-    assert result.value is not None
-    assert result.status is Status.INTERRUPTED or result.bound == result.value
-    assert result.bound is None or result.bound <= 6844957271165824 <= result.value
+    assert result.key is not None
+    assert result.status is Status.INTERRUPTED or result.bound == result.key
+    assert result.bound is None or result.bound <= 6844957271165824 <= result.key
 
 
 def test_a_warm_start_is_where_the_search_begins() -> None:
     """An optimal mapping given at the start is confirmed and never left; a broken one is ignored."""
     problem = layer("conv5_2", "edp")
     first = solve(problem, "branch")
-    assert first.mapping is not None
-    whole = Mapping(tuple(node for node in first.mapping.nodes if isinstance(node, Storage)))
+    assert first.answer is not None
+    whole = Mapping(tuple(node for node in first.answer.nodes if isinstance(node, Storage)))
     inside = tuple(Temporal(dim, 1) for dim in problem.operator.bounds)
     overfull = Mapping((*whole.nodes, *inside))
     assert problem.evaluate(overfull).violations
-    again = solve(problem, "branch", warm_starts=[overfull, first.mapping])
-    assert (again.status, again.value) == (Status.OPTIMAL, first.value)
-    assert [point.value for point in again.trace if point.improved] == [first.value]
-    assert again.trace[0].heuristic
+    again = solve(problem, "branch", warm_starts=[overfull, first.answer])
+    assert (again.status, again.key) == (Status.OPTIMAL, first.key)
+    assert [point.key for point in again.trace if point.improved] == [first.key]
+    assert again.trace[0].origin is Origin.GIVEN
 
 
 def test_what_cannot_fit_is_infeasible() -> None:
@@ -194,5 +194,5 @@ def test_what_cannot_fit_is_infeasible() -> None:
         layer_problem(operator, engine, parse_objective("edp"), constraints=["tile(K@RF)>=4"]), "branch"
     )
     assert result.status is Status.INFEASIBLE
-    assert result.mapping is None
+    assert result.answer is None
     assert result.message

@@ -50,7 +50,7 @@ def some(factors: str, largest: int, most: int = 24) -> st.SearchStrategy[Instan
 def agrees(instance: Instance, name: str) -> None:
     oracle, found = (solve(instance.problem(), solver) for solver in ("exhaustive", name))
     assert oracle.status in (Status.OPTIMAL, Status.INFEASIBLE)
-    assert (found.status, found.value, found.bound) == (oracle.status, oracle.value, oracle.bound)
+    assert (found.status, found.key, found.bound) == (oracle.status, oracle.key, oracle.bound)
 
 
 @pytest.mark.parametrize("factors", FACTORS)

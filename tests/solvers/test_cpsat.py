@@ -8,12 +8,13 @@ import time
 import pytest
 from reference import convolution, load
 
+from tilewright.formulation.limits import Limits
 from tilewright.formulation.mapping.mapping import Mapping, Storage
 from tilewright.formulation.mapping.problem import LayerProblem, layer_problem
+from tilewright.formulation.mapping.search import LayerSearch
 from tilewright.formulation.mapping.tables import Tables
 from tilewright.formulation.objective import parse_objective
 from tilewright.formulation.result import Status
-from tilewright.formulation.search import Limits, Search
 from tilewright.hardware.mapping.load import load_engine
 from tilewright.solvers.mapping.cpsat.dive import Dive
 from tilewright.solvers.mapping.cpsat.encode import encode
@@ -47,7 +48,7 @@ def tables_of(problem: LayerProblem) -> Tables:
 def test_published_layer(objective: str) -> None:
     """The optima of one of dMazeRunner's layers, proven by CP-SAT alone."""
     found = solve(layer("conv5_2", objective), "cpsat")
-    assert (found.status, found.value) == (Status.OPTIMAL, OPTIMA["conv5_2", objective])
+    assert (found.status, found.key) == (Status.OPTIMAL, OPTIMA["conv5_2", objective])
 
 
 @pytest.mark.slow
@@ -57,8 +58,8 @@ def test_all_published_layers(name: str, objective: str) -> None:
     """All six layers within five minutes each; where no optimum is published, branch and bound has it."""
     problem = layer(name, objective)
     found = solve(problem, "cpsat", Limits(seconds=300))
-    want = OPTIMA.get((name, objective)) or solve(problem, "branch").value
-    assert (found.status, found.value, found.bound) == (Status.OPTIMAL, want, want)
+    want = OPTIMA.get((name, objective)) or solve(problem, "branch").key
+    assert (found.status, found.key, found.bound) == (Status.OPTIMAL, want, want)
 
 
 def test_objective_beyond_64_bits() -> None:
@@ -66,10 +67,10 @@ def test_objective_beyond_64_bits() -> None:
     operator = parse_layer("conv:N=16,K=256,C=256,P=14,Q=14,R=3,S=3,stride=1,pad=1")[1]
     problem = layer_problem(operator, load_engine("tpu-edge"), parse_objective("ed2p"), factors="perfect")
     found = solve(problem, "cpsat")
-    assert found.value is not None
-    assert found.value * problem.key_scale > 1 << 64
+    assert found.key is not None
+    assert found.key * problem.key_scale > 1 << 64
     assert found.status is Status.OPTIMAL
-    assert found.value == solve(problem, "branch").value
+    assert found.key == solve(problem, "branch").key
 
 
 def test_counts_beyond_64_bits_are_an_error() -> None:
@@ -93,8 +94,8 @@ def test_time_limit(seconds: float) -> None:
     assert time.monotonic() - start < seconds + 1
     assert found.status in (Status.FEASIBLE, Status.OPTIMAL)
     assert found.bound is not None
-    assert found.value is not None
-    assert 0 < found.bound <= 2727424 <= found.value
+    assert found.key is not None
+    assert 0 < found.bound <= 2727424 <= found.key
 
 
 def test_stop_event() -> None:
@@ -106,7 +107,7 @@ def test_stop_event() -> None:
     timer.cancel()
     assert found.wall_seconds < 4
     assert found.status is Status.INTERRUPTED
-    assert found.mapping is not None
+    assert found.answer is not None
 
 
 def test_gap() -> None:
@@ -122,7 +123,7 @@ def test_deterministic_runs_agree() -> None:
     for _ in range(2):
         found = solve(layer("conv5_2", "energy"), "cpsat", Limits(seconds=60, deterministic=True, seed=3))
         assert found.status is Status.OPTIMAL
-        traces.append([(point.value, point.bound, point.source) for point in found.trace])
+        traces.append([(point.key, point.bound, point.source) for point in found.trace])
     assert traces[0] == traces[1]
 
 
@@ -130,13 +131,13 @@ def test_warm_start_is_used() -> None:
     """A mapping given at the start is the first incumbent, and the point that the descent begins with."""
     problem = layer("conv5_2", "energy")
     best = solve(problem, "branch")
-    assert best.mapping is not None
+    assert best.answer is not None
     tables = tables_of(problem)
-    point = encode(problem, tables, best.mapping)
+    point = encode(problem, tables, best.answer)
     assert point is not None
-    assert point.key == best.value
-    found = solve(problem, "cpsat", warm_starts=[best.mapping])
-    assert found.trace[0].value == found.value == best.value
+    assert point.key == best.key
+    found = solve(problem, "cpsat", warm_starts=[best.answer])
+    assert found.trace[0].key == found.key == best.key
     assert found.status is Status.OPTIMAL
 
 
@@ -160,12 +161,12 @@ def test_wrong_model_is_an_error() -> None:
     operator = parse_layer("gemm:M=4,N=4,K=4")[1]
     problem = layer_problem(operator, load_engine("tpu-edge"), parse_objective("energy"))
 
-    def reject(_search: Search, _mapping: Mapping, _source: str, heuristic: bool = False) -> None:
+    def reject(_search: LayerSearch, _mapping: Mapping, _source: str, heuristic: bool = False) -> None:
         return None
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(Dive, "run", lambda *_args, **_kwargs: None)
-        patch.setattr(Search, "offer", reject)
+        patch.setattr(LayerSearch, "offer", reject)
         found = solve(problem, "cpsat", Limits(seconds=60))
     assert found.status is Status.ERROR
     assert "evaluator" in found.message
@@ -180,6 +181,6 @@ def test_capped_metrics() -> None:
     problem = layer_problem(operator, engine, parse_objective("energy"), constraints=[cap])
     found = solve(problem, "cpsat")
     assert found.status is Status.OPTIMAL
-    assert found.value == solve(problem, "branch").value
+    assert found.key == solve(problem, "branch").key
     assert found.evaluation is not None
     assert found.evaluation.cycles < free.evaluation.cycles

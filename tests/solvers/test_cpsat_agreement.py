@@ -23,10 +23,10 @@ def agrees(instance: Instance) -> None:
     found = solve(problem, "cpsat")
     if want is None:
         assert found.status is Status.INFEASIBLE
-        assert found.mapping is None
+        assert found.answer is None
     else:
         assert found.status is Status.OPTIMAL
-        assert found.value == found.bound == want
+        assert found.key == found.bound == want
 
 
 @pytest.mark.parametrize(("model", "factors"), SPACES)

@@ -13,9 +13,9 @@ from instances import SPACES, instances
 from ortools.sat.python import cp_model
 
 from tilewright.formulation.expression.exact import ExactReader, evaluate
+from tilewright.formulation.limits import Limits
 from tilewright.formulation.mapping.problem import LayerProblem
 from tilewright.formulation.mapping.tables import Tables
-from tilewright.formulation.search import Limits
 from tilewright.solvers.mapping.cpsat import statement as statement_module
 from tilewright.solvers.mapping.cpsat.expansion import Expansion
 from tilewright.solvers.mapping.cpsat.intervals import everything, probe

@@ -11,10 +11,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from instances import Instance, instances
 
+from tilewright.formulation.limits import Limits
 from tilewright.formulation.mapping.problem import layer_problem
 from tilewright.formulation.objective import parse_objective
 from tilewright.formulation.result import Status
-from tilewright.formulation.search import Limits
 from tilewright.hardware.mapping.engine import Engine, MemoryLevel
 from tilewright.hardware.mapping.load import load_engine
 from tilewright.solvers.mapping import exhaustive
@@ -38,7 +38,7 @@ def test_the_oracle_is_the_least_over_all_decoded_points(instance: Instance) -> 
                 key = problem.key_of(found)
                 best = key if best is None else min(best, key)
     result = solve(problem, "exhaustive")
-    assert result.value == best
+    assert result.key == best
     assert result.status is (Status.INFEASIBLE if best is None else Status.OPTIMAL)
 
 
@@ -49,7 +49,7 @@ def test_chunks_make_no_difference(chunk: int, monkeypatch: pytest.MonkeyPatch) 
     problem = layer_problem(gemm(m=4, n=4, k=4), engine, parse_objective("edp"))
     whole = solve(problem, "exhaustive")
     monkeypatch.setattr(exhaustive, "CHUNK", chunk)
-    assert solve(problem, "exhaustive").value == whole.value
+    assert solve(problem, "exhaustive").key == whole.key
     assert whole.status is Status.OPTIMAL
 
 
@@ -69,8 +69,8 @@ def test_values_that_floating_point_cannot_tell_apart_are_compared_exactly() -> 
             tiles = (value for part in parts for value in part)
             point = dict(zip((*variables, *problem.space.selectors), (*tiles, *chosen), strict=True))
             keys.append(problem.key_of(problem.evaluate(problem.decode(point))))
-    assert result.value == min(keys)
-    assert float(result.value) > 2.0**53
+    assert result.key == min(keys)
+    assert float(result.key) > 2.0**53
 
 
 def test_large_spaces_are_refused() -> None:
@@ -89,10 +89,10 @@ def test_a_stopped_enumeration_has_a_valid_bound() -> None:
         conv2d(n=4, k=64, c=64, p=56, q=56, r=3, s=3), load_engine("dmazerunner-256"), parse_objective("edp")
     )
     result = solve(problem, "exhaustive", Limits(seconds=1.0))
-    best = solve(problem, "branch").value
+    best = solve(problem, "branch").key
     assert result.status is Status.FEASIBLE
     assert result.bound is not None
     assert best is not None
     assert 0 < result.bound < best
-    assert result.value is not None
-    assert result.value >= best
+    assert result.key is not None
+    assert result.key >= best

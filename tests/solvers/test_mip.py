@@ -22,12 +22,12 @@ from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
 from instances import Instance, instances
 
+from tilewright.formulation.limits import Limits
 from tilewright.formulation.mapping.problem import LayerProblem, layer_problem
+from tilewright.formulation.mapping.search import LayerResult, LayerSearch
 from tilewright.formulation.objective import parse_objective
-from tilewright.formulation.result import SearchResult, Status
-from tilewright.formulation.search import Limits, Search
+from tilewright.formulation.result import Origin, Status
 from tilewright.hardware.mapping.load import load_engine
-from tilewright.solvers.base import Solver
 from tilewright.solvers.mapping.branch import Branch
 from tilewright.solvers.mapping.cpsat.intervals import everything
 from tilewright.solvers.mapping.exhaustive import Exhaustive
@@ -59,7 +59,7 @@ def cbc_missing() -> str:
 
 
 @pytest.fixture(scope="module", params=["highs", "cbc"])
-def solver(request: pytest.FixtureRequest) -> Solver:
+def solver(request: pytest.FixtureRequest) -> LayerMethod:
     if request.param == "highs":
         return Highs()
     reason = cbc_missing()
@@ -79,8 +79,8 @@ def short_dive(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("tilewright.solvers.mapping.mip.search.DIVE", 0.3)
 
 
-def run(engine: Solver, problem: LayerProblem, limits: Limits | None = None) -> SearchResult:
-    search = Search(problem, limits or Limits(seconds=120))
+def run(engine: LayerMethod, problem: LayerProblem, limits: Limits | None = None) -> LayerResult:
+    search = LayerSearch(problem, limits or Limits(seconds=120))
     outcome = engine.solve(search)
     return search.result(engine.name, engine.version, outcome.exhausted, outcome.message, outcome.error)
 
@@ -90,15 +90,15 @@ def layer(name: str, objective: str = "energy") -> LayerProblem:
     return layer_problem(operator, load_engine("dmazerunner-256"), parse_objective(objective))
 
 
-def agrees(engine: Solver, instance: Instance) -> None:
+def agrees(engine: LayerMethod, instance: Instance) -> None:
     problem = instance.problem()
     expected, found = run(Exhaustive(), problem), run(engine, problem)
-    assert (found.status, found.value) == (expected.status, expected.value), found.message
-    assert expected.value is None or found.bound == expected.bound
+    assert (found.status, found.key) == (expected.status, expected.key), found.message
+    assert expected.key is None or found.bound == expected.bound
 
 
 @pytest.mark.parametrize("model", ["hierarchy", "dmazerunner"])
-def test_agrees_with_enumeration(solver: Solver, model: str) -> None:
+def test_agrees_with_enumeration(solver: LayerMethod, model: str) -> None:
     """Value, bound and status are those of the oracle, whatever the objective and the constraints."""
 
     @settings(
@@ -113,7 +113,7 @@ def test_agrees_with_enumeration(solver: Solver, model: str) -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("model", ["hierarchy", "dmazerunner"])
-def test_agrees_with_enumeration_at_length(solver: Solver, model: str) -> None:
+def test_agrees_with_enumeration_at_length(solver: LayerMethod, model: str) -> None:
     """The same on many and larger instances."""
 
     @settings(max_examples=effort(150), deadline=None, database=None, phases=[Phase.generate])
@@ -125,14 +125,14 @@ def test_agrees_with_enumeration_at_length(solver: Solver, model: str) -> None:
 
 
 @pytest.mark.parametrize("name", ["conv5_1", pytest.param("conv5_2", marks=pytest.mark.slow)])
-def test_proves_published_layers(solver: Solver, name: str) -> None:
+def test_proves_published_layers(solver: LayerMethod, name: str) -> None:
     """The energy optimum of dMazeRunner's layers in exact numbers, with bounds that never fall."""
     found = run(solver, layer(name))
     assert found.status is Status.OPTIMAL
-    assert isinstance(found.value, Fraction)
-    assert found.value == LAYERS[name][1]
+    assert isinstance(found.key, Fraction)
+    assert found.key == LAYERS[name][1]
     assert found.evaluation is not None
-    assert found.value == found.evaluation.energy
+    assert found.key == found.evaluation.energy
     bounds = [point.bound for point in found.trace if point.bound is not None]
     assert len(bounds) > 1
     assert bounds == sorted(bounds)
@@ -143,31 +143,31 @@ def test_begins_with_a_warm_start(highs: Highs) -> None:
     operator = conv2d(n=2, k=8, c=8, p=4, q=4, r=3, s=1)
     problem = layer_problem(operator, load_engine("dmazerunner-256"), parse_objective("energy"))
     best = run(Branch(), problem)
-    assert best.mapping is not None
-    search = Search(problem, Limits(seconds=60))
-    search.offer(best.mapping, "warm start", heuristic=True)
+    assert best.answer is not None
+    search = LayerSearch(problem, Limits(seconds=60))
+    search.offer(best.answer, "warm start", origin=Origin.HEURISTIC)
     outcome = highs.solve(search)
     again = search.result("highs", "", outcome.exhausted)
     assert again.status is Status.OPTIMAL
-    assert again.value == best.value
+    assert again.key == best.key
     assert [point.source for point in again.trace if point.improved] == ["warm start"]
 
 
 @pytest.mark.usefixtures("short_dive")
 @pytest.mark.parametrize("seconds", [1.0, 3.0])
-def test_keeps_the_time_limit(solver: Solver, seconds: float) -> None:
+def test_keeps_the_time_limit(solver: LayerMethod, seconds: float) -> None:
     """The limit covers everything, and what was found and proven until then is kept."""
     problem = layer("conv5_2", "cycles")
     began = time.monotonic()
     found = run(solver, problem, Limits(seconds=seconds))
     assert time.monotonic() - began < seconds + 1
     assert found.status in (Status.FEASIBLE, Status.UNKNOWN, Status.OPTIMAL)
-    if found.bound is not None and found.value is not None:
-        assert found.bound <= found.value
+    if found.bound is not None and found.key is not None:
+        assert found.bound <= found.key
 
 
 @pytest.mark.usefixtures("short_dive")
-def test_stops_within_a_second(solver: Solver) -> None:
+def test_stops_within_a_second(solver: LayerMethod) -> None:
     """The stop event ends a running solve; the incumbent stays."""
     limits = Limits(seconds=60)
     timer = threading.Timer(2.0, limits.stop.set)
@@ -175,7 +175,7 @@ def test_stops_within_a_second(solver: Solver) -> None:
     found = run(solver, layer("conv5_2", "cycles"), limits)
     assert found.wall_seconds < 3
     assert found.status in (Status.INTERRUPTED, Status.OPTIMAL)
-    assert found.mapping is not None
+    assert found.answer is not None
 
 
 class Watched(Child):
@@ -221,7 +221,7 @@ def gone(group: int, seconds: float = 10.0) -> bool:
 
 @pytest.mark.usefixtures("short_dive")
 def test_a_killed_worker_is_an_error_with_the_findings_kept(
-    solver: Solver, monkeypatch: pytest.MonkeyPatch
+    solver: LayerMethod, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """`kill -9` of the child: status error, the incumbent and the bound found before, nothing left over."""
     Watched.started.clear()
@@ -229,15 +229,15 @@ def test_a_killed_worker_is_an_error_with_the_findings_kept(
     found = run(solver, layer("conv5_2", "cycles"))
     assert found.status is Status.ERROR
     assert "ended by signal 9" in found.message
-    assert found.mapping is not None
+    assert found.answer is not None
     assert found.bound is not None
-    assert found.value is not None
-    assert 0 < found.bound <= found.value
+    assert found.key is not None
+    assert 0 < found.bound <= found.key
     assert gone(Watched.started[0])
 
 
 @pytest.mark.usefixtures("short_dive")
-def test_leaves_no_process_behind(solver: Solver, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_leaves_no_process_behind(solver: LayerMethod, monkeypatch: pytest.MonkeyPatch) -> None:
     """After a limit the worker and what it started have ended."""
     Watched.started.clear()
     monkeypatch.setattr("tilewright.solvers.mapping.mip.solver.Child", Watched)
@@ -255,7 +255,7 @@ time.sleep(100)
 """
 
 
-def test_ends_with_its_parent(solver: Solver) -> None:
+def test_ends_with_its_parent(solver: LayerMethod) -> None:
     """A worker whose parent is killed ends too."""
     command = [sys.executable, "-c", ORPHAN, solver.name]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as parent:
@@ -265,7 +265,7 @@ def test_ends_with_its_parent(solver: Solver) -> None:
     assert gone(group)
 
 
-def test_ctrl_c_returns_the_incumbent(solver: Solver) -> None:
+def test_ctrl_c_returns_the_incumbent(solver: LayerMethod) -> None:
     """Ctrl-C during a MIP: the mapping found so far, exit code 0, no process left in the group."""
     command = [
         sys.executable,
@@ -356,7 +356,7 @@ def test_no_decision_is_cut_off(model: str) -> None:
     @given(instances(model, most=16, largest=1_500, constrained=True), st.integers(0, 2**32 - 1))
     def check(instance: Instance, seed: int) -> None:
         problem = instance.problem()
-        tables = MipSearch(Search(problem, Limits()), None, "test").tables  # type: ignore[arg-type]
+        tables = MipSearch(LayerSearch(problem, Limits()), None, "test").tables  # type: ignore[arg-type]
         random = np.random.default_rng(seed)
         for cell in cells_of(problem, tables, everything(problem, tables), None, Limits())[:4]:
             stated = Stated(problem, tables, cell, None)

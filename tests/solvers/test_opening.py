@@ -8,10 +8,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from instances import Instance, instances
 
+from tilewright.formulation.limits import Limits
 from tilewright.formulation.mapping.problem import layer_problem
+from tilewright.formulation.mapping.search import LayerSearch
 from tilewright.formulation.objective import parse_objective
 from tilewright.formulation.result import Status
-from tilewright.formulation.search import Limits, Search
 from tilewright.hardware.mapping.load import load_engine
 from tilewright.solvers.mapping import large_problems as opening
 from tilewright.solvers.mapping.large_problems import is_large, open_search
@@ -29,13 +30,13 @@ def test_opening_is_on_both_sides_of_the_optimum(instance: Instance) -> None:
     """Its bound is none above, its mapping is none below what enumeration finds."""
     problem = instance.problem()
     best = solve(problem, "exhaustive")
-    search = Search(problem, Limits())
+    search = LayerSearch(problem, Limits())
     open_search(search)
-    if best.value is None:
-        assert search.value is None
+    if best.key is None:
+        assert search.key is None
         return
-    assert search.bound is None or search.bound <= best.value
-    assert search.value is None or search.value >= best.value
+    assert search.bound is None or search.bound <= best.key
+    assert search.key is None or search.key >= best.key
 
 
 @settings(max_examples=effort(20))
@@ -46,7 +47,7 @@ def test_answers_are_the_same_with_an_opening(instance: Instance) -> None:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(opening, "LARGE", 0)
         opened = solve(instance.problem(), "branch")
-    assert (opened.status, opened.value, opened.bound) == (plain.status, plain.value, plain.bound)
+    assert (opened.status, opened.key, opened.bound) == (plain.status, plain.key, plain.bound)
 
 
 def test_a_limit_that_strikes_before_the_tables_are_filled_leaves_mapping_and_bound() -> None:
@@ -65,8 +66,8 @@ def test_a_limit_that_strikes_before_the_tables_are_filled_leaves_mapping_and_bo
 
     found = solve(problem, "branch", limits, stop_at_the_mapping)
     assert found.status is Status.INTERRUPTED
-    assert found.mapping is not None
-    assert found.value is not None
+    assert found.answer is not None
+    assert found.key is not None
     assert found.bound is not None
-    assert 0 < found.bound < found.value
+    assert 0 < found.bound < found.key
     assert [point.source for point in found.trace] == ["intervals", "perfect factors"]

@@ -9,12 +9,13 @@ import time
 
 import pytest
 
+from tilewright.formulation.limits import Limits
 from tilewright.formulation.mapping.problem import LayerProblem, layer_problem
+from tilewright.formulation.mapping.search import LayerResult, LayerSearch
+from tilewright.formulation.method import Outcome
 from tilewright.formulation.objective import parse_objective
-from tilewright.formulation.result import SearchResult, Status
-from tilewright.formulation.search import Limits, Search
+from tilewright.formulation.result import Status
 from tilewright.hardware.mapping.load import load_engine
-from tilewright.solvers.base import Outcome
 from tilewright.solvers.mapping.branch import Branch
 from tilewright.solvers.mapping.cpsat import CpSat
 from tilewright.solvers.mapping.portfolio import Portfolio
@@ -31,13 +32,13 @@ def problem(text: str = "gemm:M=12,N=8,K=6", constraints: tuple[str, ...] = ()) 
 
 def together(
     monkeypatch: pytest.MonkeyPatch, stated: LayerProblem, limits: Limits | None = None, head: float = 0.0
-) -> SearchResult:
+) -> LayerResult:
     """The portfolio's answer where CP-SAT joins after ``head`` seconds."""
     monkeypatch.setattr("tilewright.solvers.mapping.solve.method", lambda _name: Portfolio(head))
     return solve(stated, "auto", limits or Limits())
 
 
-def wait(_self: Branch, search: Search) -> Outcome:
+def wait(_self: Branch, search: LayerSearch) -> Outcome:
     """In place of branch and bound: do nothing until somebody else is done."""
     while not search.done:
         time.sleep(0.01)
@@ -50,7 +51,7 @@ def test_cpsat_proves_what_branch_leaves_open(monkeypatch: pytest.MonkeyPatch) -
     monkeypatch.setattr(Branch, "solve", wait)
     found = together(monkeypatch, problem(), Limits(seconds=120))
     assert found.status is Status.OPTIMAL
-    assert found.value == expected.value
+    assert found.key == expected.key
     assert "cpsat" in {point.source for point in found.trace}
 
 
@@ -66,15 +67,15 @@ def test_cpsat_sees_what_branch_found(monkeypatch: pytest.MonkeyPatch) -> None:
     seen: list[object] = []
     honest = Branch.solve
 
-    def first(self: Branch, search: Search) -> Outcome:
+    def first(self: Branch, search: LayerSearch) -> Outcome:
         outcome = honest(self, search)
         joined.wait(60)
         return outcome
 
-    def look(_self: CpSat, search: Search) -> Outcome:
-        while search.value is None:
+    def look(_self: CpSat, search: LayerSearch) -> Outcome:
+        while search.key is None:
             time.sleep(0.01)
-        seen.append(search.value)
+        seen.append(search.key)
         joined.set()
         return Outcome(False)
 
@@ -91,11 +92,11 @@ def test_failure_of_one_does_not_lose_the_other(monkeypatch: pytest.MonkeyPatch)
     failed = threading.Event()
     honest = Branch.solve
 
-    def fail(_self: CpSat, _search: Search) -> Outcome:
+    def fail(_self: CpSat, _search: LayerSearch) -> Outcome:
         failed.set()
         raise OverflowError("too large")
 
-    def later(self: Branch, search: Search) -> Outcome:
+    def later(self: Branch, search: LayerSearch) -> Outcome:
         failed.wait(60)
         time.sleep(0.1)
         return honest(self, search)
@@ -120,7 +121,7 @@ def test_nothing_runs_on_after_a_limit(monkeypatch: pytest.MonkeyPatch) -> None:
     stated = layer_problem(parse_layer(LARGE)[1], load_engine("tpu-edge"), parse_objective("edp"))
     found = together(monkeypatch, stated, Limits(seconds=3.0))
     assert found.status in (Status.FEASIBLE, Status.UNKNOWN)
-    assert found.value is None or found.bound is None or found.bound < found.value
+    assert found.key is None or found.bound is None or found.bound < found.key
     for thread in threading.enumerate():
         if thread.name in ("cpsat", "cp-sat"):
             thread.join(30)
@@ -133,16 +134,17 @@ def test_program_ends_cleanly_with_cpsat_at_work() -> None:
         "import time\n"
         "from tilewright.formulation.objective import parse_objective\n"
         "from tilewright.formulation.mapping.problem import layer_problem\n"
-        "from tilewright.formulation.search import Limits, Search\n"
+        "from tilewright.formulation.limits import Limits\n"
+        "from tilewright.formulation.mapping.search import LayerSearch\n"
         "from tilewright.hardware.mapping.load import load_engine\n"
-        "from tilewright.solvers.base import Outcome\n"
+        "from tilewright.formulation.method import Outcome\n"
         "from tilewright.solvers.mapping.branch import Branch\n"
         "from tilewright.solvers.mapping.portfolio import Portfolio\n"
         "from tilewright.workloads.mapping.layer_text import parse_layer\n"
         f"layer = parse_layer({LARGE!r})[1]\n"
         "problem = layer_problem(layer, load_engine('dmazerunner-256'), parse_objective('cycles'))\n"
         "Branch.solve = lambda self, search: time.sleep(4) or Outcome(False)\n"
-        "Portfolio(0.0).solve(Search(problem, Limits()))\n"
+        "Portfolio(0.0).solve(LayerSearch(problem, Limits()))\n"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=120)
     assert (done.returncode, done.stderr) == (0, "")

@@ -7,16 +7,17 @@ from fractions import Fraction
 
 import pytest
 
+from tilewright.formulation.limits import Limits
 from tilewright.formulation.mapping.evaluator import Evaluation
 from tilewright.formulation.mapping.mapping import Mapping
 from tilewright.formulation.mapping.problem import LayerProblem, layer_problem
+from tilewright.formulation.mapping.search import LayerSearch
+from tilewright.formulation.method import Outcome
 from tilewright.formulation.objective import parse_objective
 from tilewright.formulation.result import Status, TracePoint
-from tilewright.formulation.search import Limits, Search
 from tilewright.hardware.mapping.load import load_engine
-from tilewright.solvers.base import Outcome
 from tilewright.solvers.mapping.branch import Branch
-from tilewright.solvers.mapping.registry import solver, solver_names
+from tilewright.solvers.mapping.registry import SOLVERS
 from tilewright.solvers.mapping.solve import solve
 from tilewright.workloads.errors import InputError
 from tilewright.workloads.mapping.operators import gemm
@@ -28,14 +29,14 @@ def problem() -> LayerProblem:
 
 def test_solvers_by_name() -> None:
     """Every registered solver loads, is exact and tells its name and version."""
-    assert {"branch", "cpsat", "exhaustive", "auto"} <= set(solver_names())
+    assert {"branch", "cpsat", "exhaustive", "auto"} <= set(SOLVERS.names())
     for name in ("branch", "exhaustive"):
-        found = solver(name)
+        found = SOLVERS.make(name)
         assert found.name == name
         assert found.exact
         assert found.version
     with pytest.raises(KeyError):
-        solver("simplex")
+        SOLVERS.make("simplex")
 
 
 def test_an_unknown_solver_is_one_line_with_a_hint() -> None:
@@ -48,10 +49,10 @@ def test_an_unknown_solver_is_one_line_with_a_hint() -> None:
 def test_a_wrong_proof_is_an_error_and_keeps_the_mapping(monkeypatch: pytest.MonkeyPatch) -> None:
     """A solver that claims too high a bound is told so; its mapping stays, its bound does not."""
 
-    def boast(self: Branch, search: Search) -> Outcome:
+    def boast(self: Branch, search: LayerSearch) -> Outcome:
         outcome = honest(self, search)
-        assert search.value is not None
-        search.raise_bound(search.value + Fraction(1, 1000), "boast")
+        assert search.key is not None
+        search.raise_bound(search.key + Fraction(1, 1000), "boast")
         return outcome
 
     honest = Branch.solve
@@ -60,7 +61,7 @@ def test_a_wrong_proof_is_an_error_and_keeps_the_mapping(monkeypatch: pytest.Mon
     result = solve(problem(), "branch")
     assert result.status is Status.ERROR
     assert result.bound is None
-    assert result.value == expected.value
+    assert result.key == expected.key
     assert "claims the bound" in result.message
 
 
@@ -69,17 +70,17 @@ def test_a_solver_that_dies_is_an_error_with_what_was_found(
     failure: Exception, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """What was offered before is kept, and the reason is told."""
-    first = solve(problem(), "branch").mapping
+    first = solve(problem(), "branch").answer
     assert first is not None
 
-    def die(self: Branch, search: Search) -> Outcome:
+    def die(self: Branch, search: LayerSearch) -> Outcome:
         search.offer(first, "x")
         raise failure
 
     monkeypatch.setattr(Branch, "solve", die)
     result = solve(problem(), "branch")
     assert result.status is Status.ERROR
-    assert result.mapping == first
+    assert result.answer == first
     assert result.message == f"{type(failure).__name__}: {failure}"
 
 
@@ -91,7 +92,7 @@ def test_nothing_is_claimed_where_the_evaluator_refuses_a_legal_mapping(
     if name in ("highs", "cbc"):
         pytest.importorskip("pulp")
     stated = problem()
-    best = solve(stated, "branch").value
+    best = solve(stated, "branch").key
     evaluate = LayerProblem.evaluate
 
     def refuse(self: LayerProblem, mapping: Mapping, where: str = "mapping") -> Evaluation:
@@ -109,7 +110,7 @@ def test_every_step_is_heard() -> None:
     heard: list[TracePoint] = []
     result = solve(problem(), "branch", listener=heard.append)
     assert tuple(heard) == result.trace
-    assert heard[-1].value == heard[-1].bound == result.value
+    assert heard[-1].key == heard[-1].bound == result.key
 
 
 @pytest.mark.parametrize("name", ["auto", "branch", "cpsat", "exhaustive"])
@@ -117,6 +118,6 @@ def test_time_that_does_not_suffice_for_the_tables(name: str) -> None:
     """A limit that strikes before anything is known leaves nothing, and is no error."""
     result = solve(problem(), name, Limits(seconds=0.0))
     assert result.status is Status.UNKNOWN
-    assert result.mapping is None
+    assert result.answer is None
     assert result.bound is None
     assert "limit" in result.message

@@ -10,10 +10,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from instances import instances
 
+from tilewright.formulation.limits import Limits
 from tilewright.formulation.mapping.problem import LayerProblem, layer_problem
 from tilewright.formulation.objective import Objective, parse_objective
 from tilewright.formulation.result import Status
-from tilewright.formulation.search import Limits
 from tilewright.hardware.mapping.load import load_engine
 from tilewright.solvers.mapping import repeated_solves as sweeps
 from tilewright.solvers.mapping.answer_sets import pareto_front
@@ -45,7 +45,7 @@ def test_lexicographic_optimum(model: str, solver: str, data: st.DataObject) -> 
     problem = data.draw(instances(model, largest=4000, objectives=[objectives[0].name])).problem()
     answer = lexicographic(problem, objectives[1], solver)
     first = least(problem)
-    assert answer.first.value == first
+    assert answer.first.key == first
     if first is None:
         assert answer.first.status is Status.INFEASIBLE
         assert answer.second is None
@@ -55,7 +55,7 @@ def test_lexicographic_optimum(model: str, solver: str, data: st.DataObject) -> 
     assert answer.second.evaluation is not None
     assert problem.key_of(answer.second.evaluation) == first
     tied = problem.capped(objectives[0].name, first).minimising(objectives[1])
-    assert answer.second.value == answer.second.bound == least(tied)
+    assert answer.second.key == answer.second.bound == least(tied)
 
 
 @pytest.mark.parametrize("solver", ["cpsat", "exhaustive"])

@@ -16,9 +16,11 @@ from tilewright.formulation.expression import Variable
 from tilewright.formulation.expression.batch import Array, BatchReader
 from tilewright.formulation.mapping.problem import LayerProblem, state_problem
 from tilewright.formulation.mapping.relaxation import root_bound, usable_rows
+from tilewright.formulation.mapping.search import LayerSearch
 from tilewright.formulation.mapping.tables import Tables
 from tilewright.formulation.method import Outcome
-from tilewright.formulation.search import Search
+from tilewright.formulation.options import option
+from tilewright.formulation.result import Origin
 from tilewright.heuristics.mapping.dmazerunner.orderings import AllOrderings
 from tilewright.heuristics.mapping.dmazerunner.prunings import (
     LOSSY,
@@ -29,7 +31,6 @@ from tilewright.heuristics.mapping.dmazerunner.prunings import (
     read_opts,
 )
 from tilewright.heuristics.mapping.dmazerunner.tilings import Tilings
-from tilewright.heuristics.options import option
 
 _WEAKER = 0.5  # factor on OPT1's thresholds where nothing reaches them
 _NONE_LEFT = 0.01
@@ -69,7 +70,7 @@ class DMazeRunnerSearch:
     def version(self) -> str:
         return __version__
 
-    def solve(self, search: Search) -> Outcome:
+    def solve(self, search: LayerSearch) -> Outcome:
         """List, evaluate, keep the best; anytime."""
         problem = search.problem if self.opt4 else _with_all_orders(search.problem)
         prunings = Prunings(self.opt, self.pe, self.rf, self.spm)
@@ -82,14 +83,14 @@ class DMazeRunnerSearch:
                 _offer(search, problem, tables, found, self.name)
                 if search.done:
                     return Outcome(False)
-            found_any = seen > 0 and search.value is not None
+            found_any = seen > 0 and search.key is not None
             if found_any or search.done or not (self.relax and 1 in self.opt and scale > 0):
                 break
             scale = scale * _WEAKER if scale * _WEAKER >= _NONE_LEFT else 0.0
-        return Outcome(False, _message(seen, scale, search.value is not None))
+        return Outcome(False, _message(seen, scale, search.key is not None))
 
     def _evaluated(
-        self, search: Search, problem: LayerProblem, prunings: Prunings, tables: Tables
+        self, search: LayerSearch, problem: LayerProblem, prunings: Prunings, tables: Tables
     ) -> Iterator[tuple[int, Found | None]]:
         """Size and best of every lot, in the sequence of enumeration; OPT5 evaluates several at once."""
         if not all(len(table) for table in tables.tables):
@@ -125,7 +126,7 @@ def _with_all_orders(problem: LayerProblem) -> LayerProblem:
     )
 
 
-def _tables(search: Search, problem: LayerProblem, prunings: Prunings, source: str) -> Tables:
+def _tables(search: LayerSearch, problem: LayerProblem, prunings: Prunings, source: str) -> Tables:
     """Tables of objective, constraints and prunings over the rows that are left; tells the root bound.
 
     The bound is that of the whole space, not of the pruned one.
@@ -136,7 +137,7 @@ def _tables(search: Search, problem: LayerProblem, prunings: Prunings, source: s
     roots += [condition.expr for condition in conditions(nest, prunings)]
     tables = Tables(problem.space.groups, roots)
     bound = root_bound(problem, tables)
-    if bound is not None and (search.value is None or bound <= search.value):
+    if bound is not None and (search.key is None or bound <= search.key):
         search.raise_bound(bound, source)
     usable = usable_rows(problem, tables)
     return tables.restricted(
@@ -148,7 +149,7 @@ def _tables(search: Search, problem: LayerProblem, prunings: Prunings, source: s
 
 
 def _best(
-    search: Search,
+    search: LayerSearch,
     problem: LayerProblem,
     tables: Tables,
     rows: NDArray[np.intp],
@@ -175,12 +176,14 @@ def _best(
     return best
 
 
-def _offer(search: Search, problem: LayerProblem, tables: Tables, found: Found | None, source: str) -> None:
+def _offer(
+    search: LayerSearch, problem: LayerProblem, tables: Tables, found: Found | None, source: str
+) -> None:
     if found is None:
         return
-    if search.value is None or found.key < float(search.value * problem.key_scale):
+    if search.key is None or found.key < float(search.key * problem.key_scale):
         mapping = problem.decode({**tables.assignment(found.rows), **found.chosen})
-        search.offer(mapping, source, heuristic=True)
+        search.offer(mapping, source, origin=Origin.HEURISTIC)
 
 
 def _message(seen: int, scale: float, any_found: bool) -> str:

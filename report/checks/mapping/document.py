@@ -65,7 +65,7 @@ def check_layer(
         faults.append(f"bounds: {layer.bounds}, the operator has {operator.bounds}")
     if layer.count != len(layer.names):
         faults.append(f"count: {layer.count}, but {len(layer.names)} names")
-    if layer.input_hash != problem.input_hash and (layer.input_hash or layer.mapping):
+    if layer.input_hash != problem.content_hash and (layer.input_hash or layer.mapping):
         faults.append("input_hash: operator, machine, objective, constraints or factors are not those solved")
     if layer.mapping is not None:
         faults += _mapping_faults(layer, problem)

@@ -10,8 +10,9 @@ from importlib.metadata import PackageNotFoundError, version
 from tilewright import __version__
 from tilewright.formulation.mapping.evaluator import Evaluation
 from tilewright.formulation.mapping.problem import LayerProblem
+from tilewright.formulation.mapping.search import LayerResult
 from tilewright.formulation.objective import Objective
-from tilewright.formulation.result import SearchResult, Status, TracePoint
+from tilewright.formulation.result import Origin, Status, TracePoint
 from tilewright.hardware.mapping.engine import Engine
 from tilewright.report.records.mapping.document import (
     AccessRecord,
@@ -118,12 +119,12 @@ def trace_record(objective: Objective, point: TracePoint) -> TraceRecord:
     """One step of a search, as data."""
     return TraceRecord(
         seconds=round(point.seconds, 4),
-        value=shown_value(objective, point.value),
+        value=shown_value(objective, point.key),
         bound=shown_value(objective, point.bound),
-        gap=shown_gap(objective, point.value, point.bound),
+        gap=shown_gap(objective, point.key, point.bound),
         source=point.source,
         improved=point.improved,
-        heuristic=point.heuristic,
+        heuristic=point.origin is not Origin.EXACT,
     )
 
 
@@ -133,7 +134,7 @@ def layer_record(
     engine: Engine,
     objective: Objective,
     constraints: Sequence[str],
-    result: SearchResult,
+    result: LayerResult,
     factors: FactorsName | None = None,
     front: FrontRecord | None = None,
     best: BestRecord | None = None,
@@ -155,15 +156,15 @@ def layer_record(
         bounds=dict(operator.bounds),
         count=len(names),
         status=result.status.value,
-        value=shown_value(objective, result.value),
-        value_exact=None if result.value is None else str(result.value),
+        value=shown_value(objective, result.key),
+        value_exact=None if result.key is None else str(result.key),
         bound=shown_value(objective, result.bound),
         bound_exact=None if result.bound is None else str(result.bound),
-        gap=shown_gap(objective, result.value, result.bound),
+        gap=shown_gap(objective, result.key, result.bound),
         metrics=None if result.evaluation is None else metrics_record(result.evaluation, engine),
-        mapping=None if result.mapping is None else MappingRecord(nodes=result.mapping.to_data()),
-        solver=result.solver,
-        solver_version=result.solver_version,
+        mapping=None if result.answer is None else MappingRecord(nodes=result.answer.to_data()),
+        solver=result.method,
+        solver_version=result.version,
         seed=result.seed,
         wall_s=round(result.wall_seconds, 4),
         input_hash=result.input_hash or None,
@@ -179,16 +180,16 @@ def layer_record(
     )
 
 
-def then_record(objective: Objective, result: SearchResult) -> ThenRecord:
+def then_record(objective: Objective, result: LayerResult) -> ThenRecord:
     """The record of a second objective's answer."""
     return ThenRecord(
         objective="energy" if objective.name == "energy" else "cycles",
         status=result.status.value,
-        value=shown_value(objective, result.value),
-        value_exact=None if result.value is None else str(result.value),
+        value=shown_value(objective, result.key),
+        value_exact=None if result.key is None else str(result.key),
         bound=shown_value(objective, result.bound),
         bound_exact=None if result.bound is None else str(result.bound),
-        solver=result.solver,
+        solver=result.method,
         wall_s=round(result.wall_seconds, 4),
     )
 

@@ -11,9 +11,9 @@ from ortools.sat.python import cp_model
 
 from tilewright.formulation.expression import Expr, Variable
 from tilewright.formulation.expression.batch import EXACT_LIMIT, Array, BatchReader
+from tilewright.formulation.limits import Limits
 from tilewright.formulation.mapping.problem import LayerProblem
 from tilewright.formulation.mapping.tables import Tables
-from tilewright.formulation.search import Limits
 from tilewright.solvers.mapping.cpsat.intervals import Ends, Open
 
 Literal = Any  # a Boolean variable of ortools or its negation
@@ -25,7 +25,7 @@ class Decisions:
     Parameters
     ----------
     left : the open rows and choices; nothing else can be decided
-    limits : stating the problem ends with ``TimeoutError`` where one strikes
+    limits : stating the problem ends with ``LimitReachedError`` where one strikes
     """
 
     def __init__(

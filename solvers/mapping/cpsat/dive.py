@@ -15,10 +15,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tilewright.formulation.expression import Variable
+from tilewright.formulation.limits import Limits
 from tilewright.formulation.mapping.chains import AxisGroup
 from tilewright.formulation.mapping.problem import LayerProblem
 from tilewright.formulation.mapping.tables import Indices, Tables
-from tilewright.formulation.search import Limits
 from tilewright.solvers.mapping.cpsat.intervals import Open
 from tilewright.solvers.mapping.exhaustive import values
 
@@ -51,29 +51,32 @@ class Dive:
     ----------
     tables : of the problem's groups, with energy, cycles and limits among their roots
     left : the rows and choices to stay within
+    share, longest : the descent's part of the time that is left, and its most seconds; reproducible ones end
+        after so many steps instead
     """
 
-    def __init__(self, problem: LayerProblem, tables: Tables, limits: Limits, left: Open) -> None:
+    def __init__(
+        self, problem: LayerProblem, tables: Tables, limits: Limits, left: Open, share: float, longest: float
+    ) -> None:
         self._problem = problem
         self._tables = tables
-        self._limits = limits
+        self._limits = limits if limits.deterministic else limits.share(share, longest)
         self._random = np.random.default_rng(limits.seed)
         self._rows = left.rows
         self._choices = left.choices
         self._trips = [_trips(problem, table.group) for table in tables.tables]
 
-    def run(self, seconds: float, start: Point | None = None) -> Point | None:
-        """The best point after so many perturbations, or after ``seconds``; ``None`` if all are illegal."""
+    def run(self, start: Point | None = None) -> Point | None:
+        """The best point after so many perturbations, or at a limit; ``None`` if all are illegal."""
         if not self._choices or not all(len(rows) for rows in self._rows):
             return None
-        end = self._limits.elapsed + seconds
         most = STEADY_ROUNDS if self._limits.deterministic else ROUNDS
         rounds = min(most, self._problem.space.size.bit_length())
-        here = best = self._descend(start or self._start(), end)
+        here = best = self._descend(start or self._start())
         for step in range(rounds):
-            if self._over(end):
+            if self._limits.expired:
                 break
-            found = self._descend(self._kicked(here), end)
+            found = self._descend(self._kicked(here))
             slack = HEAT * (1 - step / rounds)
             if found.key <= here.key * (1 + slack):
                 here = found
@@ -108,25 +111,21 @@ class Dive:
         found = self._best(Point(np.inf, point.rows, chosen), columns, [chosen])
         return found if np.isfinite(found.key) else point
 
-    def _descend(self, point: Point, end: float) -> Point:
+    def _descend(self, point: Point) -> Point:
         """Improve until neither a group alone nor a pair of small moves helps."""
         while True:
-            point = self._alone(point, end)
-            if self._over(end):
+            point = self._alone(point)
+            if self._limits.expired:
                 return point
             found = self._best(point, self._pairs(point))
             if found.key >= point.key:
                 return point
             point = found
 
-    def _over(self, end: float) -> bool:
-        late = not self._limits.deterministic and self._limits.elapsed > end
-        return late or self._limits.expired
-
-    def _alone(self, point: Point, end: float) -> Point:
+    def _alone(self, point: Point) -> Point:
         """Move one group at a time, to any of its rows, until none improves."""
         stale = position = 0
-        while stale < len(self._rows) and not self._over(end):
+        while stale < len(self._rows) and not self._limits.expired:
             columns = self._columns(point, len(self._rows[position]))
             columns[position] = self._rows[position]
             found = self._best(point, columns)

@@ -12,9 +12,9 @@ from numpy.typing import NDArray
 from tilewright.formulation.expression import Expr, Variable
 from tilewright.formulation.expression.batch import EXACT_LIMIT, Array
 from tilewright.formulation.expression.interval import IntervalReader
+from tilewright.formulation.limits import Limits
 from tilewright.formulation.mapping.problem import LayerProblem
 from tilewright.formulation.mapping.tables import Indices, Tables
-from tilewright.formulation.search import Limits
 
 BAND = 1e-12  # relative; float bounds are loosened by it before they decide anything
 CHOICES = 128

@@ -15,10 +15,10 @@ from numpy.typing import NDArray
 from tilewright.formulation.expression import Expr, Variable
 from tilewright.formulation.expression.batch import EXACT_LIMIT, Array
 from tilewright.formulation.expression.interval import IntervalReader
+from tilewright.formulation.limits import Limits
 from tilewright.formulation.mapping.problem import LayerProblem
 from tilewright.formulation.mapping.space import level_positions
 from tilewright.formulation.mapping.tables import Indices, Tables
-from tilewright.formulation.search import Limits
 from tilewright.solvers.mapping.cpsat.intervals import BAND, Open
 
 JOINED = 1 << 21  # combinations that are bounded for one more group

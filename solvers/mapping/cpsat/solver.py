@@ -11,15 +11,18 @@ import numpy as np
 
 from tilewright.formulation.expression import Variable
 from tilewright.formulation.expression.exact import evaluate
+from tilewright.formulation.limits import LimitReachedError
 from tilewright.formulation.mapping.mapping import Mapping as LayerMapping
+from tilewright.formulation.mapping.search import LayerSearch
 from tilewright.formulation.mapping.tables import Tables
-from tilewright.formulation.search import DisagreementError, Search
-from tilewright.solvers.base import Outcome
+from tilewright.formulation.method import Outcome
+from tilewright.formulation.result import Origin
+from tilewright.formulation.search import DisagreementError
 from tilewright.solvers.mapping.cpsat.dive import Dive, Point
 from tilewright.solvers.mapping.cpsat.encode import encode, locate
 from tilewright.solvers.mapping.cpsat.intervals import Ends, Open, everything, probe
 from tilewright.solvers.mapping.cpsat.outer_tiles import Outer, confined, outer_tiles
-from tilewright.solvers.mapping.cpsat.run import Ending, Run
+from tilewright.solvers.mapping.cpsat.run import Ending, run_stated
 from tilewright.solvers.mapping.cpsat.statement import state
 
 DIVE_SECONDS = 2.0
@@ -39,17 +42,14 @@ class CpSat:
     def version(self) -> str:
         return f"OR-Tools {version('ortools')}"
 
-    def solve(self, search: Search) -> Outcome:
+    def solve(self, search: LayerSearch) -> Outcome:
         """Improve and prove until done.
 
         Every round asks for a mapping strictly better than the incumbent (by the gap that is allowed):
         the rows, choices and outer tiles that intervals exclude are left out, the rest is one model.  A
         round ends with the model closed, or early when a new incumbent makes it much smaller.
         """
-        try:
-            return _Proof(search).run()
-        except DisagreementError as failure:
-            return Outcome(False, str(failure), error=True)
+        return _Proof(search).run()
 
 
 class _Proof:
@@ -57,7 +57,7 @@ class _Proof:
 
     name = CpSat.name
 
-    def __init__(self, search: Search) -> None:
+    def __init__(self, search: LayerSearch) -> None:
         self.search = search
         self.problem = search.problem
         statement = self.problem.statement
@@ -97,9 +97,9 @@ class _Proof:
 
     def _cutoff(self) -> int | None:
         """What the key of a mapping worth finding stays below, in scaled units."""
-        if self.search.value is None:
+        if self.search.key is None:
             return None
-        return math.ceil(self.search.value * self.problem.key_scale * (1 - Fraction(self.search.limits.gap)))
+        return math.ceil(self.search.key * self.problem.key_scale * (1 - Fraction(self.search.limits.gap)))
 
     def _filter(self, left: Open, cutoff: int | None) -> tuple[Open, Outer | None]:
         """Close what cannot beat the cutoff, until nothing more closes."""
@@ -122,7 +122,7 @@ class _Proof:
         limits = self.search.limits
         try:
             stated = state(self.problem, self.tables, left, cutoff, self._marks(cutoff), outer, limits)
-        except TimeoutError:
+        except LimitReachedError:
             return Outcome(self._proven())
         if self.best is not None:
             stated.hint(self.best)
@@ -133,14 +133,14 @@ class _Proof:
         def bounded(bound: int) -> None:
             self._raise_bound(bound * stated.scale, cutoff)
 
-        before = self.search.value
-        report = Run(stated, limits, found, bounded, self._done, self.slice).solve()
+        before = self.search.key
+        report = run_stated(stated, limits, found, bounded, self._done, self.slice)
         if report.ending is Ending.FAILED:
             return Outcome(False, report.message, error=True)
         if report.bound is None:
             return self._closed(cutoff)
         bounded(report.bound)
-        if report.ending is Ending.STOPPED and self.search.value == before:
+        if report.ending is Ending.STOPPED and self.search.key == before:
             if self.slice is None:
                 return Outcome(self._proven())
             self.slice *= 2
@@ -156,10 +156,10 @@ class _Proof:
 
     def _offer(self, assignment: Mapping[Variable, int], cutoff: int | None) -> bool:
         """Offer a solution; whether it is better than the incumbent."""
-        before = self.search.value
+        before = self.search.key
         key = self.search.confirm(self.problem.decode(assignment), self.name)
         if before is None or key < before:
-            self.best, self.own = dict(assignment), self.search.mapping
+            self.best, self.own = dict(assignment), self.search.answer
             return True
         if cutoff is not None and key * self.problem.key_scale >= cutoff:
             self._note(assignment, cutoff)
@@ -195,24 +195,21 @@ class _Proof:
 
     def _dive(self, left: Open) -> bool:
         """Descend among the open rows; whether that improves the incumbent."""
-        limits, before = self.search.limits, self.search.value
-        seconds = DIVE_SECONDS
-        if limits.remaining is not None:
-            seconds = min(seconds, DIVE_SHARE * limits.remaining)
-        dive = Dive(self.problem, self.tables, limits, left)
-        point = dive.run(seconds, start=self._start(left))
+        limits, before = self.search.limits, self.search.key
+        dive = Dive(self.problem, self.tables, limits, left, DIVE_SHARE, DIVE_SECONDS)
+        point = dive.run(self._start(left))
         if point is None:
             return False
         mapping = self.problem.decode(dive.assignment(point))
-        self.search.offer(mapping, f"{self.name} descent", heuristic=True)
-        if self.search.value == before:
+        self.search.offer(mapping, f"{self.name} descent", origin=Origin.HEURISTIC)
+        if self.search.key == before:
             return False
-        self.best, self.own = dive.assignment(point), self.search.mapping
+        self.best, self.own = dive.assignment(point), self.search.answer
         return True
 
     def _start(self, left: Open) -> Point | None:
         """The incumbent as a point, if it is in the space."""
-        mapping, value = self.search.mapping, self.search.value
+        mapping, value = self.search.answer, self.search.key
         if mapping is None or value is None:
             return None
         if mapping is self.own and self.best is not None:
@@ -236,7 +233,7 @@ class _Proof:
         """No mapping below the cutoff has a smaller key."""
         valid = key if cutoff is None else min(key, cutoff)
         bound = Fraction(valid, self.problem.key_scale)
-        value = self.search.value
+        value = self.search.key
         if valid > 0 or value == 0:
             self.search.raise_bound(bound if value is None else min(bound, value), self.name)
 
@@ -248,4 +245,4 @@ class _Proof:
         return Outcome(True)
 
     def _proven(self) -> bool:
-        return self.search.value is not None and self.search.value == self.search.bound
+        return self.search.key is not None and self.search.key == self.search.bound

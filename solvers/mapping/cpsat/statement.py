@@ -10,9 +10,9 @@ from typing import Any
 import numpy as np
 
 from tilewright.formulation.expression import Expr, Variable
+from tilewright.formulation.limits import Limits
 from tilewright.formulation.mapping.problem import LayerProblem
 from tilewright.formulation.mapping.tables import Tables
-from tilewright.formulation.search import Limits
 from tilewright.solvers.mapping.cpsat.decisions import Decisions
 from tilewright.solvers.mapping.cpsat.expansion import Expansion
 from tilewright.solvers.mapping.cpsat.intervals import Open
@@ -87,7 +87,7 @@ def state(
     cutoff : objective key in scaled units that a mapping must stay below
     beaten : pairs of energy and cycles whose key reaches the cutoff; so does all that is no better in both
     outer : outer tiles that are open, with their bounds
-    limits : ``TimeoutError`` is raised where one strikes
+    limits : ``LimitReachedError`` is raised where one strikes
     """
     decisions = Decisions(problem, tables, left, limits)
     reader = CpReader(decisions)

@@ -23,10 +23,6 @@ class TooLargeError(Exception):
     """An expression has too many products to be stated."""
 
 
-class OutOfTimeError(Exception):
-    """A limit struck while a model was built."""
-
-
 @dataclass
 class Form:
     """``sum(coefficient * monomial) + sum(coefficient * maximum)``, a lower bound of an expression.

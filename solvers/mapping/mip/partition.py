@@ -11,9 +11,9 @@ from dataclasses import dataclass, field
 from math import isqrt
 
 from tilewright.formulation.expression import Variable
+from tilewright.formulation.limits import Limits
 from tilewright.formulation.mapping.problem import LayerProblem
 from tilewright.formulation.mapping.tables import Indices, Tables
-from tilewright.formulation.search import Limits
 from tilewright.solvers.mapping.cpsat.intervals import Ends, Open, probe
 from tilewright.solvers.mapping.mip.decision import Decision
 

@@ -13,16 +13,16 @@ from collections.abc import Sequence
 from fractions import Fraction
 from typing import Any
 
+from tilewright.formulation.limits import LimitReachedError
+from tilewright.formulation.mapping.search import LayerSearch
 from tilewright.formulation.mapping.tables import Tables
-from tilewright.formulation.search import Search
-from tilewright.solvers.base import Outcome
+from tilewright.formulation.method import Outcome
 from tilewright.solvers.mapping.cpsat.dive import Dive
 from tilewright.solvers.mapping.cpsat.encode import encode
 from tilewright.solvers.mapping.cpsat.intervals import Open, everything, probe
 from tilewright.solvers.mapping.mip.cell import Stated
 from tilewright.solvers.mapping.mip.child import Child, ChildError
 from tilewright.solvers.mapping.mip.decision import Decision, evaluated
-from tilewright.solvers.mapping.mip.forms import OutOfTimeError
 from tilewright.solvers.mapping.mip.partition import Cell, cell_of, cells_of, halves
 
 ROUNDS = 12  # of lines added to the linear relaxation before the MIP
@@ -39,7 +39,7 @@ class MipSearch:
     name : of the solver, as in the trace
     """
 
-    def __init__(self, search: Search, child: Child, name: str) -> None:
+    def __init__(self, search: LayerSearch, child: Child, name: str) -> None:
         self.search = search
         self.child = child
         self.name = name
@@ -55,7 +55,7 @@ class MipSearch:
     @property
     def key(self) -> int | None:
         """Scaled key of the incumbent."""
-        return None if self.search.value is None else int(self.search.value * self.problem.key_scale)
+        return None if self.search.key is None else int(self.search.key * self.problem.key_scale)
 
     def run(self) -> Outcome:
         """Search until every cell is closed or a limit strikes."""
@@ -78,9 +78,9 @@ class MipSearch:
                 heapq.heappush(self.open, cell)
             if self.search.limits.expired:
                 return Outcome(False)
-        if self.search.value is None:
+        if self.search.key is None:
             return Outcome(True, "no mapping satisfies all constraints")
-        self.search.raise_bound(self.search.value * (1 - Fraction(self.search.limits.gap)), self.name)
+        self.search.raise_bound(self.search.key * (1 - Fraction(self.search.limits.gap)), self.name)
         return Outcome(True)
 
     def _dive(self, left: Open) -> None:
@@ -88,11 +88,10 @@ class MipSearch:
         limits, statement = self.search.limits, self.problem.statement
         exprs = [limit.expr for limit in self.problem.limits]
         both = Tables(self.problem.space.groups, [statement.energy, statement.cycles, *exprs], limits)
-        start = None if self.search.mapping is None else encode(self.problem, both, self.search.mapping)
+        start = None if self.search.answer is None else encode(self.problem, both, self.search.answer)
         if start is not None:
             self.best = evaluated(self.problem, both, start.rows, start.selectors)
-        seconds = DIVE if limits.remaining is None else min(DIVE, DIVE_SHARE * limits.remaining)
-        point = Dive(self.problem, both, limits, left).run(seconds, start=start)
+        point = Dive(self.problem, both, limits, left, DIVE_SHARE, DIVE).run(start)
         if point is not None:
             self._offer(evaluated(self.problem, both, point.rows, point.selectors))
 
@@ -131,7 +130,7 @@ class MipSearch:
                 key = self.key
                 try:
                     stated = Stated(self.problem, self.tables, cell, key, self._check)
-                except OutOfTimeError:
+                except LimitReachedError:
                     break
                 if stated.empty:
                     return []
@@ -155,7 +154,7 @@ class MipSearch:
 
     def _check(self) -> None:
         if self.search.limits.expired:
-            raise OutOfTimeError
+            raise LimitReachedError
 
     def _relax(self, stated: Stated, cell: Cell) -> Sequence[float] | None:
         """The linear relaxation with lines added where it cheats; ``None`` where the cell is closed."""

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from importlib.util import find_spec
 
-from tilewright.formulation.search import DisagreementError, Search
-from tilewright.solvers.base import Outcome
+from tilewright.formulation.mapping.search import LayerSearch
+from tilewright.formulation.method import Outcome
+from tilewright.formulation.search import DisagreementError
 from tilewright.solvers.mapping.mip.child import Child, ChildError
 from tilewright.solvers.mapping.mip.search import MipSearch
 
@@ -33,7 +34,7 @@ class Mip:
         """Known once the worker has started."""
         return self._version
 
-    def solve(self, search: Search) -> Outcome:
+    def solve(self, search: LayerSearch) -> Outcome:
         """Offer what the solver finds, raise the bound as it proves."""
         if self._command is None and any(find_spec(module) is None for module in self.needs):
             return Outcome(False, f"solver {self.name} needs the extra: {EXTRA}", error=True)

@@ -8,6 +8,7 @@ from fractions import Fraction
 
 import numpy as np
 
+from tilewright.formulation.result import Origin
 from tilewright.formulation.scheduling.herald.problem import Option, ScheduleObjective, SchedulingProblem
 from tilewright.formulation.scheduling.herald.schedule import Schedule
 from tilewright.formulation.scheduling.herald.search import ScheduleSearch
@@ -116,8 +117,8 @@ class Annealing:
 
     def round(self, search: ScheduleSearch, source: str = "annealing") -> None:
         """One walk from hot to cold: from a suggestion, the LP's assignment, or the best schedule known."""
-        by_energy = search.objective is ScheduleObjective.EDP
-        anew = bool(self._seeds) or search.schedule is None or self._number < _STARTS
+        by_energy = search.problem.objective is ScheduleObjective.EDP
+        anew = bool(self._seeds) or search.answer is None or self._number < _STARTS
         anew = anew or self._number % _AGAIN == 0
         if anew:
             self._prices = self._all_prices[self._number % len(self._all_prices)]
@@ -140,9 +141,9 @@ class Annealing:
             _, choice, priority, delay = self.walk(by_energy, state, steps, hot, cold, seed)
             self._speed = steps / max(1e-6, time.monotonic() - moment)
             passed = until
-            value = search.offer(self.decode(choice, priority, delay), source, heuristic=True)
-            if self._best is None or value < self._best[0]:
-                self._best = value, self._prices
+            key = search.confirm(self.decode(choice, priority, delay), source, origin=Origin.HEURISTIC)
+            if self._best is None or key < self._best[0]:
+                self._best = key, self._prices
         self._number += 1
         if self._number > _STARTS:
             self._steps *= _GROWTH
@@ -150,9 +151,9 @@ class Annealing:
     def _beginning(self, search: ScheduleSearch, anew: bool) -> State:
         if self._seeds:
             return self._state_of(self._seeds.pop())
-        if anew or search.schedule is None:
+        if anew or search.answer is None:
             return self.cheapest()
-        return self._state_of(search.schedule)
+        return self._state_of(search.answer)
 
     def walk(
         self, by_energy: bool, state: State, steps: int, hot: float, cold: float, seed: int

@@ -171,7 +171,7 @@ def lp_prices(
 
 def basic_bounds(search: ScheduleSearch, options: Sequence[tuple[Option, ...]]) -> Front:
     """Bounds that cost next to nothing: critical path, cheapest options, the assignment LP."""
-    problem = search.problem
+    problem = search.problem.instance
     relaxation = AssignmentRelaxation(problem, options)
     shortest = sum(min(option.cycles for option in own) for own in options)
     makespan = max(
@@ -180,7 +180,7 @@ def basic_bounds(search: ScheduleSearch, options: Sequence[tuple[Option, ...]]) 
         -(-shortest // len(problem.engines)),  # exact where the LP's rounding is not: on one engine
     )
     front = Front(least_energy(options), Fraction(makespan))
-    match search.objective:
+    match search.problem.objective:
         case ScheduleObjective.MAKESPAN:
             search.raise_bound(makespan, "assignment LP")
         case ScheduleObjective.ENERGY:

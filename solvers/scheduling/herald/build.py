@@ -5,13 +5,13 @@ from __future__ import annotations
 from fractions import Fraction
 from pathlib import Path
 
+from tilewright.formulation.limits import Limits
 from tilewright.formulation.scheduling.herald.problem import (
     Option,
     ScheduleObjective,
     SchedulingProblem,
     Task,
 )
-from tilewright.formulation.search import Limits
 from tilewright.hardware.scheduling.herald.system import SubAccelerator, System
 from tilewright.solvers.scheduling.herald.costs import CostTable, cost_table, fetch_cycles
 from tilewright.workloads.mapping.operator import Operator
@@ -44,7 +44,7 @@ def schedule_problem(
 
     Raises
     ------
-    OutOfTimeError : where a limit struck
+    LimitReachedError : where a limit struck
     """
     table = cost_table(workload_operators(workload), [system], limits, folder)
     return problem_from_table(workload, system, metric, table)

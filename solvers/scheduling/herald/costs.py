@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from pathlib import Path
 
-from tilewright.formulation.search import Limits
+from tilewright.formulation.limits import LimitReachedError, Limits
 from tilewright.hardware.mapping.styles import Dataflow
 from tilewright.hardware.scheduling.herald.system import SubAccelerator, System
 from tilewright.solvers.mapping.machine_sizes import METRICS, Point, Surveyed, survey
@@ -19,10 +19,6 @@ from tilewright.workloads.mapping.operator import Operator
 
 _FEW = 4  # surveys that are not worth a second process
 _STEP = 0.1
-
-
-class OutOfTimeError(RuntimeError):
-    """The time limit struck before all costs were known."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,7 +68,7 @@ def cost_table(
 
     Raises
     ------
-    OutOfTimeError : where a limit struck
+    LimitReachedError : where a limit struck
     """
     wanted: dict[tuple[str, int], tuple[Dataflow, set[Point]]] = {}
     for system in systems:
@@ -108,7 +104,7 @@ def _surveys(
     if workers < 2 or len(jobs) <= _FEW:
         for job in jobs:
             if limits.expired:
-                raise OutOfTimeError
+                raise LimitReachedError
             yield job, _survey(job)
         return
     context = multiprocessing.get_context("spawn")
@@ -125,7 +121,7 @@ def _surveys(
                 for future in finished:
                     yield running.pop(future), future.result()
                 if limits.expired:
-                    raise OutOfTimeError
+                    raise LimitReachedError
         except BaseException:
             for process in [*pool._processes.values()]:  # a survey may take seconds
                 process.terminate()

@@ -16,6 +16,8 @@ from importlib.metadata import version
 
 from ortools.sat.python import cp_model
 
+from tilewright.formulation.method import Outcome
+from tilewright.formulation.result import Origin
 from tilewright.formulation.scheduling.herald.problem import (
     Option,
     ScheduleObjective,
@@ -31,6 +33,7 @@ from tilewright.heuristics.scheduling.herald.scheduler import (
     herald,
     metric_of,
 )
+from tilewright.solvers.cpsat_run import Values
 from tilewright.solvers.scheduling.herald.annealing import Annealing, tails
 from tilewright.solvers.scheduling.herald.bounds import basic_bounds, lp_prices
 from tilewright.solvers.scheduling.herald.front import Front
@@ -55,45 +58,47 @@ class CpSatScheduler:
     def version(self) -> str:
         return f"ortools {version('ortools')}"
 
-    def solve(self, search: ScheduleSearch) -> str:
-        """Search until done; returns why there is no schedule, or an empty text."""
-        obstacle = search.problem.obstacle
+    def solve(self, search: ScheduleSearch) -> Outcome:
+        """Search until done; without a schedule where some task fits nowhere."""
+        obstacle = search.problem.instance.obstacle
         if obstacle is not None:
-            return obstacle
-        options = feasible_options(search.problem)
+            return Outcome(True, obstacle)
+        options = feasible_options(search.problem.instance)
         warm_start(search)
         front = basic_bounds(search, options)
-        if search.objective is ScheduleObjective.ENERGY:
+        if search.problem.objective is ScheduleObjective.ENERGY:
             _solve_energy(search, options)
         elif not search.done:
-            if len(search.problem.tasks) <= _WHOLE:
+            if len(search.problem.instance.tasks) <= _WHOLE:
                 _solve_whole(search, options)
             if not search.done:
                 _solve_large(search, options, front)
-        return ""
+        return Outcome()
 
 
 def warm_start(search: ScheduleSearch) -> None:
     """Schedules by Herald's heuristics; the first one even where no time is left."""
-    problem = search.problem
-    metric = metric_of(search.objective)
+    problem = search.problem.instance
+    metric = metric_of(search.problem.objective)
     for ordering in Ordering:
         for balance in (metric, "cycles"):
-            if search.limits.expired and search.schedule is not None:
+            if search.limits.expired and search.answer is not None:
                 return
-            search.offer(
-                herald(problem, HeraldSettings(balance, ordering, patience=0)), "herald", heuristic=True
+            search.confirm(
+                herald(problem, HeraldSettings(balance, ordering, patience=0)),
+                "herald",
+                origin=Origin.HEURISTIC,
             )
-    search.offer(greedy(problem, metric), "greedy", heuristic=True)
+    search.confirm(greedy(problem, metric), "greedy", origin=Origin.HEURISTIC)
 
 
 def _solve_energy(search: ScheduleSearch, options: Sequence[tuple[Option, ...]]) -> None:
     """The cheapest options; with context changes, the cheapest choice of them."""
-    problem = search.problem
+    problem = search.problem.instance
     if not problem.context_energy:
         cheapest = [min(own, key=lambda o: (o.energy, o.cycles)) for own in options]
         annealing = Annealing(problem, [(option,) for option in cheapest], search.limits.seed)
-        search.offer(annealing.decode([0] * len(options), tails(problem, cheapest)), "cheapest options")
+        search.confirm(annealing.decode([0] * len(options), tails(problem, cheapest)), "cheapest options")
         return
     statement = state(problem, options, _horizon(problem, options), sequenced=())
     statement.model.minimize(statement.energy)
@@ -101,21 +106,21 @@ def _solve_energy(search: ScheduleSearch, options: Sequence[tuple[Option, ...]])
     def on_bound(bound: int) -> None:
         search.raise_bound(Fraction(bound, problem.energy_scale), "cpsat")
 
-    status, solver = run_model(statement, search, search.limits.threads, on_bound=on_bound)
-    if status in (cp_model.OPTIMAL, cp_model.FEASIBLE):
-        _, chosen = statement.placed(solver)
+    run = run_model(statement, search, search.limits.threads, on_bound=on_bound)
+    if run.has_solution:
+        _, chosen = statement.placed(run.solver)
         ordered = [chosen[task] for task in range(len(options))]
         annealing = Annealing(problem, [(option,) for option in ordered], search.limits.seed)
-        search.offer(annealing.decode([0] * len(options), tails(problem, ordered)), "cpsat")
+        search.confirm(annealing.decode([0] * len(options), tails(problem, ordered)), "cpsat")
 
 
 def _solve_whole(search: ScheduleSearch, options: Sequence[tuple[Option, ...]]) -> None:
     """The whole problem as one model."""
-    problem = search.problem
-    assert search.schedule is not None
+    problem = search.problem.instance
+    assert search.answer is not None
     statement = state(problem, options, _horizon(problem, options))
     scale = 1
-    if search.objective is ScheduleObjective.MAKESPAN:
+    if search.problem.objective is ScheduleObjective.MAKESPAN:
         statement.model.minimize(statement.makespan)
     else:
         scale = problem.energy_scale
@@ -130,20 +135,20 @@ def _solve_whole(search: ScheduleSearch, options: Sequence[tuple[Option, ...]]) 
         product = statement.model.new_int_var(0, most * horizon, "edp")
         statement.model.add_multiplication_equality(product, [energy, statement.makespan])
         statement.model.minimize(product)
-    statement.hint(search.schedule)
+    statement.hint(search.answer)
 
-    def on_solution(callback: cp_model.CpSolverSolutionCallback) -> None:
-        search.offer(make_schedule(problem, *read(statement, callback)), "cpsat")
+    def on_solution(values: Values) -> None:
+        search.confirm(make_schedule(problem, *read(statement, values)), "cpsat")
 
     def on_bound(bound: int) -> None:
         search.raise_bound(Fraction(bound, scale), "cpsat")
 
-    status, solver = run_model(
-        statement, search, search.limits.threads, on_bound=on_bound, on_solution=on_solution
-    )
-    if status == cp_model.OPTIMAL:  # exact, where the bound above is a float
-        spent = Fraction(int(solver.value(statement.energy)), problem.energy_scale)
-        search.raise_bound(search.objective.of(int(solver.value(statement.makespan)), spent), "cpsat")
+    run = run_model(statement, search, search.limits.threads, on_bound=on_bound, on_solution=on_solution)
+    if run.status == cp_model.OPTIMAL:  # exact, where the bound above is a float
+        spent = Fraction(int(run.solver.value(statement.energy)), problem.energy_scale)
+        search.raise_bound(
+            search.problem.objective.of(int(run.solver.value(statement.makespan)), spent), "cpsat"
+        )
 
 
 def _solve_large(search: ScheduleSearch, options: Sequence[tuple[Option, ...]], front: Front) -> None:
@@ -153,9 +158,9 @@ def _solve_large(search: ScheduleSearch, options: Sequence[tuple[Option, ...]], 
     CP-SAT's presolve or compiling for the first time.
     """
     failures: list[BaseException] = []
-    prices = lp_prices(search.problem, options, search.objective, front)
+    prices = lp_prices(search.problem.instance, options, search.problem.objective, front)
     first, second = (
-        Improver(search.problem, options, seed, prices)
+        Improver(search.problem.instance, options, seed, prices)
         for seed in (2 * search.limits.seed, 2 * search.limits.seed + 1)
     )
 

@@ -41,15 +41,15 @@ class Improver:
     def turn(self, search: ScheduleSearch) -> None:
         """One round of annealing, or as many seconds of neighbourhoods."""
         name = self._next()
-        value, begun = search.value, time.monotonic()
+        value, begun = search.key, time.monotonic()
         if name == "annealing":
             self.annealing.round(search)
         else:
             self.windows.round(search)
         seconds = max(1e-3, time.monotonic() - begun)
         gained = 0.0
-        if value is not None and search.value is not None and value > 0:
-            gained = float(1 - search.value / value) / seconds
+        if value is not None and search.key is not None and value > 0:
+            gained = float(1 - search.key / value) / seconds
         self._gain[name] = _MEMORY * self._gain[name] + (1 - _MEMORY) * gained
         self._turns += 1
 

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import heapq
 import threading
-import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
@@ -19,15 +18,16 @@ from pathlib import Path
 from typing import Any
 
 from tilewright import __version__
-from tilewright.formulation.result import Status, TracePoint, relative_gap
+from tilewright.formulation.limits import Limits
+from tilewright.formulation.result import Origin, Status, TracePoint, relative_gap
 from tilewright.formulation.scheduling.herald.problem import (
     ScheduleObjective,
     SchedulingProblem,
     feasible_options,
 )
 from tilewright.formulation.scheduling.herald.schedule import Schedule
-from tilewright.formulation.scheduling.herald.search import ScheduleResult, ScheduleSearch
-from tilewright.formulation.search import Limits
+from tilewright.formulation.scheduling.herald.search import ScheduleGoal, ScheduleResult, ScheduleSearch
+from tilewright.formulation.stopping import BoundReaches
 from tilewright.hardware.scheduling.herald.classes import AcceleratorClass, make_system
 from tilewright.hardware.scheduling.herald.system import System
 from tilewright.heuristics.scheduling.herald.partitions import (
@@ -82,8 +82,8 @@ class Candidate:
         """The exact scheduler's result; where it was not asked, Herald's schedule with the cheap bound."""
         if self.result is not None:
             return self.result
-        search = ScheduleSearch(self.problem, objective, Limits())
-        search.offer(self.schedule, "herald", heuristic=True)
+        search = ScheduleSearch(ScheduleGoal(self.problem, objective), Limits())
+        search.confirm(self.schedule, "herald", origin=Origin.HEURISTIC)
         search.raise_bound(self.bound, "assignment LP")
         return search.result("herald", __version__)
 
@@ -218,7 +218,7 @@ class PartitionSearch:
 
         Raises
         ------
-        OutOfTimeError : where they struck before the costs of layers were known
+        LimitReachedError : where they struck before the costs of layers were known
         """
         limits = self._limits
         table = cost_table(
@@ -286,17 +286,17 @@ class PartitionSearch:
     def _candidate(self, parts: Parts, system: System, problem: SchedulingProblem) -> Candidate:
         """The better of Herald's schedules, balanced by loads, and the cheap bound."""
         metric = metric_of(self._objective)
-        probe = ScheduleSearch(problem, self._objective, Limits())
+        probe = ScheduleSearch(ScheduleGoal(problem, self._objective), Limits())
         for ordering in Ordering:
             schedule = herald(problem, HeraldSettings(metric, ordering, patience=0))
-            probe.offer(schedule, "herald", heuristic=True)
+            probe.offer(schedule, "herald", origin=Origin.HEURISTIC)
         basic_bounds(probe, feasible_options(problem))
         assert probe.bound is not None
-        assert probe.schedule is not None
+        assert probe.answer is not None
         assert probe.evaluation is not None
-        assert probe.value is not None
+        assert probe.key is not None
         found = probe.evaluation.makespan, probe.evaluation.energy
-        return Candidate(parts, system, problem, probe.bound, probe.value, probe.schedule, found)
+        return Candidate(parts, system, problem, probe.bound, probe.key, probe.answer, found)
 
     def _goal(self, value: Fraction) -> Fraction:
         """A partition whose bound reaches this cannot improve on ``value`` by more than the gap allows."""
@@ -319,38 +319,37 @@ class PartitionSearch:
 
     def _schedule(self, one: Candidate, value: Fraction) -> None:
         """A slice of exact scheduling for one partition; what it finds counts at once."""
-        left = self._limits.remaining
-        seconds = _SLICE * 2**one.visits
-        slice_limits = replace(
-            self._limits, seconds=seconds if left is None else min(seconds, left), started=time.monotonic()
-        )
+        limits = self._limits.share(longest=_SLICE * 2**one.visits).stopping(BoundReaches(self._goal(value)))
         known = one.answer(self._objective)
-        assert known.schedule is not None
+        assert known.answer is not None
         search = ScheduleSearch(
-            one.problem, self._objective, slice_limits, lambda point: self._learn(one, search)
+            ScheduleGoal(one.problem, self._objective), limits, lambda point: self._learn(one, search)
         )
-        search.offer(known.schedule, "earlier visit" if one.visits else "herald", heuristic=not one.visits)
+        search.confirm(
+            known.answer,
+            "earlier visit" if one.visits else "herald",
+            origin=Origin.EXACT if one.visits else Origin.HEURISTIC,
+        )
         search.raise_bound(one.bound, "earlier visit")
-        search.abandon_at = self._goal(value)
         CpSatScheduler().solve(search)
         self._learn(one, search)
         one.visits += 1
 
     def _learn(self, one: Candidate, search: ScheduleSearch) -> None:
         """Take over what a search for one partition knows."""
-        if search.value is None or search.bound is None:
+        if search.key is None or search.bound is None:
             return
         with self._lock:
             one.result = search.result("cpsat", CpSatScheduler().version)
-            one.value, one.bound = min(one.value, search.value), max(one.bound, search.bound)
+            one.value, one.bound = min(one.value, search.key), max(one.bound, search.bound)
         self._tell()
 
     def _tell(self) -> None:
         value, bound = self._state
         last = self._trace[-1] if self._trace else None
-        if last is not None and (last.value, last.bound) == (value, bound):
+        if last is not None and (last.key, last.bound) == (value, bound):
             return
-        improved = last is None or last.value is None or (value is not None and value < last.value)
+        improved = last is None or last.key is None or (value is not None and value < last.key)
         point = TracePoint(self._limits.elapsed, value, bound, "partitions", improved)
         self._trace.append(point)
         if self._told is not None:

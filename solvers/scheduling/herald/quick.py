@@ -5,6 +5,8 @@ from __future__ import annotations
 from importlib.metadata import version
 
 from tilewright import __version__
+from tilewright.formulation.method import Outcome
+from tilewright.formulation.result import Origin
 from tilewright.formulation.scheduling.herald.problem import feasible_options
 from tilewright.formulation.scheduling.herald.search import ScheduleSearch
 from tilewright.heuristics.scheduling.herald.scheduler import (
@@ -32,13 +34,13 @@ class _Heuristic:
     def version(self) -> str:
         return __version__
 
-    def solve(self, search: ScheduleSearch) -> str:
-        """Offer the schedule, after the cheap bounds."""
-        obstacle = search.problem.obstacle
+    def solve(self, search: ScheduleSearch) -> Outcome:
+        """Offer schedules, and the cheap bounds."""
+        obstacle = search.problem.instance.obstacle
         if obstacle is None:
             self.offer(search)
-            basic_bounds(search, feasible_options(search.problem))
-        return obstacle or ""
+            basic_bounds(search, feasible_options(search.problem.instance))
+        return Outcome(obstacle is not None, obstacle or "")
 
     def offer(self, search: ScheduleSearch) -> None:
         """Find schedules."""
@@ -52,10 +54,12 @@ class HeraldScheduler(_Heuristic):
 
     def offer(self, search: ScheduleSearch) -> None:
         """The better of depth-first and breadth-first."""
-        metric = metric_of(search.objective)
+        metric = metric_of(search.problem.objective)
         for ordering in Ordering:
-            schedule = herald(search.problem, HeraldSettings(metric, ordering), lambda: search.limits.expired)
-            search.offer(schedule, f"herald, {ordering}", heuristic=True)
+            schedule = herald(
+                search.problem.instance, HeraldSettings(metric, ordering), lambda: search.limits.expired
+            )
+            search.confirm(schedule, f"herald, {ordering}", origin=Origin.HEURISTIC)
 
 
 class GreedyScheduler(_Heuristic):
@@ -65,7 +69,11 @@ class GreedyScheduler(_Heuristic):
 
     def offer(self, search: ScheduleSearch) -> None:
         """One schedule."""
-        search.offer(greedy(search.problem, metric_of(search.objective)), "greedy", heuristic=True)
+        search.confirm(
+            greedy(search.problem.instance, metric_of(search.problem.objective)),
+            "greedy",
+            origin=Origin.HEURISTIC,
+        )
 
 
 class AnnealingScheduler(_Heuristic):
@@ -76,9 +84,11 @@ class AnnealingScheduler(_Heuristic):
     def offer(self, search: ScheduleSearch) -> None:
         """Herald, then annealing; without a time limit, one round."""
         HeraldScheduler().offer(search)
-        options = feasible_options(search.problem)
-        prices = lp_prices(search.problem, options, search.objective, basic_bounds(search, options))
-        annealing = Annealing(search.problem, options, search.limits.seed, prices)
+        options = feasible_options(search.problem.instance)
+        prices = lp_prices(
+            search.problem.instance, options, search.problem.objective, basic_bounds(search, options)
+        )
+        annealing = Annealing(search.problem.instance, options, search.limits.seed, prices)
         annealing.run(search, rounds=1 if search.limits.seconds is None else None)
 
 
@@ -94,10 +104,12 @@ class WindowScheduler(_Heuristic):
     def offer(self, search: ScheduleSearch) -> None:
         """A few rounds of annealing, then windows; without a time limit, a few of them."""
         warm_start(search)
-        options = feasible_options(search.problem)
-        prices = lp_prices(search.problem, options, search.objective, basic_bounds(search, options))
-        Annealing(search.problem, options, search.limits.seed, prices).run(search, rounds=_ROUNDS)
-        windows = WindowSearch(search.problem, options, search.limits.seed, prices[0])
+        options = feasible_options(search.problem.instance)
+        prices = lp_prices(
+            search.problem.instance, options, search.problem.objective, basic_bounds(search, options)
+        )
+        Annealing(search.problem.instance, options, search.limits.seed, prices).run(search, rounds=_ROUNDS)
+        windows = WindowSearch(search.problem.instance, options, search.limits.seed, prices[0])
         if search.limits.seconds is None:
             windows.round(search)
         else:

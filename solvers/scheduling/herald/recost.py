@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
+from tilewright.formulation.limits import Limits
 from tilewright.formulation.scheduling.herald.problem import SchedulingProblem
-from tilewright.formulation.search import Limits
 from tilewright.hardware.scheduling.herald.system import System
 from tilewright.solvers.scheduling.herald.build import options_of
 from tilewright.solvers.scheduling.herald.costs import cost_table
@@ -29,7 +29,7 @@ def problem_on(
 
     Raises
     ------
-    OutOfTimeError : where a limit struck before the costs were known
+    LimitReachedError : where a limit struck before the costs were known
     """
     distinct = list(dict.fromkeys(operators))
     table = cost_table(distinct, systems, limits)

@@ -25,6 +25,7 @@ from itertools import combinations, pairwise
 import networkx as nx
 from ortools.sat.python import cp_model
 
+from tilewright.formulation.limits import Limits
 from tilewright.formulation.scheduling.herald.evaluator import evaluate_schedule
 from tilewright.formulation.scheduling.herald.problem import (
     Option,
@@ -34,8 +35,7 @@ from tilewright.formulation.scheduling.herald.problem import (
 )
 from tilewright.formulation.scheduling.herald.schedule import Schedule, make_schedule
 from tilewright.formulation.scheduling.herald.timeline import memory_may_bind
-from tilewright.formulation.search import Limits
-from tilewright.solvers.scheduling.herald.running import solve_until
+from tilewright.solvers.cpsat_run import CpSatRun
 
 _LARGEST = 2**59  # of any number in a model
 _STEP = 1.05  # from a stretch's beginning to its end; products on its chord are up to 0.06 % above K
@@ -215,16 +215,10 @@ class _Question:
         model = _Model(self, stretch.first, stretch.last)
         if not model.limit(stretch):
             return Answer.OPEN
-        solver = cp_model.CpSolver()
-        solver.parameters.num_workers = self.limits.threads
-        solver.parameters.random_seed = self.limits.seed
-        solver.parameters.catch_sigint_signal = False
-        if self.limits.remaining is not None:
-            solver.parameters.max_time_in_seconds = max(0.01, self.limits.remaining)
-        status = solve_until(solver, model.model, lambda: self.limits.expired)
-        if status == cp_model.INFEASIBLE:
+        run = CpSatRun(model.model, self.limits, lambda: self.limits.expired)
+        if run.solve() == cp_model.INFEASIBLE:
             return Answer.NONE
-        return model.solution(solver) if status in (cp_model.OPTIMAL, cp_model.FEASIBLE) else Answer.OPEN
+        return model.solution(run.solver) if run.has_solution else Answer.OPEN
 
 
 class _Model:

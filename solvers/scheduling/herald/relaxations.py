@@ -13,13 +13,15 @@ from fractions import Fraction
 
 from ortools.sat.python import cp_model
 
+from tilewright.formulation.result import Origin
 from tilewright.formulation.scheduling.herald.problem import Option, ScheduleObjective, SchedulingProblem
 from tilewright.formulation.scheduling.herald.schedule import Schedule
 from tilewright.formulation.scheduling.herald.search import ScheduleSearch
+from tilewright.solvers.cpsat_run import Values
 from tilewright.solvers.scheduling.herald.annealing import Annealing, tails
 from tilewright.solvers.scheduling.herald.front import Front
 from tilewright.solvers.scheduling.herald.improving import Improver
-from tilewright.solvers.scheduling.herald.running import integer, read, run_model
+from tilewright.solvers.scheduling.herald.running import read, run_model
 from tilewright.solvers.scheduling.herald.statement import state
 
 _CORES = (0, 24, 48, 96, 192)  # tasks sequenced, one relaxation after the other
@@ -80,7 +82,7 @@ class Relaxation:
         """Raise bounds until none has risen for ``patience`` seconds."""
         if not self._shortest:
             self._shortest = self._minimize(Fraction(0), patience)
-        if self._search.objective is ScheduleObjective.MAKESPAN:
+        if self._search.problem.objective is ScheduleObjective.MAKESPAN:
             self.solved = self._shortest
             return
         for _ in range(_PLANES):
@@ -96,16 +98,16 @@ class Relaxation:
         """Least makespan, or least energy plus ``slope`` pJ per cycle; returns whether it is proven."""
         search, front = self._search, self._front
         assert search.evaluation is not None
-        assert search.schedule is not None
+        assert search.answer is not None
         horizon = search.evaluation.makespan if not slope else self._horizon()
-        statement = state(search.problem, self._options, horizon, sequenced=self._core)
-        statement.hint(search.schedule)
+        statement = state(search.problem.instance, self._options, horizon, sequenced=self._core)
+        statement.hint(search.answer)
         least = -(-front.makespan.numerator // front.makespan.denominator)
         statement.model.add(statement.makespan >= least)
         unit = Fraction(1)
         if slope:
             most = sum(max(option.energy for option in own) for own in self._options) + slope * horizon
-            unit = Fraction(1, search.problem.energy_scale)  # pJ
+            unit = Fraction(1, search.problem.instance.energy_scale)  # pJ
             while most / unit > _LARGEST:
                 unit *= 2  # energies are rounded down, so that it stays a bound
             statement.model.minimize(
@@ -127,16 +129,20 @@ class Relaxation:
                 risen[0], best[0] = time.monotonic(), bound
                 self._raise(bound, slope, unit)
 
-        def on_solution(callback: cp_model.CpSolverSolutionCallback) -> None:
+        def on_solution(values: Values) -> None:
             """Tasks that overlap in the relaxation are put one behind the other."""
             if search.done:
                 return
-            starts, chosen = read(statement, callback)
-            found = [*untangled(search.problem, self._options, starts, chosen, self._core, self._annealing)]
-            values = [search.offer(schedule, self._source, heuristic=True) for schedule in found]
-            latest[:] = [found[values.index(min(values))]]
+            starts, chosen = read(statement, values)
+            found = [
+                *untangled(
+                    search.problem.instance, self._options, starts, chosen, self._core, self._annealing
+                )
+            ]
+            keys = [search.confirm(schedule, self._source, origin=Origin.HEURISTIC) for schedule in found]
+            latest[:] = [found[keys.index(min(keys))]]
 
-        status, solver = run_model(
+        run = run_model(
             statement,
             search,
             1,
@@ -144,11 +150,11 @@ class Relaxation:
             on_solution=on_solution,
             enough=lambda: time.monotonic() > risen[0] + patience,
         )
-        if status in (cp_model.OPTIMAL, cp_model.FEASIBLE):
-            self._raise(integer(solver.best_objective_bound), slope, unit)
+        if run.has_solution:
+            self._raise(run.bound, slope, unit)
         for schedule in latest:
             self._annealing.suggest(schedule)
-        return status == cp_model.OPTIMAL
+        return run.status == cp_model.OPTIMAL
 
     def _raise(self, bound: int, slope: Fraction, unit: Fraction) -> None:
         """Tell what a bound on the model's objective means."""
@@ -157,18 +163,18 @@ class Relaxation:
             front.add(1 / unit, Fraction(int(slope / unit)), Fraction(bound))
         elif bound > front.makespan:
             front.makespan = Fraction(bound)
-        by_makespan = search.objective is ScheduleObjective.MAKESPAN
+        by_makespan = search.problem.objective is ScheduleObjective.MAKESPAN
         search.raise_bound(front.makespan if by_makespan else front.least_product()[0], self._source)
 
     def _horizon(self) -> int:
         """A makespan within which every schedule of least product ends, by the least energy of any."""
         search = self._search
-        assert search.value is not None
+        assert search.key is not None
         assert search.evaluation is not None
         if not self._front.energy:
-            lags = search.problem.context_cycles * len(search.problem.edges)
+            lags = search.problem.instance.context_cycles * len(search.problem.instance.edges)
             return lags + sum(max(o.cycles + o.fetch for o in own) for own in self._options)
-        longest = search.value / self._front.energy
+        longest = search.key / self._front.energy
         return max(search.evaluation.makespan, int(longest) + 1)
 
 

@@ -1,29 +1,13 @@
-"""Running CP-SAT under the limits of a search, bounds and solutions told on the way."""
+"""Running CP-SAT on statements of scheduling problems, and reading what it finds."""
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Callable
-
-from ortools.sat.python import cp_model
 
 from tilewright.formulation.scheduling.herald.problem import Option
 from tilewright.formulation.scheduling.herald.search import ScheduleSearch
+from tilewright.solvers.cpsat_run import CpSatRun, Values
 from tilewright.solvers.scheduling.herald.statement import ScheduleStatement
-
-_EXACT, _COARSE = 2**53, 2**-50
-_JOIN = 0.05
-
-
-class _Told(cp_model.CpSolverSolutionCallback):
-    """Passes solutions on."""
-
-    def __init__(self, use: Callable[[cp_model.CpSolverSolutionCallback], None]) -> None:
-        super().__init__()
-        self._use = use
-
-    def on_solution_callback(self) -> None:
-        self._use(self)
 
 
 def run_model(
@@ -32,73 +16,32 @@ def run_model(
     workers: int,
     seconds: float | None = None,
     on_bound: Callable[[int], None] | None = None,
-    on_solution: Callable[[cp_model.CpSolverSolutionCallback], None] | None = None,
-    enough: Callable[[], bool] | None = None,
+    on_solution: Callable[[Values], None] | None = None,
+    enough: Callable[[], bool] = lambda: False,
     brief: bool = False,
-) -> tuple[cp_model.CpSolverStatus, cp_model.CpSolver]:
-    """Solve a model until a limit strikes, the search is done or it is enough; returns status and solver."""
-    solver = cp_model.CpSolver()
-    solver.parameters.num_workers = workers
-    solver.parameters.random_seed = search.limits.seed
-    solver.parameters.catch_sigint_signal = False
-    solver.parameters.relative_gap_limit = 0.0
-    if brief:  # little is gained by these where the solution takes a second
-        solver.parameters.symmetry_level = 0
-        solver.parameters.linearization_level = 0
-        solver.parameters.cp_model_probing_level = 0
-    left = search.limits.remaining
-    if left is not None or seconds is not None:
-        solver.parameters.max_time_in_seconds = max(0.01, min(x for x in (left, seconds) if x is not None))
-    if on_bound is not None:
-        solver.best_bound_callback = lambda bound: on_bound(integer(bound))
-    told = None if on_solution is None else _Told(on_solution)
-    status = solve_until(
-        solver, statement.model, lambda: search.done or (enough is not None and enough()), told
+) -> CpSatRun:
+    """Solve a model until a limit strikes, the search is done or it is enough; returns the ended run."""
+    run = CpSatRun(
+        statement.model,
+        search.limits,
+        lambda: search.done or enough(),
+        on_solution,
+        on_bound,
+        workers=workers,
+        seconds=seconds,
+        brief=brief,
     )
-    if on_bound is not None and status in (cp_model.OPTIMAL, cp_model.FEASIBLE):
-        on_bound(integer(solver.best_objective_bound))
-    return status, solver
+    run.solve()
+    if on_bound is not None and run.has_solution:
+        on_bound(run.bound)
+    return run
 
 
-def solve_until(
-    solver: cp_model.CpSolver,
-    model: cp_model.CpModel,
-    over: Callable[[], bool],
-    told: cp_model.CpSolverSolutionCallback | None = None,
-) -> cp_model.CpSolverStatus:
-    """Solve in a thread of its own, and stop it once it is over; what the solver raises is raised here."""
-    outcome: list[cp_model.CpSolverStatus] = []
-    failures: list[BaseException] = []
-
-    def work() -> None:
-        try:
-            outcome.append(solver.solve(model, told))
-        except BaseException as failure:
-            failures.append(failure)
-
-    thread = threading.Thread(target=work, daemon=True)
-    thread.start()
-    while thread.is_alive():
-        thread.join(_JOIN)
-        if over():
-            solver.stop_search()
-    if failures:
-        raise failures[0]
-    return outcome[0]
-
-
-def read(
-    statement: ScheduleStatement, callback: cp_model.CpSolverSolutionCallback
-) -> tuple[dict[int, int], dict[int, Option]]:
-    """Starts and options of a solution that has just been found."""
-    starts = {task: callback.value(start) for task, start in enumerate(statement.starts)}
+def read(statement: ScheduleStatement, values: Values) -> tuple[dict[int, int], dict[int, Option]]:
+    """Starts and options of a solution."""
+    starts = {task: values.value(start) for task, start in enumerate(statement.starts)}
     chosen = {
-        task: statement.options[task][[callback.boolean_value(x) for x in literals].index(True)]
+        task: statement.options[task][[values.boolean_value(x) for x in literals].index(True)]
         for task, literals in enumerate(statement.choices)
     }
     return starts, chosen
-
-
-def integer(bound: float) -> int:
-    """The bound on an integer objective that CP-SAT gives as a float; lowered where floats are coarser."""
-    return round(bound) if abs(bound) < _EXACT else int(bound * (1 - _COARSE))

@@ -15,6 +15,7 @@ from itertools import pairwise
 
 from ortools.sat.python import cp_model
 
+from tilewright.formulation.result import Origin
 from tilewright.formulation.scheduling.herald.problem import Option, ScheduleObjective, SchedulingProblem
 from tilewright.formulation.scheduling.herald.schedule import Placement, Schedule
 from tilewright.formulation.scheduling.herald.search import ScheduleSearch
@@ -56,7 +57,7 @@ class WindowSearch:
 
     def run(self, search: ScheduleSearch) -> None:
         """Free one neighbourhood after the other until the search is done."""
-        while not search.done and search.schedule is not None:
+        while not search.done and search.answer is not None:
             self.step(search)
 
     def round(self, search: ScheduleSearch) -> None:
@@ -67,23 +68,23 @@ class WindowSearch:
 
     def step(self, search: ScheduleSearch, source: str = "windows") -> None:
         """Free one neighbourhood of the best schedule, and offer what comes out."""
-        if self._walk is None or search.value != self._known:
-            self._walk, self._known = search.schedule, search.value
+        if self._walk is None or search.key != self._known:
+            self._walk, self._known = search.answer, search.key
         schedule = self._walk
         assert schedule is not None
         ways = [*self._gains]
         way = self._random.choices(ways, [self._gains[one] for one in ways])[0]
         size = min(len(self._problem.tasks), round(self._sizes[way]))
         free = self._ways[way](schedule, size)
-        before = search.value
+        before = search.key
         status, found = self.solve(search, schedule, free)
         if found is not None:
-            search.offer(found, source, heuristic=True)
-            self._walk, self._known = found, search.value
+            search.confirm(found, source, origin=Origin.HEURISTIC)
+            self._walk, self._known = found, search.key
         low, high = _SIZE
         proven = status in (cp_model.OPTIMAL, cp_model.INFEASIBLE)
         self._sizes[way] = min(high, max(low, self._sizes[way] * (1.15 if proven else 0.85)))
-        self._gains[way] = max(0.1, 0.9 * self._gains[way] + (search.value != before))
+        self._gains[way] = max(0.1, 0.9 * self._gains[way] + (search.key != before))
 
     def solve(
         self, search: ScheduleSearch, schedule: Schedule, free: set[int]
@@ -91,10 +92,10 @@ class WindowSearch:
         """The best schedule that differs from a given one in free tasks only."""
         statement = self.state(schedule, free)
         self._minimize(statement, search, schedule, free)
-        status, solver = run_model(statement, search, 1, _SLICE, brief=True)
-        if status not in (cp_model.OPTIMAL, cp_model.FEASIBLE):
-            return status, None
-        return status, in_start_order(self._problem, *statement.placed(solver))
+        run = run_model(statement, search, 1, _SLICE, brief=True)
+        if not run.has_solution:
+            return run.status, None
+        return run.status, in_start_order(self._problem, *statement.placed(run.solver))
 
     def state(self, schedule: Schedule, free: set[int]) -> ScheduleStatement:
         """The model in which all but the free tasks keep engine, option and order."""
@@ -143,7 +144,7 @@ class WindowSearch:
         terms += [
             max(1, round(grain * price)) * end for price, end in zip(self._prices.engines, ends, strict=True)
         ]
-        if search.objective is not ScheduleObjective.MAKESPAN:
+        if search.problem.objective is not ScheduleObjective.MAKESPAN:
             energy = float(sum(placement.option.energy for placement in schedule.placements))
             weight = 0.0 if not energy else grain * schedule.makespan / energy
             terms += [

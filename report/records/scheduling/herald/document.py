@@ -167,6 +167,7 @@ def schedule_document(
     workload: Workload,
     system: System,
     problem: SchedulingProblem | None,
+    objective: ScheduleObjective,
     result: ScheduleResult,
     settings: ScheduleSettingsRecord,
     *,
@@ -178,7 +179,7 @@ def schedule_document(
         for part in workload.parts
         for layer in part.network.mac_layers
     }
-    objective = parse_objective(objective_name(result.objective))
+    shown = parse_objective(objective_name(objective))
     return ScheduleDocument(
         schema=SCHEDULE,
         command="schedule",
@@ -187,22 +188,22 @@ def schedule_document(
         tasks=0 if problem is None else len(problem.tasks),
         system=SystemRecord.of(system),
         problem=None if problem is None else problem_record(problem, operators),
-        objective=result.objective.value,
+        objective=objective.value,
         settings=settings,
         status=result.status.value,
-        value=None if result.value is None else number(result.value),
-        value_exact=None if result.value is None else str(result.value),
+        value=None if result.key is None else number(result.key),
+        value_exact=None if result.key is None else str(result.key),
         bound=None if result.bound is None else number(result.bound),
         bound_exact=None if result.bound is None else str(result.bound),
         gap=result.gap,
         metrics=None
         if problem is None or result.evaluation is None
         else schedule_metrics(problem, system, result.evaluation),
-        schedule=None if problem is None or result.schedule is None else placements(problem, result.schedule),
+        schedule=None if problem is None or result.answer is None else placements(problem, result.answer),
         message=result.message,
         wall_s=result.wall_seconds,
         input_hash=result.input_hash,
-        trace=[trace_record(objective, point) for point in result.trace],
+        trace=[trace_record(shown, point) for point in result.trace],
         versions=versions(),
     )
 
@@ -233,7 +234,9 @@ def codesign_document(
         points=[PartitionPointRecord(**point) for point in data.pop("points")],
         best=None
         if best is None
-        else schedule_document(workload, best.system, best.problem, best.answer(outcome.objective), settings),
+        else schedule_document(
+            workload, best.system, best.problem, outcome.objective, best.answer(outcome.objective), settings
+        ),
         message=outcome.message,
         trace=[trace_record(objective, point) for point in outcome.trace],
         versions=versions(),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection
-from dataclasses import MISSING, Field, field, fields
+from dataclasses import MISSING, Field, field, fields, is_dataclass
 from typing import Any, TypeVar
 
 from tilewright.formulation.method import MethodText
@@ -42,7 +42,7 @@ def option(
 
 def options_of(method: type[Any]) -> list[Field[Any]]:
     """The options of a method, in the sequence in which they are declared."""
-    return [one for one in fields(method) if "option" in one.metadata]
+    return [one for one in fields(method) if "option" in one.metadata] if is_dataclass(method) else []
 
 
 def options_text(method: type[Any]) -> str:
@@ -59,6 +59,8 @@ def with_options(method: type[Kind], text: MethodText, flag: str) -> Kind:
     InputError : for an unknown option, or a value that it cannot have
     """
     known = {one.name: one for one in options_of(method)}
+    if text.options and not known:
+        raise InputError(flag, str(text), f"{text.name} takes no options")
     values: dict[str, Any] = {}
     for key, value in text.options.items():
         if key not in known:

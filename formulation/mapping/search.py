@@ -1,0 +1,14 @@
+"""Searching for the mapping of one layer: the search core's types, filled in."""
+
+from __future__ import annotations
+
+from tilewright.formulation.mapping.evaluator import Evaluation
+from tilewright.formulation.mapping.mapping import Mapping
+from tilewright.formulation.mapping.problem import LayerProblem
+from tilewright.formulation.method import Method
+from tilewright.formulation.result import Result
+from tilewright.formulation.search import Search
+
+LayerSearch = Search[LayerProblem, Mapping, Evaluation]
+LayerResult = Result[Mapping, Evaluation]
+LayerMethod = Method[LayerSearch]

@@ -1,0 +1,79 @@
+"""Things by name, each with a line on what it is and where it comes from, loaded when it is asked for."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from importlib import import_module
+from typing import Any, Generic, TypeVar
+
+from tilewright.formulation.method import MethodText, parse_method
+from tilewright.formulation.options import options_text, with_options
+from tilewright.workloads.errors import InputError, unknown_name
+
+Kind = TypeVar("Kind")
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """A registered class.
+
+    Parameters
+    ----------
+    module, attribute : where it is
+    about : in one line
+    source : where it was published, if it was
+    """
+
+    module: str
+    attribute: str
+    about: str = ""
+    source: str = ""
+
+
+class Registry(Generic[Kind]):
+    """Classes by name; their options stand in brackets behind it: ``dmazerunner[opt=1-2]``.
+
+    Parameters
+    ----------
+    flag : under which users name one
+    entries : in the sequence in which they are shown
+    """
+
+    def __init__(self, flag: str, entries: Mapping[str, Entry]) -> None:
+        self._flag = flag
+        self._entries = dict(entries)
+
+    def names(self) -> list[str]:
+        """All names, in the sequence in which they are shown."""
+        return [*self._entries]
+
+    def __contains__(self, name: object) -> bool:
+        return name in self._entries
+
+    def entry(self, name: str) -> Entry:
+        """What is registered under a name; raises ``KeyError``."""
+        return self._entries[name]
+
+    def make(self, text: str | MethodText, flag: str = "") -> Kind:
+        """The object that a user's text names.
+
+        Raises
+        ------
+        InputError : for an unknown name or option, or a value that an option cannot have
+        """
+        flag = flag or self._flag
+        read = parse_method(text, flag) if isinstance(text, str) else text
+        if read.name not in self._entries:
+            raise InputError(flag, None, unknown_name(read.name, self.names()))
+        found: Kind = with_options(self._loaded(read.name), read, flag)
+        return found
+
+    def options(self, name: str) -> str:
+        """Names, defaults and meanings of the options in one line; empty for none."""
+        return options_text(self._loaded(name))
+
+    def _loaded(self, name: str) -> type[Any]:
+        entry = self._entries[name]
+        found: type[Any] = getattr(import_module(entry.module), entry.attribute)
+        return found

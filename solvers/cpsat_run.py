@@ -1,0 +1,173 @@
+"""Running CP-SAT under the limits of a search: solutions and bounds passed on as they come."""
+
+from __future__ import annotations
+
+import math
+import threading
+from collections.abc import Callable
+from typing import Protocol
+
+from ortools.sat.python import cp_model
+
+from tilewright.formulation.limits import Limits
+
+POLL = 0.02
+"""Seconds between two looks at the limits."""
+_EXACT, _COARSE = 2**53, 2**-50
+
+
+class Values(Protocol):
+    """A solution: of a callback while CP-SAT runs, or of the solver once it has ended."""
+
+    def value(self, expression: cp_model.LinearExprT) -> int:
+        """Of a variable or a linear expression."""
+
+    def boolean_value(self, literal: cp_model.LiteralT) -> bool:
+        """Of a literal."""
+
+
+class _Told(cp_model.CpSolverSolutionCallback):
+    """Passes solutions on."""
+
+    def __init__(self, use: Callable[[Values], None]) -> None:
+        super().__init__()
+        self._use = use
+
+    def on_solution_callback(self) -> None:
+        self._use(self)
+
+
+class CpSatRun:
+    """Solves one model once, in a thread of its own.
+
+    Parameters
+    ----------
+    limits : threads, seed and time; whether the run must be reproducible
+    over : whether the search around this run has ended
+    on_solution : called with every better solution; returns whether that is enough
+    on_bound : called with every better lower bound of the objective, an integer
+    seconds : for this run, within the limits
+    effort : deterministic time that it may take, ``None`` for any
+    brief : leave out what costs presolve time and gains little where the solution takes a second
+
+    Reproducible runs are silent until they end: in which sequence two workers report is left to chance, what
+    they have found after so much deterministic time is not.
+    """
+
+    def __init__(
+        self,
+        model: cp_model.CpModel,
+        limits: Limits,
+        over: Callable[[], bool],
+        on_solution: Callable[[Values], bool | None] | None = None,
+        on_bound: Callable[[int], None] | None = None,
+        *,
+        workers: int | None = None,
+        seconds: float | None = None,
+        effort: float | None = None,
+        brief: bool = False,
+    ) -> None:
+        self.solver = cp_model.CpSolver()
+        self.status: cp_model.CpSolverStatus = cp_model.UNKNOWN
+        self._model = model
+        self._limits = limits
+        self._over = over
+        self._on_solution = on_solution
+        self._on_bound = on_bound
+        self._enough = threading.Event()
+        self._failure: BaseException | None = None
+        parameters = self.solver.parameters
+        parameters.num_workers = max(1, limits.threads if workers is None else workers)
+        parameters.random_seed = limits.seed
+        parameters.catch_sigint_signal = False
+        parameters.relative_gap_limit = 0.0
+        parameters.absolute_gap_limit = 0.0
+        parameters.interleave_search = limits.deterministic
+        left = limits.share(longest=seconds).remaining
+        if left is not None:
+            parameters.max_time_in_seconds = max(0.01, left)
+        if effort is not None:
+            parameters.max_deterministic_time = effort
+        if brief:
+            parameters.symmetry_level = 0
+            parameters.linearization_level = 0
+            parameters.cp_model_probing_level = 0
+
+    @property
+    def has_solution(self) -> bool:
+        return self.status in (cp_model.OPTIMAL, cp_model.FEASIBLE)
+
+    @property
+    def effort(self) -> float:
+        """Deterministic time that the run took."""
+        return float(self.solver.response_proto.deterministic_time)
+
+    @property
+    def bound(self) -> int:
+        """The lower bound of the objective at the end."""
+        return integer_bound(self.solver.best_objective_bound)
+
+    @property
+    def exact_bound(self) -> int:
+        """The same without a float in between; of models whose objective is one variable."""
+        return int(self.solver.response_proto.inner_objective_lower_bound)
+
+    def solve(self) -> cp_model.CpSolverStatus:
+        """Run until the model is closed, a limit strikes, the search is over or ``on_solution`` has enough.
+
+        What callbacks or the solver raise is raised here.
+        """
+        thread = threading.Thread(target=self._work, name="cp-sat", daemon=True)
+        thread.start()
+        try:
+            while thread.is_alive():
+                thread.join(POLL)
+                if self._enough.is_set() or self._over():
+                    self.solver.stop_search()
+        finally:
+            while thread.is_alive():
+                self.solver.stop_search()
+                thread.join(POLL)
+        if self._failure is not None:
+            raise self._failure
+        return self.status
+
+    def _work(self) -> None:
+        try:
+            if self._limits.deterministic:
+                self.status = self.solver.solve(self._model)
+                if self.has_solution:
+                    self._found(self.solver)
+                return
+            if self._on_bound is not None:
+                self.solver.best_bound_callback = self._bounded
+            told = None if self._on_solution is None else _Told(self._found)
+            self.status = self.solver.solve(self._model, told)
+        except BaseException as failure:
+            self._failure = failure
+
+    def _found(self, values: Values) -> None:
+        if self._on_solution is not None:
+            use = self._on_solution
+            self._guarded(lambda: use(values))
+
+    def _bounded(self, bound: float) -> None:
+        if self._on_bound is not None and math.isfinite(bound):
+            use = self._on_bound
+            self._guarded(lambda: use(integer_bound(bound)))
+
+    def _guarded(self, call: Callable[[], bool | None]) -> None:
+        """Exceptions must not cross into CP-SAT."""
+        try:
+            enough = bool(call())
+        except BaseException as failure:
+            self._failure = failure
+            enough = True
+        if enough:
+            self._enough.set()
+            self.solver.stop_search()
+
+
+def integer_bound(bound: float) -> int:
+    """The bound on an integer objective that CP-SAT gives as a float; lowered where floats are coarser."""
+    return round(bound) if abs(bound) < _EXACT else int(bound * (1 - _COARSE))

@@ -1,0 +1,57 @@
+"""One workload scheduled on one system: costs, problem, method, limits and result."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from tilewright.formulation.limits import LimitReachedError, Limits
+from tilewright.formulation.result import TracePoint
+from tilewright.formulation.scheduling.herald.evaluator import ScheduleEvaluation
+from tilewright.formulation.scheduling.herald.problem import ScheduleObjective
+from tilewright.formulation.scheduling.herald.schedule import Schedule
+from tilewright.formulation.scheduling.herald.search import ScheduleGoal, ScheduleSearch
+from tilewright.hardware.scheduling.herald.system import System
+from tilewright.solvers.running import SearchRun
+from tilewright.solvers.scheduling.herald.build import schedule_problem
+from tilewright.solvers.scheduling.herald.registry import METHODS
+from tilewright.workloads.scheduling.workload import Workload
+
+GRACE = 0.8
+"""Seconds that a search has to come back; all that it has found is in its state, so that none is lost."""
+WITHOUT_COSTS = "stopped while costs of layers were computed; those that are known are kept"
+
+ScheduleRun = SearchRun[ScheduleGoal, Schedule, ScheduleEvaluation]
+
+
+def schedule_run(
+    workload: Workload,
+    system: System,
+    objective: ScheduleObjective,
+    metric: str,
+    method: str,
+    limits: Limits,
+    told: Callable[[TracePoint], None] = lambda point: None,
+    phase: Callable[[str], None] = lambda text: None,
+) -> ScheduleRun:
+    """A search for a schedule in a thread of its own, which signals and limits end.
+
+    Parameters
+    ----------
+    metric : by which mappings of layers are chosen
+    told, phase : told of every better schedule and bound, and of what begins
+
+    Raises
+    ------
+    InputError : for an unknown method or option
+    """
+    scheduler = METHODS.make(method)
+
+    def state(heard: Callable[[TracePoint], None]) -> ScheduleSearch:
+        try:
+            problem = schedule_problem(workload, system, metric, limits)
+        except LimitReachedError:
+            raise LimitReachedError(WITHOUT_COSTS) from None
+        phase(f"{scheduler.name} on {len(problem.tasks)} layers")
+        return ScheduleSearch(ScheduleGoal(problem, objective), limits, heard, exact=scheduler.exact)
+
+    return SearchRun(state, scheduler, method, limits, told, grace=GRACE)
