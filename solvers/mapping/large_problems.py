@@ -8,6 +8,7 @@ objective with plain intervals bounds it from below.
 
 from __future__ import annotations
 
+from contextlib import suppress
 from dataclasses import replace
 from fractions import Fraction
 
@@ -44,7 +45,8 @@ def open_search(search: Search) -> None:
     if is_large(stated):
         return
     inner = Search(stated, replace(limits, seconds=seconds, gap=max(limits.gap, GAP)))
-    Branch().solve(inner)
+    with suppress(TimeoutError):  # the share of the opening, not the limit of the search
+        Branch().solve(inner)
     if inner.mapping is not None:
         search.offer(inner.mapping, SOURCE, heuristic=True)
 

@@ -16,7 +16,8 @@ from tilewright import __version__
 from tilewright.formulation.mapping.evaluator import Evaluation
 from tilewright.formulation.mapping.mapping import Mapping
 from tilewright.formulation.search import Limits, Search
-from tilewright.solvers.base import Outcome, Solver
+from tilewright.solvers.base import Outcome
+from tilewright.solvers.company import Company, outcome_of
 from tilewright.solvers.mapping.branch import Branch
 
 HEAD_START = 8.0  # seconds
@@ -78,7 +79,10 @@ class Portfolio:
         return __version__
 
     def solve(self, search: Search) -> Outcome:
-        """Search until one of the solvers has proven the optimum or a limit strikes."""
+        """Search until one of the solvers has proven the optimum or a limit strikes.
+
+        Where CP-SAT dies, branch and bound goes on; its proof stands, and without one the outcome is an error.
+        """
         limits = search.limits
         if limits.deterministic or limits.threads < 2:
             return Branch().solve(search)
@@ -92,8 +96,9 @@ class Portfolio:
         other = beside.outcome
         if other is not None and other.exhausted and not outcome.exhausted:
             return other
-        if other is not None and other.error and other.message:
-            return Outcome(outcome.exhausted, f"CP-SAT: {other.message}")
+        if other is not None and other.error:
+            notes = "; ".join(filter(None, (outcome.message, f"CP-SAT: {other.message}")))
+            return Outcome(outcome.exhausted, notes, error=not outcome.exhausted)
         return outcome
 
 
@@ -104,34 +109,32 @@ class _Beside:
     """
 
     def __init__(self, search: Search, head_start: float, over: threading.Event) -> None:
-        self.outcome: Outcome | None = None
         self._search = search
         self._head_start = head_start
         self._over = over
         self._stop = threading.Event()
-        self._thread = threading.Thread(target=self._work, name="cpsat")
+        self._limits = replace(search.limits, threads=search.limits.threads - 1, stop=self._stop)
+        self._company = Company(self._work, "cpsat", daemon=False)
+
+    @property
+    def outcome(self) -> Outcome | None:
+        """How it ended, if it has."""
+        return outcome_of(self._company, self._limits)
 
     def start(self) -> None:
-        self._thread.start()
+        self._company.start()
 
     def end(self) -> None:
         """Ask it to stop; it is left behind where it does not do so soon."""
         self._stop.set()
-        self._thread.join(GRACE)
+        self._company.join(GRACE)
 
-    def _work(self) -> None:
+    def _work(self) -> Outcome:
         if self._stop.wait(self._head_start) or self._search.done:
-            return
+            return Outcome(False)
         from tilewright.solvers.mapping.cpsat import CpSat  # large; most searches end before it is needed
 
-        limits = self._search.limits
-        partner = Partner(
-            self._search, replace(limits, threads=limits.threads - 1, stop=self._stop), self._over
-        )
-        solver: Solver = CpSat()
-        try:
-            self.outcome = solver.solve(partner)
-        except (MemoryError, OverflowError) as failure:
-            self.outcome = Outcome(False, f"{type(failure).__name__}: {failure}", error=True)
-        if self.outcome.exhausted:
+        outcome = CpSat().solve(Partner(self._search, self._limits, self._over))
+        if outcome.exhausted:
             self._over.set()
+        return outcome

@@ -13,6 +13,7 @@ from ortools.sat.python import cp_model
 
 from tilewright.formulation.expression import Variable
 from tilewright.formulation.search import Limits
+from tilewright.solvers.company import Company
 from tilewright.solvers.mapping.cpsat.statement import Stated
 
 POLL = 0.02  # seconds between two looks at the limits
@@ -81,19 +82,20 @@ class Run:
     def solve(self) -> Report:
         """Run until the model is closed, a limit strikes or ``found`` asks to stop."""
         self._configure()
-        thread = threading.Thread(target=self._work, name="cp-sat", daemon=True)
-        thread.start()
+        company = Company(self._work, "cp-sat")
+        company.start()
         try:
-            while thread.is_alive():
-                thread.join(POLL)
+            while company.is_alive:
+                company.join(POLL)
                 if self._stop.is_set() or self._done():
                     self._solver.stop_search()
         finally:
-            while thread.is_alive():
+            while company.is_alive:
                 self._solver.stop_search()
-                thread.join(POLL)
+                company.join(POLL)
         if self._failure is not None:
             raise self._failure
+        company.raise_failure()
         return self._report()
 
     def _configure(self) -> None:
@@ -111,17 +113,14 @@ class Run:
             parameters.max_deterministic_time = self._effort
 
     def _work(self) -> None:
-        try:
-            model = self._stated.decisions.model
-            if self._limits.deterministic:
-                self._status = self._solver.solve(model)
-                if self._status in (cp_model.OPTIMAL, cp_model.FEASIBLE):
-                    self._on_solution(self._solver.boolean_value)
-            else:
-                self._solver.best_bound_callback = self._on_bound
-                self._status = self._solver.solve(model, _Solutions(self._on_solution))
-        except BaseException as failure:
-            self._failure = failure
+        model = self._stated.decisions.model
+        if self._limits.deterministic:
+            self._status = self._solver.solve(model)
+            if self._status in (cp_model.OPTIMAL, cp_model.FEASIBLE):
+                self._on_solution(self._solver.boolean_value)
+        else:
+            self._solver.best_bound_callback = self._on_bound
+            self._status = self._solver.solve(model, _Solutions(self._on_solution))
 
     def _on_solution(self, value: Callable[[Any], int]) -> None:
         self._guarded(lambda: self._found(self._stated.assignment(value)))

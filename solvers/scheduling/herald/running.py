@@ -2,17 +2,35 @@
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Callable
+from typing import Any
 
 from ortools.sat.python import cp_model
 
 from tilewright.formulation.scheduling.herald.problem import Option
 from tilewright.formulation.scheduling.herald.search import ScheduleSearch
+from tilewright.solvers.company import Company
 from tilewright.solvers.scheduling.herald.statement import ScheduleStatement
 
 _EXACT, _COARSE = 2**53, 2**-50
 _JOIN = 0.05
+
+
+class _Calls:
+    """Callbacks of one run.  Their exceptions must not cross into CP-SAT: the first one is kept, and ends it."""
+
+    def __init__(self) -> None:
+        self.failure: BaseException | None = None
+
+    def guarded(self, call: Callable[[Any], object]) -> Callable[[Any], None]:
+        def caught(argument: Any) -> None:
+            if self.failure is None:
+                try:
+                    call(argument)
+                except BaseException as failure:
+                    self.failure = failure
+
+        return caught
 
 
 class _Told(cp_model.CpSolverSolutionCallback):
@@ -49,12 +67,17 @@ def run_model(
     left = search.limits.remaining
     if left is not None or seconds is not None:
         solver.parameters.max_time_in_seconds = max(0.01, min(x for x in (left, seconds) if x is not None))
+    calls = _Calls()
     if on_bound is not None:
-        solver.best_bound_callback = lambda bound: on_bound(integer(bound))
-    told = None if on_solution is None else _Told(on_solution)
-    status = solve_until(
-        solver, statement.model, lambda: search.done or (enough is not None and enough()), told
-    )
+        solver.best_bound_callback = calls.guarded(lambda bound: on_bound(integer(bound)))
+    told = None if on_solution is None else _Told(calls.guarded(on_solution))
+
+    def over() -> bool:
+        return search.done or calls.failure is not None or (enough is not None and enough())
+
+    status = solve_until(solver, statement.model, over, told)
+    if calls.failure is not None:
+        raise calls.failure
     if on_bound is not None and status in (cp_model.OPTIMAL, cp_model.FEASIBLE):
         on_bound(integer(solver.best_objective_bound))
     return status, solver
@@ -67,24 +90,15 @@ def solve_until(
     told: cp_model.CpSolverSolutionCallback | None = None,
 ) -> cp_model.CpSolverStatus:
     """Solve in a thread of its own, and stop it once it is over; what the solver raises is raised here."""
-    outcome: list[cp_model.CpSolverStatus] = []
-    failures: list[BaseException] = []
-
-    def work() -> None:
-        try:
-            outcome.append(solver.solve(model, told))
-        except BaseException as failure:
-            failures.append(failure)
-
-    thread = threading.Thread(target=work, daemon=True)
-    thread.start()
-    while thread.is_alive():
-        thread.join(_JOIN)
+    company = Company(lambda: solver.solve(model, told), "cp-sat")
+    company.start()
+    while company.is_alive:
+        company.join(_JOIN)
         if over():
             solver.stop_search()
-    if failures:
-        raise failures[0]
-    return outcome[0]
+    company.raise_failure()
+    assert company.answer is not None
+    return company.answer
 
 
 def read(
