@@ -10,59 +10,16 @@ from __future__ import annotations
 
 import threading
 from dataclasses import replace
-from fractions import Fraction
 
 from tilewright import __version__
-from tilewright.formulation.mapping.evaluator import Evaluation
-from tilewright.formulation.mapping.mapping import Mapping
-from tilewright.formulation.search import Limits, Search
+from tilewright.formulation.search import Search
 from tilewright.solvers.base import Outcome
 from tilewright.solvers.company import Company, outcome_of
 from tilewright.solvers.mapping.branch import Branch
+from tilewright.solvers.partner import Partner
 
 HEAD_START = 8.0  # seconds
 GRACE = 0.5  # seconds that CP-SAT has to come back once it is asked to stop
-
-
-class Partner(Search):
-    """One solver's view of a shared search: the same incumbent and bound, limits of its own.
-
-    Parameters
-    ----------
-    over : set once another solver has accounted for every mapping
-    """
-
-    def __init__(self, main: Search, limits: Limits, over: threading.Event) -> None:
-        self._main = main
-        self._over = over
-        self.problem = main.problem
-        self.limits = limits
-
-    def offer(self, mapping: Mapping, source: str, heuristic: bool = False) -> Fraction | None:
-        return self._main.offer(mapping, source, heuristic)
-
-    def raise_bound(self, bound: Fraction | int, source: str) -> None:
-        self._main.raise_bound(bound, source)
-
-    @property
-    def value(self) -> Fraction | None:  # type: ignore[override]
-        return self._main.value
-
-    @property
-    def bound(self) -> Fraction | None:  # type: ignore[override]
-        return self._main.bound
-
-    @property
-    def mapping(self) -> Mapping | None:  # type: ignore[override]
-        return self._main.mapping
-
-    @property
-    def evaluation(self) -> Evaluation | None:  # type: ignore[override]
-        return self._main.evaluation
-
-    @property
-    def done(self) -> bool:
-        return self._over.is_set() or self._main.done or self.limits.expired
 
 
 class Portfolio:
@@ -81,7 +38,7 @@ class Portfolio:
     def solve(self, search: Search) -> Outcome:
         """Search until one of the solvers has proven the optimum or a limit strikes.
 
-        Where CP-SAT dies, branch and bound goes on; its proof stands, and without one the outcome is an error.
+        Where CP-SAT dies, branch and bound goes on; its proof stands, without one the outcome is an error.
         """
         limits = search.limits
         if limits.deterministic or limits.threads < 2:

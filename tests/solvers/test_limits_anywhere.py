@@ -89,7 +89,7 @@ def moments(count: int) -> Iterator[int]:
 
 @pytest.mark.parametrize("name", METHODS)
 def test_a_limit_may_strike_at_any_look(name: str, monkeypatch: pytest.MonkeyPatch, loud: list[str]) -> None:
-    """Whenever it strikes, the answer is a valid one: nothing raised, no error, no claim that does not hold."""
+    """Whenever it strikes, the answer is valid: nothing raised, no error, no claim that does not hold."""
     if name == "auto":
         monkeypatch.setattr("tilewright.solvers.mapping.solve.method", lambda _name: Portfolio(0.0))
     best = proven().value

@@ -17,7 +17,7 @@ _JOIN = 0.05
 
 
 class _Calls:
-    """Callbacks of one run.  Their exceptions must not cross into CP-SAT: the first one is kept, and ends it."""
+    """Callbacks of one run.  Exceptions must not cross into CP-SAT: the first one is kept, and ends it."""
 
     def __init__(self) -> None:
         self.failure: BaseException | None = None
