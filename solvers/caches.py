@@ -46,7 +46,7 @@ def is_writable(folder: Path) -> bool:
 
 
 def temporary_folder() -> Path | None:
-    """This user's folder under the temporary directory; ``None`` where it cannot be had, or is not theirs alone.
+    """This user's own folder under the temporary directory; ``None`` where there can be none.
 
     What is read from a cache is run or believed, so one that others could fill is no cache.
     """
@@ -75,7 +75,7 @@ def _passing_folder() -> Path:
 
 
 def compiled(function: Function) -> Function:
-    """A function that numba compiles at its first call, kept where possible; it runs without Python's lock."""
+    """A function that numba compiles at its first call, kept where possible; it runs without a lock."""
     made: Any = numba.njit(nogil=True)(function)
     try:
         made.enable_caching()

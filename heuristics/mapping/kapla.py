@@ -241,7 +241,7 @@ class _Descent:
         return result
 
     def assignment(self, partial: Partial, level: int) -> dict[Variable, int]:
-        """Tile sizes and choices of a scheme decided from the PEs out to ``level``, completed as it was read."""
+        """Tile sizes and choices of a scheme decided from the PEs out to ``level``, completed as read."""
         rows = self._rows(partial, level)
         open_choices = {selector: selector.domain[0] for selector in self.problem.space.selectors}
         return {**open_choices, **self.openings.tables.assignment(rows), **partial.chosen}

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from tilewright.formulation.method import Method, parse_method
 from tilewright.heuristics.mapping.registry import heuristic, heuristic_names
 from tilewright.solvers.mapping.registry import solver, solver_names
 from tilewright.workloads.errors import InputError, unknown_name
+
+COMPILED = ("auto", "branch")  #: methods with machine code, compiled once per installation
 
 
 def method_names() -> list[str]:
@@ -28,3 +32,20 @@ def method(text: str, flag: str = "--solver") -> Method:
     if read.options:
         raise InputError(flag, text, f"{read.name} takes no options")
     return solver(read.name)
+
+
+def is_prepared(text: str) -> bool:
+    """Whether nothing has to be compiled before the method can do all it does."""
+    if parse_method(text).name not in COMPILED:
+        return True
+    from tilewright.solvers.mapping.kernel import is_compiled
+
+    return is_compiled()
+
+
+def prepare(text: str, over: Callable[[], bool] = lambda: False) -> None:
+    """Compile what the method needs, or load it, until whoever asks is over; it goes on beside them then."""
+    if parse_method(text).name in COMPILED:
+        from tilewright.solvers.mapping.kernel import await_compiled
+
+        await_compiled(over)
