@@ -17,7 +17,7 @@ from tilewright.formulation.expression.batch import Array, BatchReader
 from tilewright.formulation.mapping.mapping import Mapping
 from tilewright.formulation.mapping.problem import LayerProblem
 from tilewright.formulation.mapping.relaxation import problem_tables, root_bound, usable_rows
-from tilewright.formulation.search import Search
+from tilewright.formulation.search import Limits, Search
 from tilewright.heuristics.mapping.neighbours import Neighbours
 
 Indices = NDArray[np.intp]
@@ -98,10 +98,10 @@ class Arena:
     bound : no mapping's objective key is below this, if anything is known
     """
 
-    def __init__(self, problem: LayerProblem) -> None:
+    def __init__(self, problem: LayerProblem, limits: Limits | None = None) -> None:
         self.problem = problem
-        tables = problem_tables(problem)
-        self.tables = tables.restricted(usable_rows(problem, tables))
+        tables = problem_tables(problem, limits)
+        self.tables = tables.restricted(usable_rows(problem, tables, limits))
         self.sizes = np.array([len(table) for table in self.tables.tables], dtype=np.intp)
         self.options = np.array([len(s.domain) for s in problem.space.selectors], dtype=np.intp)
         self.empty = bool((self.sizes == 0).any())
@@ -154,7 +154,7 @@ class Arena:
 
 def begin(search: Search, source: str) -> Arena:
     """The arena of a search, with its root bound told."""
-    arena = Arena(search.problem)
+    arena = Arena(search.problem, search.limits)
     if arena.bound is not None and (search.value is None or arena.bound <= search.value):
         search.raise_bound(arena.bound, source)
     return arena

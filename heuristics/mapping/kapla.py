@@ -94,7 +94,7 @@ class _Descent:
         self._by_accesses = by_accesses
         self._second = second
         self.problem = search.problem
-        self.openings = Openings(search.problem)
+        self.openings = Openings(search.problem, search.limits)
         nest = self.problem.space.nest
         self._nest = nest
         self._positions = level_positions(nest.blocks)

@@ -18,6 +18,7 @@ from tilewright.formulation.expression.exact import ExactReader
 from tilewright.formulation.mapping.problem import LayerProblem
 from tilewright.formulation.mapping.relaxation import Ends, group_ends, within_limits
 from tilewright.formulation.mapping.tables import Indices, Tables
+from tilewright.formulation.search import Limits
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,11 +38,14 @@ class Measure:
 
 
 class Openings:
-    """A problem's rows and measures; what partial mappings share."""
+    """A problem's rows and measures; what partial mappings share.
 
-    def __init__(self, problem: LayerProblem) -> None:
+    Raises ``TimeoutError`` where a limit strikes while they are tabulated.
+    """
+
+    def __init__(self, problem: LayerProblem, limits: Limits | None = None) -> None:
         self.problem = problem
-        self.tables = Tables(problem.space.groups, [limit.expr for limit in problem.limits])
+        self.tables = Tables(problem.space.groups, [limit.expr for limit in problem.limits], limits)
         self.group_of = {
             dim: position for position, table in enumerate(self.tables.tables) for dim in table.group.dims
         }

@@ -222,7 +222,7 @@ class Tree:
         tables = Tables(space.groups, [statement.energy, statement.cycles, *limits], search.limits)
         self.stages = stages_of(space)
         roots = [statement.energy, statement.cycles]
-        array = ArrayFloors(space.nest, tables)
+        array = ArrayFloors(space.nest, tables, search.limits.heed)
         self.empty = not array.fits
         self.staged: list[StagedTable] = []
         for table in tables.tables:

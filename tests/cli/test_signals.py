@@ -230,11 +230,11 @@ def test_signal_in_this_process_sets_the_event() -> None:
 MOMENTS: dict[str, tuple[object, str, int, int]] = {
     "before the first layer": (map_run, "_search_all", 1, 130),
     "as the first layer begins": (map_run, "_search", 1, 130),
-    "between layers": (Results, "add", 2, 130),
+    "between layers": (Results, "add", 1, 130),
     "at the last layer's first mapping": (SearchRun, "_listen", 0, 0),
     "after the last layer": (Results, "end", 1, 0),
 }
-"""What is called then, the how manieth call it is (0: the one that tells the last layer's mapping), the exit code."""
+"""What is called then, which call of it (0: that which tells the last layer's mapping), the exit code."""
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
@@ -273,7 +273,7 @@ def test_signal_while_the_program_loads(tmp_path: Path) -> None:
         "import os, signal, sys\n"
         "class Finder:\n"
         "    def find_spec(self, name, path=None, target=None):\n"
-        "        if name == 'tilewright.formulation.search':\n"
+        "        if name == 'tilewright.cli.catalog.listing':\n"
         "            os.kill(os.getpid(), signal.SIGINT)\n"
         "sys.meta_path.insert(0, Finder())\n"
         "from tilewright.cli.__main__ import main\n"
@@ -307,7 +307,7 @@ def test_a_hangup_is_never_the_second_signal() -> None:
 
 
 def test_workers_that_load_hear_nothing_of_the_terminal() -> None:
-    """A process started under the shield blocks Ctrl-C and hang-ups from its first moment; this one does not."""
+    """A process started under the shield blocks Ctrl-C and hang-ups from its first moment on."""
     show = "import signal; print(sorted(signal.pthread_sigmask(signal.SIG_BLOCK, [])))"
     with shielded():
         done = subprocess.run([sys.executable, "-c", show], capture_output=True, text=True, timeout=60)

@@ -172,7 +172,10 @@ class Dive:
         for chosen in choices:
             if self._limits.expired:
                 break
-            energy, cycles, legal = values(self._problem, self._tables, columns, chosen)
+            try:
+                energy, cycles, legal = values(self._problem, self._tables, columns, chosen, self._limits)
+            except TimeoutError:
+                break
             key = np.where(legal, energy**a * cycles**b, np.inf)
             place = int(np.argmin(key))
             if key[place] < point.key:
