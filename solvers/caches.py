@@ -24,6 +24,7 @@ import platformdirs
 VARIABLE = "TILEWRIGHT_CACHE"
 
 Function = TypeVar("Function", bound=Callable[..., Any])
+_settings: Any = numba.config
 
 
 def cache_folder() -> Path:
@@ -83,14 +84,14 @@ def compiled(function: Function) -> Function:
         folder = temporary_folder()
         if folder is None:
             return cast(Function, made)
-        before = numba.config.CACHE_DIR
-        numba.config.CACHE_DIR = str(folder / "compiled")
+        before = _settings.CACHE_DIR
+        _settings.CACHE_DIR = str(folder / "compiled")
         try:
             made.enable_caching()
         except (RuntimeError, OSError):
             return cast(Function, made)
         finally:
-            numba.config.CACHE_DIR = before
+            _settings.CACHE_DIR = before
     made._cache = _Forgiving(made._cache)
     return cast(Function, made)
 

@@ -46,7 +46,8 @@ def check_schedules(
         _print_table(document, check.faults, proof)
     if not holds:
         return Exit.CHECK_FAILED
-    return Exit.INTERRUPTED if interrupted and proof.verdict is Verdict.UNDECIDED else Exit.OK
+    undecided = proof is not None and proof.verdict is Verdict.UNDECIDED
+    return Exit.INTERRUPTED if interrupted and undecided else Exit.OK
 
 
 def _print_json(

@@ -46,15 +46,16 @@ class GroupTable:
 
     def __init__(self, group: AxisGroup, nodes: Sequence[Expr], limits: Limits | None = None) -> None:
         self.group = group
-        heed = (lambda: None) if limits is None else limits.heed
         self.values: dict[Expr, Array] = {}
         if len(group) > BLOCK:
             self.values = {node: np.empty(len(group)) for node in nodes}
         for start in range(0, max(1, len(group)), BLOCK):
             rows = group.rows[start : start + BLOCK].astype(np.float64)
-            reader = BatchReader({v: rows[:, i] for i, v in enumerate(group.variables)}, heed=heed)
+            columns = {v: rows[:, i] for i, v in enumerate(group.variables)}
+            reader = BatchReader(columns) if limits is None else BatchReader(columns, heed=limits.heed)
             for node in nodes:
-                heed()
+                if limits is not None:
+                    limits.heed()
                 if len(group) > BLOCK:
                     self.values[node][start : start + BLOCK] = reader.read(node)
                 else:

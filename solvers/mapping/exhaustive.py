@@ -155,8 +155,8 @@ def values(
     """
     count = len(rows[0]) if rows else 1
     chosen = dict(zip(problem.space.selectors, selectors, strict=True))
-    heed = (lambda: None) if limits is None else limits.heed
-    reader = BatchReader(chosen, tables.known(rows), heed)
+    known = tables.known(rows)
+    reader = BatchReader(chosen, known) if limits is None else BatchReader(chosen, known, limits.heed)
     legal = np.ones(count, dtype=bool)
     for limit in problem.limits:
         legal &= reader.read(limit.expr) <= limit.bound

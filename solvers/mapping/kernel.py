@@ -248,7 +248,8 @@ def is_compiled() -> bool:
     """Whether the machine code is there, in this process or kept by an earlier one."""
     if READY.is_set():
         return True
-    folder = bounds.stats.cache_path
+    made: Any = bounds
+    folder = made.stats.cache_path
     if folder is None:
         return False
     written = Path(__file__).stat().st_mtime
