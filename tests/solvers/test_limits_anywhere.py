@@ -7,10 +7,13 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from functools import cache
 
+import numpy as np
 import pytest
 from effort import effort
 
+from tilewright.formulation.mapping import tables
 from tilewright.formulation.mapping.problem import LayerProblem, layer_problem
+from tilewright.formulation.mapping.relaxation import problem_tables
 from tilewright.formulation.objective import parse_objective
 from tilewright.formulation.result import SearchResult, Status
 from tilewright.formulation.search import Limits, Search
@@ -156,3 +159,29 @@ def test_the_share_of_an_opening_ends_the_opening_alone(monkeypatch: pytest.Monk
     monkeypatch.setattr("tilewright.solvers.mapping.solve.is_large", lambda stated: True)
     found = solve(problem(), "branch", Limits(seconds=60))
     assert (found.status, found.value) == (Status.OPTIMAL, proven().value)
+
+
+def test_tables_are_filled_in_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Blocks of rows give the values of all rows at once, and a limit is looked at before every node of each."""
+    layer = parse_layer("conv:K=8,C=4,P=8,Q=6,R=3,S=3,pad=1")[1]
+    stated = layer_problem(layer, load_engine("eyeriss-168"), parse_objective("edp"))
+    whole = problem_tables(stated)
+    monkeypatch.setattr(tables, "BLOCK", 5)
+    limits = Counted()
+    parts = problem_tables(stated, limits)
+    for one, other in zip(whole.tables, parts.tables, strict=True):
+        assert one.values.keys() == other.values.keys()
+        assert all(np.array_equal(one.values[node], other.values[node]) for node in one.values)
+    blocks = sum(-(-len(table) // 5) * len(table.values) for table in whole.tables)
+    assert limits.looks[0] >= blocks > 500
+
+
+@pytest.mark.parametrize("name", ["exhaustive", "dmazerunner", "kapla", "annealing", "branch", "cpsat"])
+def test_a_short_limit_on_a_large_layer(name: str) -> None:
+    """With tens of thousands of tile sizes per dimension, a limit strikes in the tables and is kept."""
+    layer = parse_layer("conv:N=1,K=64,C=3,H=224,W=224,R=7,S=7,stride=2,pad=3")[1]
+    stated = layer_problem(layer, load_engine("eyeriss-168"), parse_objective("edp"))
+    limits = Limits(seconds=0.3)
+    result = solve(stated, name, limits)
+    assert limits.elapsed < 1.3
+    assert result.status in (Status.UNKNOWN, Status.FEASIBLE)
