@@ -137,8 +137,8 @@ def test_a_warm_start_is_never_made_worse(method: str) -> None:
 
 def test_many_searches_in_one_process_at_once() -> None:
     """Threads that state problems and run different methods side by side give the answers of runs alone."""
-    layers = ("gemm:M=12,N=8,K=6", "conv:K=4,C=4,P=6,Q=6,R=3,S=3,pad=1", "gemm:M=9,N=4,K=10")
-    names = ("kapla", "ws1", "rs", "dmazerunner", "branch")
+    layers = ("gemm:M=12,N=8,K=6", "gemm:M=9,N=4,K=10")
+    names = ("kapla", "ws1", "branch")
 
     def value(name: str, layer: str) -> object:
         operator = parse_layer(layer)[1]
@@ -157,10 +157,10 @@ def test_many_searches_in_one_process_at_once() -> None:
         except BaseException as failure:
             failures.append(failure)
 
-    threads = [threading.Thread(target=work, args=(turn,)) for turn in (0, 4, 8, 12)]
+    threads = [threading.Thread(target=work, args=(turn,)) for turn in (0, 2, 4)]
     for thread in threads:
         thread.start()
     for thread in threads:
         thread.join()
     assert not failures
-    assert found == {(turn, *key): answer for turn in (0, 4, 8, 12) for key, answer in alone.items()}
+    assert found == {(turn, *key): answer for turn in (0, 2, 4) for key, answer in alone.items()}
