@@ -263,7 +263,7 @@ def compile_beside() -> Company[None]:
     The interpreter does not end in the middle of it.
     """
     with _starting:
-        if not _compiling or _compiling[0].failure is not None:
+        if not _compiling or not (_compiling[0].is_alive or READY.is_set()):
             _compiling[:] = [Company(_compile, "compiling", daemon=False)]
             _compiling[0].start()
         return _compiling[0]
