@@ -13,7 +13,7 @@ from pebble import ProcessExpired, ProcessPool
 
 from tilewright.benchmarks.cells import Answer, Task
 from tilewright.benchmarks.work import answer, failed
-from tilewright.solvers.processes import leave_with_parent
+from tilewright.solvers.processes import leave_with_parent, shielded
 
 _STEP = 0.1
 _GRACE = 20.0
@@ -37,7 +37,8 @@ def local_answers(jobs: int, tasks: Sequence[Task], stop: threading.Event) -> It
         while not stop.is_set():
             for task in islice(waiting, 2 * jobs - len(running)):
                 most = 2 * task.seconds + _GRACE
-                future: Future[Answer] = pool.schedule(answer, args=[task, task.key], timeout=most)
+                with shielded():
+                    future: Future[Answer] = pool.schedule(answer, args=[task, task.key], timeout=most)
                 running[future] = task
             if not running:
                 break

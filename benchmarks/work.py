@@ -10,7 +10,7 @@ from tilewright.formulation.limits import Limits
 from tilewright.formulation.mapping.search import LayerResult
 from tilewright.formulation.result import Origin, Status, TracePoint
 from tilewright.report.records.mapping.build import metrics_record, versions
-from tilewright.solvers.mapping.methods import method
+from tilewright.solvers.mapping.methods import method, prepare
 from tilewright.solvers.mapping.solve import solve
 from tilewright.workloads.errors import InputError, one_line
 
@@ -25,7 +25,8 @@ def answer(task: Task, key: str) -> Answer:
     try:
         if task.key != key:
             return failed("the worker runs another version of tilewright than the benchmark")
-        method(task.method)  # loaded before the clock starts
+        method(task.method)  # loaded, and compiled, before the clock starts
+        prepare(task.method)
         record = ProblemRecord.model_validate_json(task.problem)
         limits = Limits(seconds=task.seconds, threads=task.threads, seed=task.seed, started=time.monotonic())
         problem = record.build("cell")

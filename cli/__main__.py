@@ -1,5 +1,26 @@
-"""``python -m tilewright.cli``."""
+"""The program's beginning: ``tilewright`` and ``python -m tilewright.cli``.
 
-from tilewright.cli.main import main
+The rest is loaded once signals are heeded: loading takes a second, in which Ctrl-C is one line as well.
+"""
 
-main()
+from __future__ import annotations
+
+import sys
+from typing import NoReturn
+
+from tilewright.cli.terminal.signals import Interruption, interrupt_on_signals
+
+
+def main() -> NoReturn:
+    """Load the command line, and run it."""
+    try:
+        interrupt_on_signals()
+        from tilewright.cli import main as program
+    except (Interruption, KeyboardInterrupt):
+        print("tilewright: error: interrupted", file=sys.stderr)
+        raise SystemExit(130) from None
+    program.main()
+
+
+if __name__ == "__main__":
+    main()

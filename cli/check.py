@@ -52,20 +52,23 @@ def check_command(
     totals = totals_faults(document, str(result))
     proofs: list[Proof] = []
     if prove:
-        proofs = _prove_all(checks, seconds, workers, seed, quiet=quiet)
+        proofs, interrupted = _prove_all(checks, seconds, workers, seed, quiet=quiet)
     holds = not totals and not any(check.faults for check in checks)
     refuted = any(proof.verdict == "refuted" for proof in proofs)
     if format == "json":
         _print_json(document, checks, totals, proofs, holds=holds and not refuted)
     else:
         _print_table(document, checks, totals, proofs)
-    return Exit.OK if holds and not refuted else Exit.CHECK_FAILED
+    if not holds or refuted:
+        return Exit.CHECK_FAILED
+    undecided = any(proof.verdict == "undecided" for proof in proofs)
+    return Exit.INTERRUPTED if interrupted and undecided else Exit.OK
 
 
 def _prove_all(
     checks: Sequence[LayerCheck], seconds: float | None, threads: int, seed: int, *, quiet: bool
-) -> list[Proof]:
-    """A second opinion on every layer; each has its equal share of the time that is left."""
+) -> tuple[list[Proof], bool]:
+    """A second opinion on every layer within its share of the time, and whether the user stopped it."""
     import sys
 
     from tilewright.cli.mapping.proof import Proof, Verdict, prove
@@ -88,7 +91,7 @@ def _prove_all(
                 place = f"[{index + 1}/{len(checks)}] {check.layer.name}"
                 told = f"{last.verdict} by {last.solver} in {seconds_text(last.seconds)}: {last.text}"
                 print(f"{place}: {told}", file=sys.stderr, flush=True)
-    return proofs
+    return proofs, stop.is_set()
 
 
 def _print_json(

@@ -16,7 +16,7 @@ class Exit(IntEnum):
     LIMIT = 4  #: a limit was reached without a solution
     CHECK_FAILED = 5  #: a result does not hold
     NOT_OPTIMAL = 6  #: ``--require-optimal`` was not met
-    INTERRUPTED = 130  #: stopped by the user without a solution
+    INTERRUPTED = 130  #: stopped by the user before everything that was asked for was there
 
 
 def exit_of_layers(
@@ -27,19 +27,18 @@ def exit_of_layers(
     Parameters
     ----------
     statuses : per layer its status, and whether it has a solution
-    interrupted : whether the user stopped the run
+    interrupted : whether the user stopped the run; a layer that has a mapping is there all the same
     missing : whether layers were left out
     """
     found = list(statuses)
-    if interrupted and not any(solved for _, solved in found):
-        return Exit.INTERRUPTED
     unsolved = {status for status, solved in found if not solved}
-    if not interrupted:
-        for status, code in (("error", Exit.ERROR), ("infeasible", Exit.INFEASIBLE)):
-            if status in unsolved:
-                return code
-        if unsolved:
-            return Exit.LIMIT
+    if interrupted and (missing or unsolved & {"interrupted", "unknown"}):
+        return Exit.INTERRUPTED
+    for status, code in (("error", Exit.ERROR), ("infeasible", Exit.INFEASIBLE)):
+        if status in unsolved:
+            return code
+    if unsolved:
+        return Exit.LIMIT
     if require_optimal and (missing or any(status != "optimal" for status, _ in found)):
         return Exit.NOT_OPTIMAL
     return Exit.OK

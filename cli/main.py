@@ -18,7 +18,7 @@ from tilewright.cli.mapping import map
 from tilewright.cli.scheduling import codesign, schedule
 from tilewright.cli.terminal.clock import call
 from tilewright.cli.terminal.console import error_line
-from tilewright.cli.terminal.signals import Interruption, interrupt_on_signals
+from tilewright.cli.terminal.signals import Interruption, ignore_signals, interrupt_on_signals
 from tilewright.workloads.errors import InputError, one_line
 
 PROGRAM = "tilewright"
@@ -62,10 +62,14 @@ def _program(
 
 def main(args: Sequence[str] | None = None) -> NoReturn:
     """Run the command line and leave the process with the contract's exit code."""
-    interrupt_on_signals()
     for stream in (sys.stdout, sys.stderr):
         stream.reconfigure(errors="replace")  # type: ignore[union-attr]
-    code = run(sys.argv[1:] if args is None else args)
+    try:
+        interrupt_on_signals()
+        code = run(sys.argv[1:] if args is None else args)
+        ignore_signals()  # everything is written; what is left takes no time
+    except Interruption:  # while an error was being told, or just after the end
+        code = Exit.INTERRUPTED
     try:
         sys.stdout.flush()
         sys.stderr.flush()

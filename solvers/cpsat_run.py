@@ -10,6 +10,7 @@ from typing import Protocol
 from ortools.sat.python import cp_model
 
 from tilewright.formulation.limits import Limits
+from tilewright.solvers.background import Background
 
 POLL = 0.02
 """Seconds between two looks at the limits."""
@@ -117,34 +118,32 @@ class CpSatRun:
 
         What callbacks or the solver raise is raised here.
         """
-        thread = threading.Thread(target=self._work, name="cp-sat", daemon=True)
+        thread = Background(self._work, "cp-sat")
         thread.start()
         try:
-            while thread.is_alive():
+            while thread.is_alive:
                 thread.join(POLL)
                 if self._enough.is_set() or self._over():
                     self.solver.stop_search()
         finally:
-            while thread.is_alive():
+            while thread.is_alive:
                 self.solver.stop_search()
                 thread.join(POLL)
         if self._failure is not None:
             raise self._failure
+        thread.raise_failure()
         return self.status
 
     def _work(self) -> None:
-        try:
-            if self._limits.deterministic:
-                self.status = self.solver.solve(self._model)
-                if self.has_solution:
-                    self._found(self.solver)
-                return
-            if self._on_bound is not None:
-                self.solver.best_bound_callback = self._bounded
-            told = None if self._on_solution is None else _Told(self._found)
-            self.status = self.solver.solve(self._model, told)
-        except BaseException as failure:
-            self._failure = failure
+        if self._limits.deterministic:
+            self.status = self.solver.solve(self._model)
+            if self.has_solution:
+                self._found(self.solver)
+            return
+        if self._on_bound is not None:
+            self.solver.best_bound_callback = self._bounded
+        told = None if self._on_solution is None else _Told(self._found)
+        self.status = self.solver.solve(self._model, told)
 
     def _found(self, values: Values) -> None:
         if self._on_solution is not None:
@@ -157,7 +156,9 @@ class CpSatRun:
             self._guarded(lambda: use(integer_bound(bound)))
 
     def _guarded(self, call: Callable[[], bool | None]) -> None:
-        """Exceptions must not cross into CP-SAT."""
+        """Exceptions must not cross into CP-SAT: the first one is kept, and ends the run."""
+        if self._failure is not None:
+            return
         try:
             enough = bool(call())
         except BaseException as failure:

@@ -1,4 +1,4 @@
-"""What worker processes have in common."""
+"""What worker processes have in common, and how they are started."""
 
 from __future__ import annotations
 
@@ -6,11 +6,14 @@ import multiprocessing
 import os
 import signal
 import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
 
 
 def leave_with_parent() -> None:
-    """In a worker: Ctrl-C is the parent's business, and where that dies nothing stays behind."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    """In a worker: the terminal's signals are the parent's to heed; where that dies nothing stays behind."""
+    for number in _terminal():
+        signal.signal(number, signal.SIG_IGN)
     parent = multiprocessing.parent_process()
     if parent is None:
         return
@@ -20,3 +23,24 @@ def leave_with_parent() -> None:
         os._exit(1)
 
     threading.Thread(target=wait_for_parent, daemon=True).start()
+
+
+@contextmanager
+def shielded() -> Iterator[None]:
+    """Processes and threads that are started here get no signal of the terminal's from the first moment.
+
+    A terminal sends Ctrl-C to all processes of a call; one that is still loading would print a traceback.
+    """
+    if not hasattr(signal, "pthread_sigmask"):
+        yield
+        return
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, _terminal())
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+
+
+def _terminal() -> list[signal.Signals]:
+    names = ("SIGINT", "SIGHUP")
+    return [getattr(signal, name) for name in names if hasattr(signal, name)]

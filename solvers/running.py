@@ -9,8 +9,9 @@ from tilewright.formulation.limits import LimitReachedError, Limits
 from tilewright.formulation.method import Method, Outcome
 from tilewright.formulation.result import Answer, Evaluation, Result, Status, TracePoint
 from tilewright.formulation.search import DisagreementError, P, Search, UnsoundBoundError
+from tilewright.solvers.background import failure_text
 from tilewright.solvers.watched import Watched
-from tilewright.workloads.errors import InputError, one_line
+from tilewright.workloads.errors import InputError
 
 Found = TypeVar("Found")
 Asked = TypeVar("Asked")
@@ -51,7 +52,7 @@ def caught(work: Callable[[], Outcome]) -> Outcome:
     except LimitReachedError as reached:
         return Outcome(message=str(reached))
     except _EXPECTED as failure:
-        return Outcome(message=f"{type(failure).__name__}: {failure}", error=True)
+        return Outcome(message=failure_text(failure), error=True)
 
 
 class SearchRun(Generic[P, Answer, Evaluation]):
@@ -108,7 +109,7 @@ class SearchRun(Generic[P, Answer, Evaluation]):
         if isinstance(failure, LimitReachedError):
             return self.so_far(str(failure))
         if failure is not None:
-            return self.so_far(f"{type(failure).__name__}: {one_line(failure)}", error=True)
+            return self.so_far(failure_text(failure), error=True)
         if answer is None or self._watched.abandoned:
             return self.so_far("" if self.limits.stop.is_set() else LEFT_BEHIND)
         return answer

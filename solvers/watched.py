@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-import threading
+import time
 from collections.abc import Callable
 from typing import Generic, TypeVar
 
 from tilewright.formulation.limits import Limits
+from tilewright.solvers.background import Background
 
 _STEP = 0.05
 _GRACE = 1.5
@@ -35,11 +36,9 @@ class Watched(Generic[Answer]):
         self, work: Callable[[], Answer], limits: Limits, name: str = "search", grace: float | None = None
     ) -> None:
         self.answer: Answer | None = None
-        self.failure: BaseException | None = None
         self.abandoned = False
-        self._work = work
+        self._thread = Background(work, name)
         self._limits = limits
-        self._name = name
         self._longest = _GRACE if grace is None else grace
 
     def run(self) -> None:
@@ -49,25 +48,26 @@ class Watched(Generic[Answer]):
         ------
         Interruption : at a second signal
         """
-        thread = threading.Thread(target=self._caught, name=self._name, daemon=True)
+        thread = self._thread
         thread.start()
-        late = 0.0
-        while thread.is_alive() and not self.abandoned:
+        since: float | None = None
+        while thread.is_alive and not self.abandoned:
             thread.join(_STEP)
-            late = late + _STEP if self._limits.expired else 0.0
-            self.abandoned = late > self._grace
+            if not self._limits.expired:
+                since = None
+            elif since is None:
+                since = time.monotonic()
+            else:
+                self.abandoned = time.monotonic() - since > self._grace
+        if not self.abandoned:
+            self.answer = thread.answer
+
+    @property
+    def failure(self) -> BaseException | None:
+        return self._thread.failure
 
     @property
     def _grace(self) -> float:
         if self._limits.stop.is_set() or self._limits.seconds is None:
             return self._longest
         return 0.8 * max(1.0, 0.05 * self._limits.seconds)
-
-    def _caught(self) -> None:
-        try:
-            answer = self._work()
-        except BaseException as failure:
-            self.failure = failure
-        else:
-            if not self.abandoned:
-                self.answer = answer

@@ -36,7 +36,7 @@ from tilewright.report.records.mapping.build import factors_of, key_gap, layer_r
 from tilewright.report.records.mapping.document import SettingsRecord
 from tilewright.report.records.mapping.mapping_file import StoredMapping
 from tilewright.report.records.mapping.operator import shape_text
-from tilewright.solvers.mapping.methods import method
+from tilewright.solvers.mapping.methods import is_prepared, method, prepare
 from tilewright.solvers.mapping.solve import layer_run
 from tilewright.solvers.running import no_result
 from tilewright.workloads.catalog import resolve_model
@@ -119,9 +119,7 @@ def run_map(request: MapRequest) -> int:
             from tilewright.report.html.mapping.result import write_result_report
 
             write_result_report(request.report, document)
-        interrupted = stop.is_set() and (
-            bool(document.missing) or any(layer.status == "interrupted" for layer in document.layers)
-        )
+        interrupted = stop.is_set()
     if results.failure is not None:
         error_line(results.failure)
         return Exit.ERROR
@@ -176,6 +174,7 @@ def _search_all(
     wanted = Wanted(settings.pareto, settings.best, settings.all_optimal, settings.then, settings.solver)
     if stored and not any(fitting(stored, job.operator) for job in jobs):
         progress.note("--warm-start: no mapping of the file is for one of these layers")
+    _prepare(settings, began, len(jobs), progress, stop)
     for index, (job, build) in enumerate(zip(jobs, builders, strict=True)):
         if stop.is_set():
             return
@@ -201,6 +200,20 @@ def _search_all(
         )
         progress.done(record)
         results.add(record, job.operator)
+
+
+def _prepare(settings: SettingsRecord, began: float, jobs: int, progress: Progress, stop: Event) -> None:
+    """What is compiled once per installation is compiled before several layers share the time.
+
+    That takes no more than half of it; where it takes longer it goes on beside the layers.
+    """
+    if jobs < 2 or is_prepared(settings.solver):
+        return
+    limit = settings.time_limit_s
+    progress.phase("compiling the search, once for all")
+    prepare(
+        settings.solver, lambda: stop.is_set() or (limit is not None and time.monotonic() - began > limit / 2)
+    )
 
 
 def _limits(request: MapRequest, objective: Objective, began: float, left: int, stop: Event) -> Limits:

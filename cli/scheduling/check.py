@@ -30,7 +30,7 @@ def check_schedules(
         check = check_schedule(document, where)
     else:
         check = check_codesign(document, where)
-    proof = None
+    proof, interrupted = None, False
     if prove:
         with graceful_stop() as stop:
             limits = Limits(seconds=seconds, threads=threads, seed=seed, stop=stop)
@@ -38,12 +38,16 @@ def check_schedules(
                 proof = prove_schedule(check, limits)
             else:
                 proof = prove_codesign(check, limits)
+            interrupted = stop.is_set()
     holds = not check.faults and (proof is None or proof.verdict is not Verdict.REFUTED)
     if form == "json":
         _print_json(document, check.faults, proof, holds=holds)
     else:
         _print_table(document, check.faults, proof)
-    return Exit.OK if holds else Exit.CHECK_FAILED
+    if not holds:
+        return Exit.CHECK_FAILED
+    undecided = proof is not None and proof.verdict is Verdict.UNDECIDED
+    return Exit.INTERRUPTED if interrupted and undecided else Exit.OK
 
 
 def _print_json(

@@ -3,23 +3,26 @@
 from __future__ import annotations
 
 from contextlib import ExitStack
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from tilewright.cli.scheduling.request import SchedulingRequest, resolve_workload
 from tilewright.cli.terminal.saving import SavedFile
 from tilewright.cli.terminal.signals import graceful_stop
 from tilewright.formulation.limits import LimitReachedError
-from tilewright.formulation.result import TracePoint
+from tilewright.formulation.result import Status, TracePoint
+from tilewright.formulation.search import UnsoundBoundError
 from tilewright.hardware.mapping.styles import CLOCK_MHZ, dataflow
 from tilewright.hardware.scheduling.herald.classes import accelerator_class
 from tilewright.report.records.files import json_text
 from tilewright.report.records.scheduling.herald.document import CodesignDocument, codesign_document
 from tilewright.report.text.scheduling.herald.tables import codesign_views
+from tilewright.solvers.background import failure_text
 from tilewright.solvers.running import LEFT_BEHIND
 from tilewright.solvers.scheduling.herald.partition import PartitionOutcome, PartitionSearch
 from tilewright.solvers.scheduling.herald.schedule import GRACE, WITHOUT_COSTS
 from tilewright.solvers.watched import Watched
+from tilewright.workloads.errors import InputError
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -72,10 +75,13 @@ def run_codesign(request: CodesignRequest) -> int:
         )
         watched = Watched(search.run, limits, grace=GRACE)
         watched.run()
-        if watched.failure is not None and not isinstance(watched.failure, LimitReachedError):
-            raise watched.failure
+        failure = watched.failure
+        if isinstance(failure, InputError | UnsoundBoundError):
+            raise failure
         message = LEFT_BEHIND if watched.abandoned and not stop.is_set() else ""
-        outcome = search.outcome(WITHOUT_COSTS if isinstance(watched.failure, LimitReachedError) else message)
+        outcome = search.outcome(WITHOUT_COSTS if isinstance(failure, LimitReachedError) else message)
+        if failure is not None and not isinstance(failure, LimitReachedError):
+            outcome = replace(outcome, status=Status.ERROR, message=failure_text(failure))
         document = document_of(outcome, complete=True)
         request.deliver(document, saved, codesign_views)
     if request.scatter is not None and document.points:

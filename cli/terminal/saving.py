@@ -8,6 +8,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from tilewright.report.records.files import write_atomic
+from tilewright.solvers.background import Background, failure_text
 
 _PAUSE = 0.5
 _SHARE = 0.05
@@ -24,7 +25,7 @@ class SavedFile:
 
     Attributes
     ----------
-    failure : why the file could not be written, if so
+    failure : why the file could not be written, or kept up to date, if so
     """
 
     def __init__(self, path: Path | None, text: Callable[[], str | None]) -> None:
@@ -35,7 +36,7 @@ class SavedFile:
         self._ended = threading.Event()
         self._writing = threading.Lock()
         if path is not None:
-            threading.Thread(target=self._work, name="saving", daemon=True).start()
+            Background(self._work, "saving").start()
 
     def changed(self) -> None:
         """There is something new to write."""
@@ -57,17 +58,26 @@ class SavedFile:
             began = time.monotonic()
             if self._ended.is_set():
                 return
-            text = self._text()
-            with self._writing:
-                if self._ended.is_set():
-                    return
-                if text is not None:
-                    self._write(self._path, text)
+            try:
+                text = self._text()
+            except Exception as failure:  # the search goes on, and so does saving
+                with self._writing:
+                    if self._ended.is_set():
+                        return
+                    self.failure = f"{self._path}: cannot be kept up to date: {failure_text(failure)}"
+                self._changed.set()  # the document may have changed while it was read
+            else:
+                with self._writing:
+                    if self._ended.is_set():
+                        return
+                    if text is not None:
+                        self._write(self._path, text)
             self._ended.wait(max(_PAUSE, (time.monotonic() - began) / _SHARE))
 
     def _write(self, path: Path, text: str) -> None:
         """Write; where that fails the search goes on, and what it found still reaches stdout."""
         try:
             write_atomic(path, text)
+            self.failure = None
         except OSError as error:
             self.failure = f"{path}: cannot be written: {error.strerror or error}"

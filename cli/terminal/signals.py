@@ -1,4 +1,8 @@
-"""Ctrl-C and SIGTERM: the first asks for the incumbent, the second ends the process."""
+"""Ctrl-C, SIGTERM and SIGHUP: the first asks for the incumbent, the second ends the process.
+
+A terminal that goes away sends SIGHUP more than once, and service managers send it right after SIGTERM; so it
+never counts as the second.  A process that was started to ignore it (``nohup``) ignores it.
+"""
 
 from __future__ import annotations
 
@@ -8,7 +12,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from types import FrameType
 
-_SIGNALS = (signal.SIGINT, signal.SIGTERM)
+_HANGUP = getattr(signal, "SIGHUP", None)  # not everywhere
 
 
 class Interruption(BaseException):
@@ -16,14 +20,29 @@ class Interruption(BaseException):
 
 
 def interrupt_on_signals() -> None:
-    """Let Ctrl-C and SIGTERM raise `Interruption` in the main thread."""
+    """Let Ctrl-C, SIGTERM and SIGHUP raise `Interruption` in the main thread."""
 
     def interrupt(number: int, frame: FrameType | None) -> None:
         raise Interruption
 
     if threading.current_thread() is threading.main_thread():
-        for number in _SIGNALS:
+        for number in heeded():
             signal.signal(number, interrupt)
+
+
+def ignore_signals() -> None:
+    """Nothing is left to be interrupted."""
+    if threading.current_thread() is threading.main_thread():
+        for number in heeded():
+            signal.signal(number, signal.SIG_IGN)
+
+
+def heeded() -> list[signal.Signals]:
+    """The signals that ask for an end."""
+    found = [signal.SIGINT, signal.SIGTERM]
+    if _HANGUP is not None and signal.getsignal(_HANGUP) is not signal.SIG_IGN:
+        found.append(_HANGUP)
+    return found
 
 
 @contextmanager
@@ -36,14 +55,14 @@ def graceful_stop() -> Iterator[threading.Event]:
     stop = threading.Event()
 
     def handle(number: int, frame: FrameType | None) -> None:
-        if stop.is_set():
+        if stop.is_set() and number != _HANGUP:
             raise Interruption
         stop.set()
 
     if threading.current_thread() is not threading.main_thread():
         yield stop
         return
-    before = {number: signal.signal(number, handle) for number in _SIGNALS}
+    before = {number: signal.signal(number, handle) for number in heeded()}
     try:
         yield stop
     finally:

@@ -7,7 +7,7 @@ included, so counts, energies in scaled integers and cycles are exact; only a fi
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import reduce
 
 import numpy as np
@@ -27,13 +27,22 @@ class BatchReader(Reader[Array]):
     ----------
     values : an array (or a scalar) for every variable
     known : arrays of nodes that were obtained another way, such as tables of one axis group
+    heed : called before every node that is computed, so that a limit may end a long reading in the middle
     """
 
     def __init__(
-        self, values: Mapping[Variable, Array | int], known: dict[Expr, Array] | None = None
+        self,
+        values: Mapping[Variable, Array | int],
+        known: dict[Expr, Array] | None = None,
+        heed: Callable[[], None] = lambda: None,
     ) -> None:
         super().__init__(known)
         self._assignment = values
+        self._heed = heed
+
+    def _compute(self, expr: Expr) -> Array:
+        self._heed()
+        return super()._compute(expr)
 
     def constant(self, value: int) -> Array:
         return np.float64(value)  # type: ignore[return-value]

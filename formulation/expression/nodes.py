@@ -2,11 +2,13 @@
 
 All values are integers.  Sub-expressions are non-negative wherever a node's meaning needs it (products,
 quotients, maxima); only sums may subtract.  Equal expressions are the same object, so readers memoise by
-identity.
+identity; several threads may build expressions at once.  A node is known by its children's identities, which
+it keeps alive, and is forgotten with its last user: nothing is left of a problem for the next one.
 """
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable, Hashable, Iterable, Sequence
 from typing import Any
 from weakref import WeakValueDictionary
@@ -14,6 +16,7 @@ from weakref import WeakValueDictionary
 _interned: WeakValueDictionary[Hashable, Expr] = WeakValueDictionary()
 _constants: dict[int, Expr] = {}  # small ones stay
 _SMALL = 1 << 12
+_making = threading.RLock()
 
 
 class Expr:
@@ -63,8 +66,11 @@ def _make(cls: type[Expr], children: Iterable[Expr], key: Hashable, **fields: ob
     node.support = frozenset().union(*(child.support for child in children))
     groups = {variable.axis_group for variable in node.support}
     node.group = groups.pop() if len(groups) == 1 else None
-    _interned[full_key] = node
-    return node
+    with _making:  # another thread may have made it meanwhile
+        found = _interned.get(full_key)
+        if found is None:
+            found = _interned[full_key] = node
+    return found
 
 
 class Constant(Expr):
@@ -222,7 +228,7 @@ def as_expr(value: Expr | int) -> Expr:
     found = _constants.get(value)
     if found is None:
         found = _make(Constant, (), value, value=value)
-        if value < _SMALL:
+        if abs(value) < _SMALL:
             _constants[value] = found
     return found
 

@@ -77,7 +77,7 @@ def perfect_chains(bound: int, length: int) -> Rows:
     for first in divisors(bound):
         rest = perfect_chains(first, length - 1)
         parts.append(np.column_stack([np.full(len(rest), first, dtype=np.int64), rest]))
-    return np.concatenate(parts)
+    return _shared(np.concatenate(parts))
 
 
 @lru_cache(maxsize=4096)
@@ -98,7 +98,13 @@ def balanced_chains(bound: int, length: int) -> Rows:
     for first in balanced_tiles(bound):
         rest = balanced_chains(first, length - 1)
         parts.append(np.column_stack([np.full(len(rest), first, dtype=np.int64), rest]))
-    return np.concatenate(parts)
+    return _shared(np.concatenate(parts))
+
+
+def _shared(rows: Rows) -> Rows:
+    """Chains are kept for every problem of the process: nobody may write into them."""
+    rows.setflags(write=False)
+    return rows
 
 
 def cross(tables: Sequence[Rows]) -> Rows:

@@ -15,6 +15,7 @@ import numpy as np
 from tilewright.formulation.expression import Expr, Variable
 from tilewright.formulation.expression.batch import Array
 from tilewright.formulation.expression.interval import IntervalReader
+from tilewright.formulation.limits import Limits
 from tilewright.formulation.mapping.problem import LayerProblem
 from tilewright.formulation.mapping.tables import GroupTable, Indices, Tables
 
@@ -52,14 +53,18 @@ def group_ends(table: GroupTable, rows: Indices | None = None) -> Ends:
     return {node: (np.asarray(v.min()), np.asarray(v.max())) for node, v in values.items()}
 
 
-def problem_tables(problem: LayerProblem) -> Tables:
-    """Tables of everything that the objective and the constraints read."""
+def problem_tables(problem: LayerProblem, heeded: Limits | None = None) -> Tables:
+    """Tables of all that objective and constraints read; ``LimitReachedError`` where a limit strikes."""
     limits = [limit.expr for limit in problem.limits]
-    return Tables(problem.space.groups, [problem.statement.energy, problem.statement.cycles, *limits])
+    roots = [problem.statement.energy, problem.statement.cycles, *limits]
+    return Tables(problem.space.groups, roots, heeded)
 
 
-def usable_rows(problem: LayerProblem, tables: Tables) -> list[Indices]:
-    """Per group, the rows with which every constraint, taken alone, may still hold."""
+def usable_rows(problem: LayerProblem, tables: Tables, heeded: Limits | None = None) -> list[Indices]:
+    """Per group, the rows with which every constraint, taken alone, may still hold.
+
+    Raises ``LimitReachedError`` where a limit strikes.
+    """
     ends = [group_ends(table) if len(table) else {} for table in tables.tables]
     result: list[Indices] = []
     for position, table in enumerate(tables.tables):
@@ -68,6 +73,8 @@ def usable_rows(problem: LayerProblem, tables: Tables) -> list[Indices]:
             row_wise: Ends = {node: (values, values) for node, values in table.values.items()}
             reader = EndsReader([*ends[:position], row_wise, *ends[position + 1 :]])
             for limit in problem.limits:
+                if heeded is not None:
+                    heeded.heed()
                 keep &= reader.low(limit.expr) <= limit.bound
         result.append(np.flatnonzero(keep))
     return result

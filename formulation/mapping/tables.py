@@ -20,6 +20,9 @@ from tilewright.formulation.mapping.chains import AxisGroup
 
 Indices = NDArray[np.intp]
 
+BLOCK = 1 << 14
+"""Rows that are tabulated at once: some milliseconds for the dearest expressions."""
+
 
 def local_nodes(roots: Iterable[Expr]) -> dict[str, list[Expr]]:
     """The largest sub-expressions that depend on one axis group alone, by group."""
@@ -43,13 +46,20 @@ class GroupTable:
 
     def __init__(self, group: AxisGroup, nodes: Sequence[Expr], limits: Limits | None = None) -> None:
         self.group = group
-        columns = {v: group.rows[:, i].astype(np.float64) for i, v in enumerate(group.variables)}
-        reader = BatchReader(columns)
         self.values: dict[Expr, Array] = {}
-        for node in nodes:
-            if limits is not None:
-                limits.heed()
-            self.values[node] = np.broadcast_to(reader.read(node), (len(group),))
+        if len(group) > BLOCK:
+            self.values = {node: np.empty(len(group)) for node in nodes}
+        for start in range(0, max(1, len(group)), BLOCK):
+            rows = group.rows[start : start + BLOCK].astype(np.float64)
+            columns = {v: rows[:, i] for i, v in enumerate(group.variables)}
+            reader = BatchReader(columns) if limits is None else BatchReader(columns, heed=limits.heed)
+            for node in nodes:
+                if limits is not None:
+                    limits.heed()
+                if len(group) > BLOCK:
+                    self.values[node][start : start + BLOCK] = reader.read(node)
+                else:
+                    self.values[node] = np.broadcast_to(reader.read(node), (len(group),))
 
     def __len__(self) -> int:
         return len(self.group)

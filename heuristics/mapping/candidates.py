@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from tilewright.formulation.expression import Variable
 from tilewright.formulation.expression.batch import Array, BatchReader
+from tilewright.formulation.limits import Limits
 from tilewright.formulation.mapping.mapping import Mapping
 from tilewright.formulation.mapping.problem import LayerProblem
 from tilewright.formulation.mapping.relaxation import problem_tables, root_bound, usable_rows
@@ -99,10 +100,10 @@ class Arena:
     bound : no mapping's objective key is below this, if anything is known
     """
 
-    def __init__(self, problem: LayerProblem) -> None:
+    def __init__(self, problem: LayerProblem, limits: Limits | None = None) -> None:
         self.problem = problem
-        tables = problem_tables(problem)
-        self.tables = tables.restricted(usable_rows(problem, tables))
+        tables = problem_tables(problem, limits)
+        self.tables = tables.restricted(usable_rows(problem, tables, limits))
         self.sizes = np.array([len(table) for table in self.tables.tables], dtype=np.intp)
         self.options = np.array([len(s.domain) for s in problem.space.selectors], dtype=np.intp)
         self.empty = bool((self.sizes == 0).any())
@@ -155,7 +156,7 @@ class Arena:
 
 def begin(search: LayerSearch, source: str) -> Arena:
     """The arena of a search, with its root bound told."""
-    arena = Arena(search.problem)
+    arena = Arena(search.problem, search.limits)
     if arena.bound is not None and (search.key is None or arena.bound <= search.key):
         search.raise_bound(arena.bound, source)
     return arena

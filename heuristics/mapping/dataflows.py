@@ -66,14 +66,14 @@ class FixedDataflow:
         problem = restricted(search.problem, self.dataflow)
         self._fill_greedily(search, problem)
         if self.fill == "search":
-            arena = Arena(problem)
+            arena = Arena(problem, search.limits)
             if not arena.empty:
                 Annealing().explore(search, arena, self.name)
         return Outcome(False, "" if search.key is not None else "the dataflow has no mapping here")
 
     def _fill_greedily(self, search: LayerSearch, problem: LayerProblem) -> None:
         """One filling per choice of orders and residencies that the dataflow leaves."""
-        openings = Openings(problem)
+        openings = Openings(problem, search.limits)
         for chosen in _choices(problem):
             if search.done:
                 return
@@ -81,6 +81,7 @@ class FixedDataflow:
             if not partial.feasible:
                 continue
             for measure in self._measures(problem):
+                search.limits.heed()
                 partial = partial.largest(measure)
             assignment = partial.assignment()
             key = stated_key(problem, assignment)

@@ -70,13 +70,17 @@ class Kapla:
         for residency in descent.residencies():
             whole = Partial.whole(descent.openings, residency)
             schemes = [_Scheme(whole, np.inf)] if whole.feasible else []
+            reached = descent.levels[0]
             for level in descent.levels:
                 grown = [inner for scheme in schemes for inner in descent.at_level(scheme.partial, level)]
+                if search.limits.expired and not grown:
+                    break  # what the levels inside have decided is complete with one nest around it
                 schemes = sorted(grown, key=lambda scheme: scheme.key)[: self.keep]
+                reached = level
                 if search.limits.expired:
                     break
             for scheme in schemes:
-                mapping = search.problem.decode(descent.assignment(scheme.partial))
+                mapping = search.problem.decode(descent.assignment(scheme.partial, reached))
                 search.offer(mapping, self.name, origin=Origin.HEURISTIC)
             if search.done:
                 break
@@ -91,7 +95,7 @@ class _Descent:
         self._by_accesses = by_accesses
         self._second = second
         self.problem = search.problem
-        self.openings = Openings(search.problem)
+        self.openings = Openings(search.problem, search.limits)
         nest = self.problem.space.nest
         self._nest = nest
         self._positions = level_positions(nest.blocks)
@@ -237,7 +241,8 @@ class _Descent:
             result.append(int(left[0]))
         return result
 
-    def assignment(self, partial: Partial) -> dict[Variable, int]:
-        """Tile sizes and choices of a complete scheme."""
-        rows = self._rows(partial, 1)
-        return {**self.openings.tables.assignment(rows), **partial.chosen}
+    def assignment(self, partial: Partial, level: int) -> dict[Variable, int]:
+        """Tile sizes and choices of a scheme decided from the PEs out to ``level``, completed as read."""
+        rows = self._rows(partial, level)
+        open_choices = {selector: selector.domain[0] for selector in self.problem.space.selectors}
+        return {**open_choices, **self.openings.tables.assignment(rows), **partial.chosen}

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from tilewright.formulation.expression import Constant, Expr, Variable
 from tilewright.formulation.expression.exact import ExactReader
+from tilewright.formulation.limits import Limits
 from tilewright.formulation.mapping.problem import LayerProblem
 from tilewright.formulation.mapping.relaxation import Ends, group_ends, within_limits
 from tilewright.formulation.mapping.tables import Indices, Tables
@@ -37,11 +38,14 @@ class Measure:
 
 
 class Openings:
-    """A problem's rows and measures; what partial mappings share."""
+    """A problem's rows and measures; what partial mappings share.
 
-    def __init__(self, problem: LayerProblem) -> None:
+    Raises ``LimitReachedError`` where a limit strikes while they are tabulated.
+    """
+
+    def __init__(self, problem: LayerProblem, limits: Limits | None = None) -> None:
         self.problem = problem
-        self.tables = Tables(problem.space.groups, [limit.expr for limit in problem.limits])
+        self.tables = Tables(problem.space.groups, [limit.expr for limit in problem.limits], limits)
         self.group_of = {
             dim: position for position, table in enumerate(self.tables.tables) for dim in table.group.dims
         }

@@ -8,7 +8,7 @@ the instances used per axis.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from functools import cached_property
 
 import numpy as np
@@ -43,7 +43,7 @@ def products(roots: Iterable[Expr]) -> list[Product]:
 class ArrayFloors:
     """The least value of each such product over all rows that fit the array together."""
 
-    def __init__(self, nest: Nest, tables: Tables) -> None:
+    def __init__(self, nest: Nest, tables: Tables, heed: Callable[[], None] = lambda: None) -> None:
         self._sizes = [
             block.axis.size
             for block in (nest.blocks[index] for index in nest.spatial)
@@ -55,7 +55,7 @@ class ArrayFloors:
             columns = {
                 v: table.group.rows[:, i].astype(np.float64) for i, v in enumerate(table.group.variables)
             }
-            reader = BatchReader(columns)
+            reader = BatchReader(columns, heed=heed)
             used = [
                 np.broadcast_to(_trips(reader, nest, index, table.group.dims), (len(table),))
                 for index in nest.spatial

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import heapq
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from itertools import count
@@ -23,10 +24,12 @@ from numpy.typing import NDArray
 from tilewright import __version__
 from tilewright.formulation.expression import Variable
 from tilewright.formulation.expression.batch import EXACT_LIMIT, Array
+from tilewright.formulation.limits import LimitReachedError
 from tilewright.formulation.mapping.mapping import Mapping as LoopNest
 from tilewright.formulation.mapping.search import LayerSearch
 from tilewright.formulation.mapping.tables import Indices, Tables
 from tilewright.formulation.method import Outcome
+from tilewright.formulation.stopping import WhenSet
 from tilewright.heuristics.mapping.annealing import Annealing
 from tilewright.solvers.mapping import kernel
 from tilewright.solvers.mapping.array_bounds import ArrayFloors
@@ -36,7 +39,7 @@ from tilewright.solvers.mapping.tape import Tape
 BATCH = 1 << 16
 _DIVE_WIDTHS = (32, 512)  # nodes kept after every group; wider where a narrow dive ends nowhere
 _COMPILING = 3.0  # seconds that it takes at least
-_NOT_COMPILED = "annealed only: compiling the search, done once, takes longer (see tilewright doctor)"
+_NOT_COMPILED = "annealed only: compiling the search, done once, took longer (see tilewright doctor)"
 _DIVE_LINES = 3  # choices of orders and residencies followed from stage to stage
 BAND = 1e-12  # relative; products of two exact floats agree with the exact product well within it
 
@@ -54,15 +57,11 @@ class Branch:
     def solve(self, search: LayerSearch) -> Outcome:
         """Offer every improvement, raise the bound as the cheapest open part grows dearer.
 
-        Where machine code has to be compiled first, annealing finds a mapping before that begins; it is all
-        where the limit is shorter than compiling takes.
+        Where machine code has to be compiled first, annealing finds a mapping meanwhile; it is all where the
+        limit strikes before that is done.  Compiling goes on then, for the searches that follow.
         """
-        limits = search.limits
-        if not (kernel.is_compiled() or limits.deterministic):
-            if limits.remaining is not None and limits.remaining < _COMPILING:
-                Annealing().solve(search)
-                return Outcome(False, _NOT_COMPILED)
-            Annealing(walkers=64, steps=60).solve(search)
+        if not (kernel.is_compiled() or self._meanwhile(search)):
+            return Outcome(False, _NOT_COMPILED if search.limits.expired else "")
         tree = Tree(search, Minimum(search, self.name))
         if tree.empty:
             return Outcome(True, "no tile sizes satisfy the constraints and fit the array")
@@ -73,6 +72,17 @@ class Branch:
             return Outcome(True, "no mapping satisfies all constraints")
         search.raise_bound(search.key * (1 - Fraction(search.limits.gap)), self.name)
         return Outcome(True)
+
+    def _meanwhile(self, search: LayerSearch) -> bool:
+        """Anneal while the machine code is compiled; whether it is there before the search is over."""
+        limits = search.limits
+        kernel.compile_beside()
+        if not limits.deterministic:
+            short = limits.remaining is not None and limits.remaining < _COMPILING
+            annealing = Annealing() if short else Annealing(walkers=64, steps=60)
+            with suppress(LimitReachedError):  # compiled before the tables were filled
+                annealing.solve(search.within(limits.stopping(WhenSet(kernel.READY))))
+        return kernel.await_compiled(lambda: search.done)
 
     def _bound(self, search: LayerSearch) -> Callable[[float], None]:
         def tell(least: float) -> None:
@@ -199,7 +209,8 @@ class Leaves:
 class Tree:
     """One search for one goal.
 
-    ``empty`` tells that tile sizes and array leave nothing to choose.
+    ``empty`` tells that tile sizes and array leave nothing to choose.  Raises ``LimitReachedError`` where a
+    limit strikes before it is laid out.
     """
 
     def __init__(self, search: LayerSearch, goal: Goal) -> None:
@@ -209,10 +220,12 @@ class Tree:
         space, statement = self.problem.space, self.problem.statement
         self.powers = self.problem.objective.key_powers
         limits = [limit.expr for limit in self.problem.limits]
+        if not kernel.await_compiled(lambda: search.limits.expired):
+            raise LimitReachedError
         tables = Tables(space.groups, [statement.energy, statement.cycles, *limits], search.limits)
         self.stages = stages_of(space)
         roots = [statement.energy, statement.cycles]
-        array = ArrayFloors(space.nest, tables)
+        array = ArrayFloors(space.nest, tables, search.limits.heed)
         self.empty = not array.fits
         self.staged: list[StagedTable] = []
         for table in tables.tables:

@@ -18,13 +18,13 @@ from tilewright import __version__
 from tilewright.formulation.expression import Expr, Variable
 from tilewright.formulation.expression.batch import EXACT_LIMIT, Array, BatchReader
 from tilewright.formulation.expression.interval import IntervalReader
-from tilewright.formulation.limits import Limits
+from tilewright.formulation.limits import LimitReachedError, Limits
 from tilewright.formulation.mapping.problem import LayerProblem
 from tilewright.formulation.mapping.search import LayerSearch
 from tilewright.formulation.mapping.tables import Indices, Tables
 from tilewright.formulation.method import Outcome
 
-CHUNK = 1 << 17
+CHUNK = 1 << 15
 LARGEST = 10**8
 _NEARLY = 1e-9  # relative; far above the rounding of a product of two exact floats
 
@@ -128,7 +128,10 @@ def minima(
         for selectors in cartesian(*domains):
             if limits is not None and limits.expired:
                 return
-            found = _best(problem, tables, rows, selectors)
+            try:
+                found = _best(problem, tables, rows, selectors, limits)
+            except LimitReachedError:
+                return
             if found is not None:
                 yield found
         if prod(sizes) == 0:
@@ -141,12 +144,20 @@ def _rows(sizes: Sequence[int], start: int) -> list[Indices]:
 
 
 def values(
-    problem: LayerProblem, tables: Tables, rows: Sequence[Indices], selectors: Sequence[int]
+    problem: LayerProblem,
+    tables: Tables,
+    rows: Sequence[Indices],
+    selectors: Sequence[int],
+    limits: Limits | None = None,
 ) -> tuple[Array, Array, Array]:
-    """Energy (scaled), cycles and legality of many candidates with the same selectors."""
+    """Energy (scaled), cycles and legality of many candidates with the same selectors.
+
+    Raises ``LimitReachedError`` where a limit strikes in the middle.
+    """
     count = len(rows[0]) if rows else 1
     chosen = dict(zip(problem.space.selectors, selectors, strict=True))
-    reader = BatchReader(chosen, tables.known(rows))
+    known = tables.known(rows)
+    reader = BatchReader(chosen, known) if limits is None else BatchReader(chosen, known, limits.heed)
     legal = np.ones(count, dtype=bool)
     for limit in problem.limits:
         legal &= reader.read(limit.expr) <= limit.bound
@@ -156,9 +167,13 @@ def values(
 
 
 def _best(
-    problem: LayerProblem, tables: Tables, rows: Sequence[Indices], selectors: Sequence[int]
+    problem: LayerProblem,
+    tables: Tables,
+    rows: Sequence[Indices],
+    selectors: Sequence[int],
+    limits: Limits | None,
 ) -> Candidate | None:
-    energy, cycles, legal = values(problem, tables, rows, selectors)
+    energy, cycles, legal = values(problem, tables, rows, selectors, limits)
     places = np.flatnonzero(legal)
     if not len(places):
         return None

@@ -1,18 +1,23 @@
 """The machine code behind :mod:`tilewright.solvers.mapping.tape`: its instructions over blocks of nodes.
 
-One compiled interpreter serves every problem.  It is compiled once per installation (about two seconds) and
-kept beside this file or in the user's cache directory.  Operations come in the same sequence and in the
-same float64 arithmetic as the interval reader's, so both give equal bits.
+One compiled interpreter serves every problem.  It is compiled once per installation, for some seconds in a
+thread of its own that no limit of a search ends, and kept where :mod:`tilewright.solvers.caches` finds room.
+Operations come in the same sequence and in the same float64 arithmetic as the interval reader's, so both
+give equal bits.
 """
 
 from __future__ import annotations
 
+import threading
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
+
+from tilewright.solvers.background import Background
+from tilewright.solvers.caches import compiled
 
 CONSTANT, LOAD, SELECTED, CHOICE_LOW, CHOICE_HIGH = 0, 1, 2, 3, 4  #: not of two registers
 ADD_SCALED, ADD_CONSTANT, SCALE, TIMES, TIMES_FLOORED, FLOOR = 5, 6, 7, 8, 9, 10
@@ -25,16 +30,7 @@ Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
 
 
-def is_compiled() -> bool:
-    """Whether the machine code is at hand, in this process or kept from an earlier one."""
-    if bounds.signatures:
-        return True
-    written = Path(__file__).stat().st_mtime
-    kept = Path(str(bounds.stats.cache_path)).glob("kernel.bounds-*.nbi")
-    return any(file.stat().st_mtime > written for file in kept)
-
-
-@njit(cache=True, nogil=True)
+@compiled
 def needed(
     code: Integers, arguments: Integers, lists: Integers, chosen: Integers, roots: Integers
 ) -> Any:  # pragma: no cover
@@ -71,7 +67,7 @@ def needed(
     return np.flatnonzero(mark)
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def _run(
     program: Integers,
     code: Integers,
@@ -186,7 +182,7 @@ def _run(
                     z[j] = max(then[j], otherwise[j])
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def bounds(
     code: Integers,
     arguments: Integers,
@@ -240,3 +236,58 @@ def bounds(
             for j in range(len(nodes)):
                 values[k, begin + j] = registers[roots[k], j]
     return kept, values
+
+
+READY = threading.Event()  #: set once the machine code is there
+_STEP = 0.02
+_starting = threading.Lock()
+_compiling: list[Background[None]] = []
+
+
+def is_compiled() -> bool:
+    """Whether the machine code is there, in this process or kept by an earlier one."""
+    if READY.is_set():
+        return True
+    made: Any = bounds
+    folder = made.stats.cache_path
+    if folder is None:
+        return False
+    written = Path(__file__).stat().st_mtime
+    kept = Path(str(folder)).glob("kernel.bounds-*.nbi")
+    return any(file.stat().st_mtime > written for file in kept)
+
+
+def compile_beside() -> Background[None]:
+    """Begin to compile, or to load what was kept; once per process, whatever becomes of who asked.
+
+    The interpreter does not end in the middle of it.
+    """
+    with _starting:
+        if not _compiling or not (_compiling[0].is_alive or READY.is_set()):
+            _compiling[:] = [Background(_compile, "compiling", daemon=False)]
+            _compiling[0].start()
+        return _compiling[0]
+
+
+def await_compiled(over: Callable[[], bool]) -> bool:
+    """Wait for the machine code until whoever asks is over; whether it is there.
+
+    Raises what made compiling fail.
+    """
+    if READY.is_set():
+        return True
+    company = compile_beside()
+    while company.is_alive and not over():
+        company.join(_STEP)
+    company.raise_failure()
+    return READY.is_set()
+
+
+def _compile() -> None:
+    """Call the kernel once, with nothing to do, in the types that tapes have."""
+    none, floats = np.zeros(0, dtype=np.int64), np.zeros(0)
+    empty = np.zeros((0, 0), dtype=np.int64)
+    code = np.zeros((0, 3), dtype=np.int64)
+    registers = np.empty((0, BLOCK))
+    bounds(none, code, floats, none, none, floats, empty, none, registers, none, floats, none)
+    READY.set()

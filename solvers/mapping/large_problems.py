@@ -8,10 +8,12 @@ objective with plain intervals bounds it from below.
 
 from __future__ import annotations
 
+from contextlib import suppress
 from dataclasses import replace
 from fractions import Fraction
 
 from tilewright.formulation.expression.interval import IntervalReader
+from tilewright.formulation.limits import LimitReachedError
 from tilewright.formulation.mapping.problem import PERFECT, LayerProblem, state_problem
 from tilewright.formulation.mapping.search import LayerSearch
 from tilewright.formulation.result import Origin
@@ -44,7 +46,8 @@ def open_search(search: LayerSearch) -> None:
     if is_large(stated):
         return
     inner = LayerSearch(stated, replace(limits.share(SHARE), gap=max(limits.gap, GAP)))
-    Branch().solve(inner)
+    with suppress(LimitReachedError):  # the share of this, not the limit of the search
+        Branch().solve(inner)
     if inner.answer is not None:
         search.offer(inner.answer, SOURCE, origin=Origin.HEURISTIC)
 

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from tilewright.formulation.mapping.search import LayerMethod
 from tilewright.formulation.method import parse_method
 from tilewright.heuristics.mapping.registry import HEURISTICS
 from tilewright.solvers.mapping.registry import SOLVERS
 from tilewright.workloads.errors import InputError, unknown_name
+
+COMPILED = ("auto", "branch")  #: methods with machine code, compiled once per installation
 
 
 def method_names() -> list[str]:
@@ -26,3 +30,20 @@ def method(text: str, flag: str = "--solver") -> LayerMethod:
         if read.name in registry:
             return registry.make(read, flag)
     raise InputError(flag, None, unknown_name(read.name, method_names()))
+
+
+def is_prepared(text: str) -> bool:
+    """Whether nothing has to be compiled before the method can do all it does."""
+    if parse_method(text).name not in COMPILED:
+        return True
+    from tilewright.solvers.mapping.kernel import is_compiled
+
+    return is_compiled()
+
+
+def prepare(text: str, over: Callable[[], bool] = lambda: False) -> None:
+    """Compile what the method needs, or load it, until whoever asks is over; it goes on beside them then."""
+    if parse_method(text).name in COMPILED:
+        from tilewright.solvers.mapping.kernel import await_compiled
+
+        await_compiled(over)

@@ -15,8 +15,8 @@ from tilewright import __version__
 from tilewright.formulation.mapping.search import LayerSearch
 from tilewright.formulation.method import Outcome
 from tilewright.formulation.stopping import WhenSet
+from tilewright.solvers.background import Background, outcome_of
 from tilewright.solvers.mapping.branch import Branch
-from tilewright.solvers.running import caught
 
 HEAD_START = 8.0  # seconds
 GRACE = 0.5  # seconds that CP-SAT has to come back once it is asked to stop
@@ -36,7 +36,10 @@ class Portfolio:
         return __version__
 
     def solve(self, search: LayerSearch) -> Outcome:
-        """Search until one of the solvers has proven the optimum or a limit strikes."""
+        """Search until one of the solvers has proven the optimum or a limit strikes.
+
+        Where CP-SAT dies, branch and bound goes on; its proof stands, without one the outcome is an error.
+        """
         limits = search.limits
         if limits.deterministic or limits.threads < 2:
             return Branch().solve(search)
@@ -50,8 +53,9 @@ class Portfolio:
         other = beside.outcome
         if other is not None and other.exhausted and not outcome.exhausted:
             return other
-        if other is not None and other.error and other.message:
-            return Outcome(outcome.exhausted, f"CP-SAT: {other.message}")
+        if other is not None and other.error:
+            notes = "; ".join(filter(None, (outcome.message, f"CP-SAT: {other.message}")))
+            return Outcome(outcome.exhausted, notes, error=not outcome.exhausted)
         return outcome
 
 
@@ -62,12 +66,16 @@ class _Beside:
     """
 
     def __init__(self, search: LayerSearch, head_start: float, over: threading.Event) -> None:
-        self.outcome: Outcome | None = None
         self._search = search
         self._head_start = head_start
         self._over = over
         self._stop = threading.Event()
-        self._thread = threading.Thread(target=self._work, name="cpsat")
+        self._thread = Background(self._work, "cpsat", daemon=False)
+
+    @property
+    def outcome(self) -> Outcome | None:
+        """How it ended, if it has."""
+        return outcome_of(self._thread)
 
     def start(self) -> None:
         self._thread.start()
@@ -77,13 +85,13 @@ class _Beside:
         self._stop.set()
         self._thread.join(GRACE)
 
-    def _work(self) -> None:
+    def _work(self) -> Outcome:
         if self._stop.wait(self._head_start) or self._search.done:
-            return
+            return Outcome()
         from tilewright.solvers.mapping.cpsat import CpSat  # large; most searches end before it is needed
 
         limits = self._search.limits.stopping(WhenSet(self._over) | WhenSet(self._stop))
-        partner = self._search.within(replace(limits, threads=limits.threads - 1))
-        self.outcome = caught(lambda: CpSat().solve(partner))
-        if self.outcome.exhausted:
+        outcome = CpSat().solve(self._search.within(replace(limits, threads=limits.threads - 1)))
+        if outcome.exhausted:
             self._over.set()
+        return outcome

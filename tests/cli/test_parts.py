@@ -17,7 +17,7 @@ from tilewright.cli.terminal import progress as progress_module
 from tilewright.cli.terminal.lines import Task
 from tilewright.cli.terminal.progress import PlainProgress, make_progress
 from tilewright.formulation.objective import parse_objective
-from tilewright.formulation.result import TracePoint
+from tilewright.formulation.result import Origin, TracePoint
 from tilewright.workloads.catalog import resolve_model
 from tilewright.workloads.errors import InputError
 

@@ -6,17 +6,23 @@ import json
 import os
 import signal
 import subprocess
+import sys
 import threading
 import time
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import jsonschema
 import pytest
 from calls import HARD, SMALL, Call, finish, start
+from tilewright.cli.mapping.layer_run import SearchRun
 
+from tilewright.cli.mapping import map_run
+from tilewright.cli.mapping.results import Results
 from tilewright.cli.terminal.signals import Interruption, graceful_stop
 from tilewright.report.records.schemas import result_schema
+from tilewright.solvers.processes import shielded
 
 LARGER = "conv:N=48,K=1440,C=720,P=60,Q=60,R=3,S=3,pad=1"
 """A layer whose first mapping takes many seconds."""
@@ -96,7 +102,7 @@ def test_signal_skips_the_remaining_layers(tmp_path: Path) -> None:
     )
     process.send_signal(signal.SIGINT)
     outcome = finish(process)
-    assert outcome.code in (0, 130)
+    assert outcome.code == 130
     document = json.loads((tmp_path / "r.json").read_text())
     assert [layer["status"] for layer in document["layers"]] == ["optimal", "interrupted"]
     assert (document["complete"], document["missing"]) == (False, ["c"])
@@ -219,3 +225,93 @@ def test_signal_in_this_process_sets_the_event() -> None:
         assert stop.is_set()
         with pytest.raises(Interruption):
             send(signal.SIGTERM)
+
+
+MOMENTS: dict[str, tuple[object, str, int, int]] = {
+    "before the first layer": (map_run, "_search_all", 1, 130),
+    "as the first layer begins": (map_run, "_search", 1, 130),
+    "between layers": (Results, "add", 1, 130),
+    "at the last layer's first mapping": (SearchRun, "_listen", 0, 0),
+    "after the last layer": (Results, "end", 1, 0),
+}
+"""What is called then, which call of it (0: that which tells the last layer's mapping), the exit code."""
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
+@pytest.mark.parametrize("moment", MOMENTS)
+def test_exit_code_says_whether_all_is_there(
+    call: Call, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, moment: str, number: signal.Signals
+) -> None:
+    """130 where the signal left a layer without an answer, 0 where every layer has a mapping."""
+    owner, name, which, code = MOMENTS[moment]
+    honest = getattr(owner, name)
+    calls = 0
+
+    def signalled(*args: Any, **kwargs: Any) -> Any:
+        nonlocal calls
+        calls += 1
+        last = which == 0 and args[0].problem.operator.bounds["K"] == 4 and args[1].value is not None
+        if calls == which or last:
+            monkeypatch.undo()
+            os.kill(os.getpid(), number)
+            time.sleep(0.05)
+        return honest(*args, **kwargs)
+
+    (tmp_path / "net.yaml").write_text(f"- {SMALL},name=a\n- gemm:M=4,N=4,K=4,name=b\n")
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(owner, name, signalled)
+    outcome = call("map", tmp_path / "net.yaml", "-a", "tpu-edge", "-f", "json")
+    assert outcome.code == code
+    jsonschema.validate(outcome.document, result_schema())
+    assert outcome.document["complete"] == (code == 0)
+    assert (outcome.document["missing"] == []) == (code == 0)
+
+
+def test_signal_while_the_program_loads(tmp_path: Path) -> None:
+    """Before the command line is there, Ctrl-C is one line and exit code 130 as well."""
+    code = (
+        "import os, signal, sys\n"
+        "class Finder:\n"
+        "    def find_spec(self, name, path=None, target=None):\n"
+        "        if name == 'tilewright.cli.catalog.listing':\n"
+        "            os.kill(os.getpid(), signal.SIGINT)\n"
+        "sys.meta_path.insert(0, Finder())\n"
+        "from tilewright.cli.__main__ import main\n"
+        "main()\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code, "list", "archs"],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        timeout=60,
+    )
+    assert (done.returncode, done.stdout, done.stderr) == (130, "", "tilewright: error: interrupted\n")
+
+
+def test_a_hangup_is_never_the_second_signal() -> None:
+    """Terminals send it more than once; where it was ignored from the start it stays ignored."""
+    with graceful_stop() as stop:
+        for _ in range(3):
+            os.kill(os.getpid(), signal.SIGHUP)
+            time.sleep(0.05)
+        assert stop.is_set()
+    before = signal.signal(signal.SIGHUP, signal.SIG_IGN)
+    try:
+        with graceful_stop() as stop:
+            os.kill(os.getpid(), signal.SIGHUP)
+            time.sleep(0.05)
+            assert not stop.is_set()
+    finally:
+        signal.signal(signal.SIGHUP, before)
+
+
+def test_workers_that_load_hear_nothing_of_the_terminal() -> None:
+    """A process started under the shield blocks Ctrl-C and hang-ups from its first moment on."""
+    show = "import signal; print(sorted(signal.pthread_sigmask(signal.SIG_BLOCK, [])))"
+    with shielded():
+        done = subprocess.run([sys.executable, "-c", show], capture_output=True, text=True, timeout=60)
+    assert "SIGINT" in done.stdout
+    assert "SIGHUP" in done.stdout
+    assert "SIGTERM" not in done.stdout
+    assert signal.SIGINT not in signal.pthread_sigmask(signal.SIG_BLOCK, [])

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import gc
 import math
+import sys
+import threading
 from collections.abc import Mapping
 from fractions import Fraction
 from itertools import product as cartesian
@@ -303,3 +305,36 @@ def test_large_integers_stay_exact() -> None:
 def test_formulas(expr: Expr, text: str) -> None:
     """Every node prints as one line of plain text."""
     assert formula(expr) == text
+
+
+def test_threads_that_build_at_once_share_nodes() -> None:
+    """Equal expressions are one object whichever threads make them, while others are collected."""
+
+    def build(variables: list[Variable]) -> list[Expr]:
+        return [
+            total([x, product([y, place + 5000]), maximum([x, y, ceil_div(x, y)])])
+            for place, x in enumerate(variables)
+            for y in variables
+        ]
+
+    def work(place: int) -> None:
+        barrier.wait()
+        found[place] = build(variables)
+
+    before = sys.getswitchinterval()
+    sys.setswitchinterval(1e-6)
+    try:
+        for _ in range(effort(80)):
+            variables = [Variable(f"v{i}", (1, 2, 3), "a" if i % 2 else None) for i in range(5)]
+            found: list[list[Expr]] = [[], [], []]
+            barrier = threading.Barrier(len(found))
+            threads = [threading.Thread(target=work, args=(place,)) for place in range(len(found))]
+            for thread in threads:
+                thread.start()
+            for thread in threads:
+                thread.join()
+            for other in found[1:]:
+                assert len(other) == 25
+                assert all(a is b for a, b in zip(found[0], other, strict=True))
+    finally:
+        sys.setswitchinterval(before)

@@ -66,7 +66,7 @@ def test_an_illegal_offer_is_rejected() -> None:
     state = search()
     assert state.problem.evaluate(ILLEGAL).violations
     assert state.offer(ILLEGAL, "wrong") is None
-    assert (state.key, state.answer, state.trace) == (None, None, [])
+    assert (state.key, state.answer, state.trace) == (None, None, ())
 
 
 def test_an_offer_that_breaks_a_users_rule_is_rejected() -> None:

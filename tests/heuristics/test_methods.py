@@ -134,3 +134,34 @@ def test_a_warm_start_is_never_made_worse(method: str) -> None:
     assert best.answer is not None
     result = solve(medium("nvdla-256"), method, warm_starts=[best.answer])
     assert (result.status, result.key) == (Status.FEASIBLE, best.key)
+
+
+def test_many_searches_in_one_process_at_once() -> None:
+    """Threads that state problems and run different methods side by side give the answers of runs alone."""
+    layers = ("gemm:M=12,N=8,K=6", "gemm:M=9,N=4,K=10")
+    names = ("kapla", "ws1", "branch")
+
+    def value(name: str, layer: str) -> object:
+        operator = parse_layer(layer)[1]
+        problem = layer_problem(operator, load_engine("eyeriss-168"), parse_objective("edp"))
+        result = solve(problem, name, Limits(threads=2))
+        return result.status, result.key, result.message
+
+    alone = {(name, layer): value(name, layer) for name in names for layer in layers}
+    found: dict[tuple[int, str, str], object] = {}
+    failures: list[BaseException] = []
+
+    def work(turn: int) -> None:
+        try:
+            for name, layer in [*alone][turn:] + [*alone][:turn]:
+                found[turn, name, layer] = value(name, layer)
+        except BaseException as failure:
+            failures.append(failure)
+
+    threads = [threading.Thread(target=work, args=(turn,)) for turn in (0, 2, 4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert not failures
+    assert found == {(turn, *key): answer for turn in (0, 2, 4) for key, answer in alone.items()}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 import time
 from fractions import Fraction
 
@@ -139,6 +140,43 @@ def test_a_time_limit_is_kept_and_its_bound_is_valid(seconds: float) -> None:
     assert result.key is None or result.bound is None or result.bound <= result.key
 
 
+def uncompiled(monkeypatch: pytest.MonkeyPatch, release: threading.Event) -> None:
+    """A process that has no machine code yet, where compiling takes until it is released."""
+    honest = kernel._compile
+    monkeypatch.setattr(kernel, "READY", threading.Event())
+    monkeypatch.setattr(kernel, "_compiling", [])
+    monkeypatch.setattr(kernel, "is_compiled", lambda: kernel.READY.is_set())
+    monkeypatch.setattr(kernel, "_compile", lambda: release.wait(60) and honest())
+
+
+def test_compiling_goes_on_from_search_to_search(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Searches whose limits are shorter than compiling ask for it once, and those after it prove."""
+    release = threading.Event()
+    uncompiled(monkeypatch, release)
+    problem = layer("conv5_1", "energy")
+    found = [solve(problem, name, Limits(seconds=0.3)) for name in ("branch", "auto")]
+    assert [result.status for result in found] == ["feasible", "feasible"]
+    assert all("annealed only" in result.message for result in found)
+    (company,) = kernel._compiling
+    release.set()
+    company.join(60)
+    assert solve(problem, "branch", Limits(seconds=20)).status == "optimal"
+    assert kernel._compiling == [company]
+
+
+def test_machine_code_that_cannot_be_made_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It is told with the incumbent that annealing found, and tried again by the next search."""
+    uncompiled(monkeypatch, threading.Event())
+
+    def fail() -> None:
+        raise ValueError("no compiler")
+
+    monkeypatch.setattr(kernel, "_compile", fail)
+    for _ in range(2):
+        with pytest.raises(ValueError, match="no compiler"):
+            solve(layer("conv5_1", "energy"), "branch")
+
+
 @pytest.mark.parametrize("seconds", [0.5, None])
 def test_a_mapping_before_anything_is_compiled(
     seconds: float | None, monkeypatch: pytest.MonkeyPatch
@@ -147,9 +185,12 @@ def test_a_mapping_before_anything_is_compiled(
     problem = layer("conv5_1", "energy")
     optimum = solve(problem, "branch").key
     assert optimum is not None
-    assert kernel.is_compiled()
-    monkeypatch.setattr(kernel, "is_compiled", lambda: False)
+    release = threading.Event()
+    if seconds is None:
+        release.set()
+    uncompiled(monkeypatch, release)
     result = solve(problem, "branch", Limits(seconds=seconds))
+    release.set()
     assert result.bound is not None
     assert result.key is not None
     assert result.bound <= optimum <= result.key

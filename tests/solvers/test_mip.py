@@ -24,7 +24,7 @@ from instances import Instance, instances
 
 from tilewright.formulation.limits import Limits
 from tilewright.formulation.mapping.problem import LayerProblem, layer_problem
-from tilewright.formulation.mapping.search import LayerResult, LayerSearch
+from tilewright.formulation.mapping.search import LayerMethod, LayerResult, LayerSearch
 from tilewright.formulation.objective import parse_objective
 from tilewright.formulation.result import Origin, Status
 from tilewright.hardware.mapping.load import load_engine

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from tilewright import __version__
 from tilewright.formulation.expression import Variable
 from tilewright.formulation.expression.batch import Array, BatchReader
+from tilewright.formulation.limits import LimitReachedError
 from tilewright.formulation.mapping.problem import LayerProblem, state_problem
 from tilewright.formulation.mapping.relaxation import root_bound, usable_rows
 from tilewright.formulation.mapping.search import LayerSearch
@@ -135,11 +136,11 @@ def _tables(search: LayerSearch, problem: LayerProblem, prunings: Prunings, sour
     roots = [problem.statement.energy, problem.statement.cycles]
     roots += [limit.expr for limit in problem.limits]
     roots += [condition.expr for condition in conditions(nest, prunings)]
-    tables = Tables(problem.space.groups, roots)
+    tables = Tables(problem.space.groups, roots, search.limits)
     bound = root_bound(problem, tables)
     if bound is not None and (search.key is None or bound <= search.key):
         search.raise_bound(bound, source)
-    usable = usable_rows(problem, tables)
+    usable = usable_rows(problem, tables, search.limits)
     return tables.restricted(
         [
             rows[kept_rows(table, nest, prunings)[rows]]
@@ -164,12 +165,15 @@ def _best(
         if search.limits.expired:
             break
         chosen = {**residency, **dict(zip(free, values, strict=True))}
-        reader = BatchReader(chosen, known)
+        reader = BatchReader(chosen, known, search.limits.heed)
         keys: Array = np.ones(rows.shape[1])
-        for power, expr in ((a, problem.statement.energy), (b, problem.statement.cycles)):
-            keys = keys * reader.read(expr) ** power if power else keys
-        for limit in problem.limits:
-            keys = np.where(reader.read(limit.expr) <= limit.bound, keys, np.inf)
+        try:
+            for power, expr in ((a, problem.statement.energy), (b, problem.statement.cycles)):
+                keys = keys * reader.read(expr) ** power if power else keys
+            for limit in problem.limits:
+                keys = np.where(reader.read(limit.expr) <= limit.bound, keys, np.inf)
+        except LimitReachedError:
+            break
         place = int(np.argmin(keys))
         if np.isfinite(keys[place]) and (best is None or keys[place] < best.key):
             best = Found(float(keys[place]), tuple(int(row) for row in rows[:, place]), chosen)

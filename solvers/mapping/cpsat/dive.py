@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tilewright.formulation.expression import Variable
-from tilewright.formulation.limits import Limits
+from tilewright.formulation.limits import LimitReachedError, Limits
 from tilewright.formulation.mapping.chains import AxisGroup
 from tilewright.formulation.mapping.problem import LayerProblem
 from tilewright.formulation.mapping.tables import Indices, Tables
@@ -171,7 +171,10 @@ class Dive:
         for chosen in choices:
             if self._limits.expired:
                 break
-            energy, cycles, legal = values(self._problem, self._tables, columns, chosen)
+            try:
+                energy, cycles, legal = values(self._problem, self._tables, columns, chosen, self._limits)
+            except LimitReachedError:
+                break
             key = np.where(legal, energy**a * cycles**b, np.inf)
             place = int(np.argmin(key))
             if key[place] < point.key:

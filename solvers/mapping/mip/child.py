@@ -8,12 +8,13 @@ import queue
 import signal
 import subprocess
 import sys
-import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
+
+from tilewright.solvers.background import Background
 
 WORKER = Path(__file__).with_name("worker.py")
 POLL = 0.05
@@ -50,8 +51,8 @@ class Child:
             text=True,
             start_new_session=True,
         )
-        threading.Thread(target=self._listen, daemon=True).start()
-        threading.Thread(target=self._overhear, daemon=True).start()
+        for work in (self._listen, self._overhear):
+            Background(work, work.__name__).start()
 
     @property
     def pid(self) -> int:
@@ -143,11 +144,13 @@ class Child:
 
     def _listen(self) -> None:
         assert self._process.stdout is not None
-        with suppress(ValueError, OSError):
-            for line in self._process.stdout:
-                with suppress(json.JSONDecodeError):
-                    self._replies.put(json.loads(line))
-        self._replies.put(None)
+        try:
+            with suppress(ValueError, OSError):
+                for line in self._process.stdout:
+                    with suppress(json.JSONDecodeError):
+                        self._replies.put(json.loads(line))
+        finally:
+            self._replies.put(None)
 
     def _overhear(self) -> None:
         assert self._process.stderr is not None

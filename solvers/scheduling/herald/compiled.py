@@ -6,26 +6,19 @@ The functions release the interpreter lock, so that a thread of annealing runs b
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
-from typing import Any, TypeVar, cast
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
+
+from tilewright.solvers.caches import compiled
 
 # ruff: noqa: NPY002 - the random functions that numba compiles are numpy's old ones
 
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
-Function = TypeVar("Function", bound=Callable[..., Any])
 
 
-def _compiled(function: Function) -> Function:
-    made: Any = njit(cache=True, nogil=True)(function)
-    return cast(Function, made)
-
-
-@_compiled
+@compiled
 def list_schedule(
     engine: Ints,
     cycles: Ints,
@@ -138,7 +131,7 @@ def list_schedule(
     return _length_cost(free, left, price, blend)
 
 
-@_compiled
+@compiled
 def _length_cost(free: Ints, left: Ints, price: Floats, blend: float) -> float:
     """The cost of length if every engine goes on without idling."""
     makespan, priced = 0, 0.0
@@ -149,7 +142,7 @@ def _length_cost(free: Ints, left: Ints, price: Floats, blend: float) -> float:
     return math.log(makespan) + blend * math.log(priced)
 
 
-@_compiled
+@compiled
 def anneal(
     engine: Ints,
     cycles: Ints,

@@ -13,7 +13,7 @@ from tilewright.formulation.limits import LimitReachedError, Limits
 from tilewright.hardware.mapping.styles import Dataflow
 from tilewright.hardware.scheduling.herald.system import SubAccelerator, System
 from tilewright.solvers.mapping.machine_sizes import METRICS, Point, Surveyed, survey
-from tilewright.solvers.processes import leave_with_parent
+from tilewright.solvers.processes import leave_with_parent, shielded
 from tilewright.solvers.scheduling.herald.store import Cost, Costs, CostStore, survey_hash
 from tilewright.workloads.mapping.operator import Operator
 
@@ -114,7 +114,8 @@ def _surveys(
         try:
             while True:
                 while len(running) < 2 * workers and (new := next(rest, None)) is not None:
-                    running[pool.submit(_survey, new)] = new
+                    with shielded():
+                        running[pool.submit(_survey, new)] = new
                 if not running:
                     return
                 finished, _ = wait(running, _STEP, FIRST_COMPLETED)

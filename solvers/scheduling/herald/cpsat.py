@@ -8,9 +8,8 @@ neighbourhoods.
 
 from __future__ import annotations
 
-import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from fractions import Fraction
 from importlib.metadata import version
 
@@ -33,6 +32,7 @@ from tilewright.heuristics.scheduling.herald.scheduler import (
     herald,
     metric_of,
 )
+from tilewright.solvers.background import Background
 from tilewright.solvers.cpsat_run import Values
 from tilewright.solvers.scheduling.herald.annealing import Annealing, tails
 from tilewright.solvers.scheduling.herald.bounds import basic_bounds, lp_prices
@@ -157,30 +157,29 @@ def _solve_large(search: ScheduleSearch, options: Sequence[tuple[Option, ...]], 
     Whoever called gets control back soon after the search is done, even if a thread is still within
     CP-SAT's presolve or compiling for the first time.
     """
-    failures: list[BaseException] = []
     prices = lp_prices(search.problem.instance, options, search.problem.objective, front)
     first, second = (
         Improver(search.problem.instance, options, seed, prices)
         for seed in (2 * search.limits.seed, 2 * search.limits.seed + 1)
     )
 
-    def guarded(side: Callable[[], None]) -> None:
-        try:
-            side()
-        except BaseException as failure:
-            failures.append(failure)
-
-    sides = (lambda: raise_bounds(search, options, front, second), lambda: first.run(search))
-    threads = [threading.Thread(target=guarded, args=(side,), daemon=True) for side in sides]
-    for thread in threads:
-        thread.start()
-    while not search.done and not failures and any(thread.is_alive() for thread in threads):
-        threads[1].join(_LOOK)
+    sides = (
+        Background(lambda: raise_bounds(search, options, front, second), "bounds"),
+        Background(lambda: first.run(search), "schedules"),
+    )
+    for side in sides:
+        side.start()
+    while not search.done and any(side.is_alive for side in sides):
+        if any(side.failure is not None for side in sides):
+            break
+        sides[1].join(_LOOK)
+        if not sides[1].is_alive:
+            sides[0].join(_LOOK)
     until = time.monotonic() + _GRACE
-    for thread in threads:
-        thread.join(max(0.0, until - time.monotonic()))
-    if failures:
-        raise failures[0]
+    for side in sides:
+        side.join(max(0.0, until - time.monotonic()))
+    for side in sides:
+        side.raise_failure()
 
 
 def _horizon(problem: SchedulingProblem, options: Sequence[tuple[Option, ...]]) -> int:

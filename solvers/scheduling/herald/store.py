@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import os
 import sqlite3
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -15,17 +14,15 @@ from fractions import Fraction
 from pathlib import Path
 from types import TracebackType
 
-import platformdirs
-
 from tilewright.formulation.mapping.mapping import Mapping as LoopNest
 from tilewright.hardware.mapping.identity import engine_hash
 from tilewright.hardware.mapping.styles import Dataflow
 from tilewright.hardware.units import exact
+from tilewright.solvers.caches import VARIABLE, cache_folder
 from tilewright.solvers.mapping.machine_sizes import Point, Surveyed
 from tilewright.workloads.errors import InputError
 from tilewright.workloads.mapping.operator import Operator
 
-VARIABLE = "TILEWRIGHT_CACHE"
 _VERSION = 1  # raise when a survey's answers change
 _FILE = f"costs-{_VERSION}.sqlite"
 _TABLES = """
@@ -50,12 +47,6 @@ class Cost:
 
 
 Costs = dict[tuple[Point, str], Cost | None]
-
-
-def cache_folder() -> Path:
-    """Where the tables are kept."""
-    named = os.environ.get(VARIABLE)
-    return Path(named) if named else Path(platformdirs.user_cache_dir("tilewright"))
 
 
 def survey_hash(operator: Operator, flow: Dataflow, memory: int) -> str:
@@ -86,8 +77,9 @@ class CostStore:
     """
 
     def __init__(self, folder: Path | None = None) -> None:
-        place = (folder or cache_folder()) / _FILE
+        place = Path(_FILE)
         try:
+            place = (folder or cache_folder()) / _FILE
             place.parent.mkdir(parents=True, exist_ok=True)
             self._file = sqlite3.connect(place, timeout=30)
             self._file.executescript(_TABLES)

@@ -1,0 +1,126 @@
+"""Where caches go, and that nothing fails where they cannot go anywhere."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+import pytest
+
+import tilewright
+from tilewright.solvers import caches
+from tilewright.solvers.caches import cache_folder, compiled, is_writable, temporary_folder
+
+NOWHERE = "/dev/null/none"
+"""No folder can be made here, not even by the system's administrator."""
+
+
+@pytest.fixture
+def homeless(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
+    """A user without a home; returns the temporary directory."""
+    for name in ("HOME", "XDG_CACHE_HOME"):
+        monkeypatch.setenv(name, NOWHERE)
+    for name in (caches.VARIABLE, "NUMBA_CACHE_DIR"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    return tmp_path
+
+
+def test_without_a_home_tables_go_to_the_temporary_directory(homeless: Path) -> None:
+    """The folder is this user's own; a folder that is named is taken as it is."""
+    folder = cache_folder()
+    assert folder.parent == homeless
+    assert is_writable(folder)
+    assert folder.stat().st_mode & 0o077 == 0
+    assert cache_folder() == folder
+
+
+def test_a_folder_that_others_may_fill_is_not_used(homeless: Path, tmp_path: Path) -> None:
+    """What is read from a cache is run, so a folder open to others, or a link, is passed over."""
+    own = temporary_folder()
+    assert own is not None
+    own.chmod(0o777)
+    assert temporary_folder() is None
+    assert cache_folder() != own
+    shutil.rmtree(own)
+    elsewhere = tmp_path / "elsewhere"
+    elsewhere.mkdir(mode=0o700)
+    own.symlink_to(elsewhere)
+    assert temporary_folder() is None
+
+
+def test_a_broken_cache_costs_only_time(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """A kept file that is cut short, and a disk that takes nothing, leave the function as it is."""
+    monkeypatch.setattr(caches._settings, "CACHE_DIR", str(tmp_path / "kept"))
+
+    def twice(number: int) -> int:
+        return 2 * number
+
+    assert compiled(twice)(3) == 6
+    files = [file for file in (tmp_path / "kept").rglob("*") if file.is_file()]
+    assert files
+    for file in files:
+        file.write_bytes(file.read_bytes()[:10])
+    again = compiled(twice)
+    assert again(4) == 8
+
+    def refuse(*_arguments: object) -> None:
+        raise OSError(28, "No space left on device")
+
+    third = compiled(twice)
+    monkeypatch.setattr(third._cache._inner, "save_overload", refuse)  # type: ignore[attr-defined]
+    assert third(5) == 10
+
+
+def test_without_any_room_functions_are_compiled_all_the_same(
+    homeless: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Nothing is kept, nothing fails, and numba's own setting is as it was."""
+    monkeypatch.setattr(caches, "temporary_folder", lambda: None)
+    before = caches._settings.CACHE_DIR
+    scope: dict[str, object] = {}
+    exec(compile("def thrice(number):\n    return 3 * number\n", "nowhere.py", "exec"), scope)
+    made = compiled(scope["thrice"])  # type: ignore[type-var]
+    assert made(2) == 6  # type: ignore[operator]
+    assert made.stats.cache_path is None  # type: ignore[attr-defined]
+    assert before == caches._settings.CACHE_DIR
+    assert cache_folder().is_dir()
+
+
+def test_a_layer_is_mapped_where_nothing_can_be_written(tmp_path: Path) -> None:
+    """Package, home and caches are not writable: `map` proves all the same, and says nothing of it."""
+    package = tmp_path / "installed" / "tilewright"
+    source = Path(tilewright.__file__).parent
+    shutil.copytree(source, package, ignore=shutil.ignore_patterns("__pycache__"))
+    for folder in (package, *(path for path in package.rglob("*") if path.is_dir())):
+        (folder / "__pycache__").write_text("")  # a file in its place: nobody can write into it
+    room = tmp_path / "room"
+    room.mkdir()
+    environment = {
+        **os.environ,
+        "HOME": NOWHERE,
+        "XDG_CACHE_HOME": NOWHERE,
+        "PYTHONPATH": str(package.parent),
+        "TMPDIR": str(room),
+    }
+    for name in (caches.VARIABLE, "NUMBA_CACHE_DIR"):
+        environment.pop(name, None)
+    command = [
+        sys.executable,
+        "-m",
+        "tilewright.cli",
+        "map",
+        "gemm:M=96,N=80,K=72",
+        "-a",
+        "eyeriss-168",
+        "-q",
+    ]
+    command += ["--deterministic"]  # nothing but the compiled search
+    done = subprocess.run(command, env=environment, cwd=tmp_path, capture_output=True, text=True, timeout=120)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert "optimal" in done.stdout
+    assert [*room.rglob("kernel.bounds-*.nbi")]
