@@ -266,6 +266,9 @@ def _levels(multicast: bool = True) -> Engine:
     )
 
 
+INNER = Temporal("N", 1), Temporal("K", 1)
+
+
 @pytest.mark.parametrize(("multicast", "copies"), [(True, 1), (False, 4)])
 def test_the_first_fill_reads_a_tile_for_every_instance_that_multicast_does_not_serve(
     multicast: bool, copies: int
@@ -273,7 +276,7 @@ def test_the_first_fill_reads_a_tile_for_every_instance_that_multicast_does_not_
     """Four PEs begin with the same weights: 6 of them, or 24; their 4 x 3 inputs differ."""
     operator = gemm(m=4, n=2, k=3)
     stores = [[Storage(name, level) for name in "ABC"] for level in ("L0", "L1", "L2")]
-    mapping = Mapping((*stores[0], *stores[1], Spatial("M", 1, "x"), *stores[2]))
+    mapping = Mapping((*stores[0], *stores[1], Spatial("M", 1, "x"), *stores[2], *INNER))
     found = evaluate_mapping(operator, _levels(multicast), HIERARCHY, mapping)
     filled, drained = 4 * 3 + copies * 6, 8
     outside = (
@@ -288,7 +291,7 @@ def test_the_first_fill_comes_from_the_store_outside_of_each_tensor() -> None:
     operator = gemm(m=4, n=2, k=3)
     kept = [Storage(name, "L1") for name in "AC"]
     stores = [[Storage(name, level) for name in "ABC"] for level in ("L0", "L2")]
-    mapping = Mapping((*stores[0], *kept, Spatial("M", 1, "x"), *stores[1]))
+    mapping = Mapping((*stores[0], *kept, Spatial("M", 1, "x"), *stores[1], *INNER))
     found = evaluate_mapping(operator, _levels(), HIERARCHY, mapping)
     hidden = max(6, 10 * 6, 12 + 0)  # compute; DRAM's weights; the buffer's inputs
     waited = 10 * 12  # DRAM's inputs, into a buffer that is no double buffer
@@ -360,7 +363,9 @@ def test_a_window_keeps_its_overlap_across_loops_that_leave_it_in_place(dim: str
     outer = MemoryLevel("L0", None, one, one)
     engine = Engine("e", "hierarchy", 16, one, one, (outer, replace(outer, name="L1", sliding_window=True)))
     stores = [[Storage(name, level) for name in "IWO"] for level in ("L0", "L1")]
-    case = operator, engine, Mapping((*stores[0], Temporal(dim, 2), Temporal("K", 1), *stores[1]))
+    outside = Temporal(dim, 2), Temporal("K", 1)
+    inside = Temporal(dim, 1), Temporal("R" if dim == "P" else "S", 1)
+    case = operator, engine, Mapping((*stores[0], *outside, *stores[1], *inside))
     _compare(case)
     reads = {(row.level, row.tensor): row.reads for row in both(case)[0].accesses}
     assert reads["L0", "I"] == 4 + 2
