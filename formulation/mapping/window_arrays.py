@@ -8,7 +8,7 @@ different one once, are left to the scalar functions.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from itertools import pairwise
 from itertools import product as combinations
 
@@ -37,14 +37,9 @@ def fetched(sizes: Sequence[Chain], kinds: tuple[str, ...], strides: tuple[int, 
         slid = _slid(sizes, kinds, strides, simple)
         jumps = np.logical_or.reduce([_jumps(chain, kind) for chain, kind in zip(sizes, kinds, strict=True)])
         total = np.where(jumps, _whole(sizes, still, strides, simple), slid) if jumps.any() else slid
-    lengths = [len(chain) for chain in sizes]
-
-    def one(values: Sequence[int]) -> int:
-        left = list(values)
-        chains = tuple(tuple(left.pop(0) for _ in range(length)) for length in lengths)
-        return windows.fetched(chains, kinds, strides)
-
-    return _one_by_one(total, ~known, [size for chain in sizes for size in chain], one)
+    if not known.all():
+        total[~known] = _followed([[size[~known] for size in chain] for chain in sizes], kinds, strides)
+    return total
 
 
 def distinct(shape: tuple[int, ...], values: Sequence[Ints]) -> Floats:
@@ -69,18 +64,38 @@ def distinct(shape: tuple[int, ...], values: Sequence[Ints]) -> Floats:
         total = one
     plain = np.multiply.reduce([many for many, _ in loops])
     result = np.where(spread <= 1, plain, total).astype(np.float64)
-    return _one_by_one(result, odd & (spread > 1), values, lambda row: windows.distinct(shape, tuple(row)))
-
-
-def _one_by_one(
-    found: Floats, rest: NDArray[np.bool_], values: Sequence[Ints], one: Callable[[Sequence[int]], int]
-) -> Floats:
-    """``found``, with the scalar function's values where ``rest`` is set."""
+    rest = odd & (spread > 1)
     if rest.any():
-        rows, place = np.unique(np.stack([value[rest] for value in values]), axis=1, return_inverse=True)
-        counts = np.array([one(row) for row in rows.T.tolist()], dtype=np.float64)
-        found[rest] = counts[place.ravel()]
-    return found
+        rows, place = _different([value[rest] for value in values])
+        result[rest] = np.array([windows.distinct(shape, row) for row in rows], dtype=np.float64)[place]
+    return result
+
+
+def _followed(sizes: Sequence[Chain], kinds: Sequence[str], strides: tuple[int, ...]) -> Floats:
+    """The scalar function's values: every loop's different chains once, then what differs of all together."""
+    numbers: list[Ints] = []
+    steps: list[list[windows.Steps]] = []
+    for chain, kind, stride in zip(sizes, kinds, strides, strict=True):
+        rows, place = _different(chain)
+        found: dict[windows.Steps, int] = {}
+        each = [found.setdefault(windows.steps(row, kind, stride), len(found)) for row in rows]
+        numbers.append(np.array(each)[place])
+        steps.append(list(found))
+    rows, place = _different(numbers)
+    counts = [
+        windows.together([own[at] for own, at in zip(steps, row, strict=True)], strides) for row in rows
+    ]
+    return np.array(counts, dtype=np.float64)[place]
+
+
+def _different(columns: Sequence[Ints]) -> tuple[list[tuple[int, ...]], NDArray[np.intp]]:
+    """The different rows of some columns, and which of them every row is."""
+    place = np.zeros(len(columns[0]), dtype=np.int64)
+    for column in columns:
+        _, place = np.unique(place * (int(column.max()) + 1) + column, return_inverse=True)
+    _, first = np.unique(place, return_index=True)
+    rows = [tuple(row) for row in np.stack([column[first] for column in columns], axis=1).tolist()]
+    return rows, place
 
 
 def _spread(chain: Chain, kind: str) -> NDArray[np.bool_]:

@@ -17,8 +17,11 @@ is served.  A window slides only where no cut in time of its loop inside ``>`` h
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import lru_cache
 from itertools import pairwise
+from itertools import product as combinations
+from math import prod
 
 from tilewright.formulation.mapping.pieces import distinct_sums
 
@@ -27,6 +30,9 @@ Place = tuple[int, int, int]
 """One instance's piece: its first iteration, its size, its size in the step before (0: none)."""
 Profile = tuple[Place, ...]
 """The pieces that instances side by side have at one time, counted from the first of them."""
+
+Steps = tuple[tuple[tuple[Profile, int], ...], int]
+"""What stands side by side, in how many steps; and how far the window slides, or -1."""
 
 _WHOLE = -1
 
@@ -40,16 +46,24 @@ def fetched(sizes: tuple[Sizes, ...], kinds: tuple[str, ...], strides: tuple[int
     kinds : per loop, the kind of every cut
     strides : elements along the axis that one iteration of each loop moves
     """
-    kinds = tuple(settled(chain, kind) for chain, kind in zip(sizes, kinds, strict=True))
-    steps: list[tuple[tuple[Profile, ...], int, int]] = [((), 1, _WHOLE)]
-    for chain, kind, stride in zip(sizes, kinds, strides, strict=True):
-        move = stride * chain[kind.index(">") + 1] if ">" in kind else _WHOLE
-        steps = [
-            ((*before, profile), many * times, max(step, move))
-            for before, many, step in steps
-            for profile, times in profiles(chain, kind).items()
-        ]
-    return sum(many * _at_once(together, strides, step) for together, many, step in steps)
+    return together([steps(*loop) for loop in zip(sizes, kinds, strides, strict=True)], strides)
+
+
+@lru_cache(maxsize=1 << 16)
+def steps(sizes: Sizes, kinds: str, stride: int) -> Steps:
+    """The steps of one loop; equal for chains that come to the same."""
+    kinds = settled(sizes, kinds)
+    move = stride * sizes[kinds.index(">") + 1] if ">" in kinds else _WHOLE
+    return tuple(sorted(profiles(sizes, kinds).items())), move
+
+
+def together(loops: Sequence[Steps], strides: tuple[int, ...]) -> int:
+    """Elements along an axis whose loops go through these steps, each with each."""
+    move = max(step for _, step in loops)
+    return sum(
+        prod(many for _, many in chosen) * _at_once(tuple(profile for profile, _ in chosen), strides, move)
+        for chosen in combinations(*(found for found, _ in loops))
+    )
 
 
 def settled(sizes: Sizes, kinds: str) -> str:
@@ -63,7 +77,6 @@ def settled(sizes: Sizes, kinds: str) -> str:
     return kinds
 
 
-@lru_cache(maxsize=1 << 16)
 def profiles(sizes: Sizes, kinds: str) -> dict[Profile, int]:
     """What stands side by side at each step of one loop's chain, and in how many steps."""
     found: dict[Profile, int] = {((0, sizes[0], 0),): 1}
