@@ -127,7 +127,11 @@ def _bandwidth(draw: st.DrawFn) -> Fraction | None:
 
 @st.composite
 def hierarchies(
-    draw: st.DrawFn, levels: int | None = None, roomy: bool = False, sharing: bool = False
+    draw: st.DrawFn,
+    levels: int | None = None,
+    roomy: bool = False,
+    sharing: bool = False,
+    arrays: bool = False,
 ) -> Engine:
     """An engine of 2 to 4 levels for the ``hierarchy`` model.
 
@@ -135,6 +139,7 @@ def hierarchies(
     ----------
     roomy : no capacity limits
     sharing : there is an array whose buffers share what they read
+    arrays : every level but the last has an array, and all but the first may be bypassed more often
     """
     count = levels or draw(st.sampled_from([2, 3, 3, 4]))
     parts = []
@@ -145,7 +150,7 @@ def hierarchies(
         if index:
             if draw(st.integers(0, 3)) == 0:
                 keeps = draw(st.frozensets(st.sampled_from(list(Role)), min_size=1))
-            if draw(st.integers(0, 3)) == 0:
+            if arrays or draw(st.integers(0, 3)) == 0:
                 bypass = keeps & draw(st.frozensets(st.sampled_from(list(Role)), max_size=2))
             if not roomy:
                 capacity = draw(st.sampled_from([4, 8, 12, 16, 24, 32, 64, 1000]))
@@ -156,7 +161,7 @@ def hierarchies(
         fanout = None
         if index == first:
             fanout = _array(draw, f"{index}", 4, sharing=True)
-        elif index < count - 1 and draw(st.booleans()):
+        elif index < count - 1 and (arrays or draw(st.booleans())):
             fanout = _array(draw, f"{index}", 4, sharing=sharing and draw(st.booleans()))
         parts.append(
             MemoryLevel(

@@ -8,13 +8,14 @@ loops by one.  The rules:
   innermost temporal loop outside the store that moves the tensor.
 - Where that innermost loop itself advances and the store keeps windows, only elements that were not in the
   tile before are fetched; at every other fetch (a wrap-around) the whole tile is.
-- Instances below a network that multicasts (outputs: reduces) share one access where they differ only in
-  loops that the tensor does not depend on; those of the array that feeds the store's level also where tiles
-  of different loops coincide (``i * a + j * b`` of a window).
+- Instances that have the same tile at a step share one access of the outer store where they differ only in
+  arrays that multicast (outputs: reduce); the most that one of them misses is read.  The arrays are all
+  those between the two stores, with or without loops in time between.  Where a tensor has a loop on two of
+  its axes, instances that differ in loops of such an axis do not share.
 - An output's old tile is written back when the next one comes, and at the end; every write-back of an element
   but its first one at the outer store costs a read there, and a tile is filled but for elements that the
   instance has never held.
-- Without a store inside, every PE accesses one element of every tensor at every step.
+- Without a store inside, every PE accesses one element of every tensor at every step, as a store would.
 - Where buffers share, those that differ only in loops of their array that an input or weight does not depend
   on form a ring.  A tile is fetched once for the ring, its elements dealt out one by one.  Whatever the first
   buffer of the ring hands to its inside goes round, one hop to each of the others.
@@ -75,13 +76,15 @@ class Simulation:
     counts : per (level, tensor)
     hops : elements that crossed the network below a level, at each of its ends
     steps : iterations that the busiest PE executes
-    first : per (level, tensor), elements of the first tiles below one instance of the level outside
+    first : per (outer level, level, tensor), elements of the first tiles that one outer instance hands in
+    below : per (level, tensor), the level of the next inner store, if there is one
     """
 
     counts: dict[tuple[str, str], Counts] = field(default_factory=lambda: defaultdict(Counts))
     hops: Counter[str] = field(default_factory=Counter)
     steps: int = 0
-    first: dict[tuple[str, str], int] = field(default_factory=dict)
+    first: dict[tuple[str, str, str], int] = field(default_factory=dict)
+    below: dict[tuple[str, str], str] = field(default_factory=dict)
 
 
 class Nest:
@@ -196,9 +199,10 @@ class _Edge:
         self.below = None
         if self.inner is not None:
             self.below = result.counts[levels[self.inner].name, tensor.name]
+            result.below[levels[self.level].name, tensor.name] = levels[self.inner].name
         self.spatial = nest.spatial(self.target)
         self.between = [i for i in self.spatial if i >= position]
-        self.fan = self._fan()
+        self.diagonal = self._diagonal()
         self.ring, self.ring_outside = nest.ring(tensor, self.inner), nest.ring(tensor, self.level)
         self.dealt: Counter[Index] = Counter()
         moving = [i for i in nest.temporal(self.target) if self._moves(i)]
@@ -214,14 +218,11 @@ class _Edge:
         self.touched: dict[Index, set[Index]] = defaultdict(set)
         self.held: dict[Index, set[Index]] = defaultdict(set)
 
-    def _fan(self) -> set[int]:
-        """Spatial loops of the array that feeds the inner store's level, with no loop in time between."""
-        found: set[int] = set()
-        for place in reversed(range(self.target if self.inner is not None else 0)):
-            if self.nest.loops[place].level != (self.inner or 0) - 1:
-                break
-            found.add(place)
-        return found
+    def _diagonal(self) -> set[str]:
+        """Loops of axes of which one loop is on another axis, too."""
+        axes = [{term.dim for term in axis.terms} for axis in self.tensor.axes]
+        seen = Counter(dim for axis in axes for dim in axis)
+        return {dim for axis in axes if any(seen[other] > 1 for other in axis) for dim in axis}
 
     def _moves(self, place: int) -> bool:
         loop = self.nest.loops[place]
@@ -323,9 +324,6 @@ class _Edge:
     ) -> Iterator[tuple[Index, Box, int]]:
         """Accesses left after the networks below have merged equal tiles: (outer instance, tile, elements).
 
-        Of overlapping tiles only whole ones are merged: one cut short is fetched for itself, though another
-        with the same elements may be at hand.
-
         Parameters
         ----------
         wanted : per instance, its tile and the elements that it moves
@@ -338,26 +336,16 @@ class _Edge:
             and (
                 i not in below
                 or not self.shares[self.nest.loops[i].level or 0]
-                or (self.nest.loops[i].dim in self.tensor.dims and i not in self.fan)
+                or self.nest.loops[i].dim in self.diagonal
             )
         ]
-        own = [i for i in self.fan if self.nest.loops[i].dim in self.tensor.dims]
-        whole: dict[Index, list[int]] = {}
-        for place, (box, _) in wanted.items():
-            group = tuple(k for i, k in zip(self.spatial, place, strict=True) if i not in own)
-            extents = [extent for _, extent in box]
-            whole[group] = [*map(max, extents, whole.get(group, extents))]
-        merged: dict[tuple[Index, Index, Box], tuple[Index, Box, int]] = {}
+        merged: dict[tuple[Index, Box], tuple[Index, Box, int]] = {}
         for place, (box, count) in wanted.items():
             at = dict(zip(self.spatial, place, strict=True))
             outer = tuple(at[i] for i in self.spatial if i not in below)
-            most = whole[tuple(at[i] for i in self.spatial if i not in own)]
-            cut_short = any(
-                axis.is_compound and extent < largest
-                for axis, (_, extent), largest in zip(self.tensor.axes, box, most, strict=True)
-            )
-            alone = tuple(at[i] for i in own) if cut_short else ()
-            merged.setdefault((tuple(at[i] for i in apart), alone, box), (outer, box, count))
+            key = tuple(at[i] for i in apart), box
+            most = max(count, merged[key][2]) if key in merged else count
+            merged[key] = outer, box, most
         yield from merged.values()
 
     def _cross(self, wanted: Mapping[Index, tuple[Box, int]]) -> None:
@@ -370,44 +358,48 @@ class _Edge:
                 self.result.hops[self.nest.engine.levels[level].name] += crossing
 
     def _note_first(self, tiles: Mapping[Index, Box]) -> None:
-        """Elements of the first tiles below one instance of the next outer level."""
+        """Elements of the first tiles below the first instance of the outer store."""
         assert self.inner is not None
-        fan = [k for k, i in enumerate(self.spatial) if self.nest.loops[i].level == self.inner - 1]
-        first = {
-            box for place, box in tiles.items() if not any(v for k, v in enumerate(place) if k not in fan)
-        }
-        name = self.nest.engine.levels[self.inner].name
-        self.result.first[name, self.tensor.name] = sum(size(box) for box in first)
+        wanted = {place: (box, size(box)) for place, box in tiles.items()}
+        moved = sum(n for outer, _, n in self._arriving(wanted, self.between) if not any(outer))
+        names = [level.name for level in self.nest.engine.levels]
+        self.result.first[names[self.level], names[self.inner], self.tensor.name] = moved
 
 
 def cycles(engine: Engine, operator: Operator, simulation: Simulation) -> int:
     """Latency from the simulated counts: transfers of the busiest port against compute."""
     hidden, exposed = [simulation.steps], 0
     for index, level in enumerate(engine.levels):
-        reads: Counter[Index] = Counter()
-        writes: Counter[Index] = Counter()
-        for tensor in operator.tensors:
-            counts = simulation.counts[level.name, tensor.name]
-            reads += counts.reads
-            writes += counts.fills + counts.updates
-        busy = 0
-        if level.read_bandwidth is not None:
-            busy = math.ceil(max(reads.values(), default=0) / level.read_bandwidth)
-        if level.write_bandwidth is not None:
-            busy = max(busy, math.ceil(max(writes.values(), default=0) / level.write_bandwidth))
-        last = index == len(engine.levels) - 1
-        if last or engine.levels[index + 1].double_buffered:
-            hidden.append(busy)
-        else:
-            exposed += busy
-        if index and level.double_buffered:
-            outer = engine.levels[index - 1]
-            for output, bandwidth in ((False, outer.read_bandwidth), (True, outer.write_bandwidth)):
-                if bandwidth is not None:
+        for behind in (True, False):
+            reads: Counter[Index] = Counter()
+            writes: Counter[Index] = Counter()
+            for tensor in operator.tensors:
+                counts = simulation.counts[level.name, tensor.name]
+                below = simulation.below.get((level.name, tensor.name))
+                inner = None if below is None else engine.level(below)
+                if (inner is None or inner.double_buffered) is behind:
+                    reads += counts.reads
+                    writes += counts.fills + counts.updates
+            busy = 0
+            if level.read_bandwidth is not None:
+                busy = math.ceil(max(reads.values(), default=0) / level.read_bandwidth)
+            if level.write_bandwidth is not None:
+                busy = max(busy, math.ceil(max(writes.values(), default=0) / level.write_bandwidth))
+            if behind:
+                hidden.append(busy)
+            else:
+                exposed += busy
+        if level.double_buffered:
+            for output in (False, True):
+                times = [0]
+                for outer in engine.levels[:index]:
+                    bandwidth = outer.write_bandwidth if output else outer.read_bandwidth
                     moved = sum(
-                        simulation.first.get((level.name, tensor.name), 0)
+                        simulation.first.get((outer.name, level.name, tensor.name), 0)
                         for tensor in operator.tensors
                         if tensor.is_output is output
                     )
-                    exposed += math.ceil(moved / bandwidth)
+                    if bandwidth is not None:
+                        times.append(math.ceil(moved / bandwidth))
+                exposed += max(times)
     return max(hidden) + exposed

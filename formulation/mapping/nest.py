@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from types import ModuleType
+from itertools import islice
 from typing import Any
 
 from tilewright.formulation.expression import (
@@ -27,7 +27,7 @@ from tilewright.formulation.expression import (
     total,
     where,
 )
-from tilewright.formulation.mapping import piece_arrays, pieces
+from tilewright.formulation.mapping import piece_arrays, pieces, window_arrays, windows
 from tilewright.formulation.mapping.orders import OrderClass
 from tilewright.hardware.mapping.engine import ArrayAxis, Engine
 from tilewright.workloads.mapping.operator import Axis, Operator, Tensor
@@ -218,39 +218,40 @@ class Nest:
 
     def _measure(self, name: str, measure: str, dim: str, boundary: int, counted: Collection[int]) -> Expr:
         """A measure of :mod:`~tilewright.formulation.mapping.pieces` over a dimension's pieces."""
-        sizes, flags = self._chain(dim, 0, boundary, counted)
+        sizes, kinds = self._chain(dim, boundary, lambda block: "+" if block in counted else "-")
+        flags = tuple(kind == "+" for kind in kinds)
         one, many = (getattr(module, measure) for module in (pieces, piece_arrays))
-        pattern = "".join("+" if flag else "-" for flag in flags)
         return function(
-            f"{name}{pattern}",
+            f"{name}{kinds}",
             lambda *s: one(pieces.cut(s, flags)),
             sizes,
             lambda *s: many(piece_arrays.cut(s, flags)),
         )
 
-    def _chain(
-        self, dim: str, first: int, last: int, counted: Collection[int]
-    ) -> tuple[list[Expr], tuple[bool, ...]]:
-        """Tile sizes between two boundaries, without cuts that are none, and which of them count."""
-        sizes = [self.boundaries[first][dim]]
-        flags: list[bool] = []
-        for block in range(first, last):
+    def _chain(self, dim: str, last: int, kind: Callable[[int], str]) -> tuple[tuple[Expr, ...], str]:
+        """Tile sizes down to a boundary, without cuts that are none, and the kind of every cut.
+
+        Of a cut of kind ``-`` only the first piece counts.
+        """
+        sizes = [self.boundaries[0][dim]]
+        kinds = ""
+        for block in range(last):
             inner = self.boundaries[block + 1][dim]
             if inner is sizes[-1]:
                 continue
-            if flags and not flags[-1] and block not in counted:
+            if kinds.endswith("-") and kind(block) == "-":
                 sizes[-1] = inner  # the first piece of a first piece
             else:
                 sizes.append(inner)
-                flags.append(block in counted)
-        return sizes, tuple(flags)
+                kinds += kind(block)
+        return tuple(sizes), kinds
 
     def window(
         self,
         axis: Axis,
         boundary: int,
         counted: Callable[[str], Collection[int]],
-        fan: Sequence[int] = (),
+        sides: Collection[int] = (),
         slide: tuple[str, int] | None = None,
     ) -> Expr:
         """Elements along a tensor axis, over all counted pieces of its loops.
@@ -259,77 +260,61 @@ class Nest:
         ----------
         boundary : where the tile is stored
         counted : per dimension, the blocks whose cuts count
-        fan : spatial blocks just outside the boundary whose instances share equal tiles
+        sides : spatial blocks among them whose instances share equal tiles
         slide : the dimension along which a window slides, and the block of its loop
         """
-        dims = [term.dim for term in axis.terms]
-        if len(dims) == 1:
-            return self.covered(dims[0], boundary, counted(dims[0]))
-        if len(dims) > 2:
-            return self._wide_window(axis, boundary, counted)
+        if not axis.is_compound:
+            return self._strided(axis, boundary, counted)
         if self.perfect:
-            return self._perfect_window(axis, boundary, counted, fan, slide)
-        terms = list(axis.terms)
-        if slide is not None and terms[1].dim == slide[0]:
-            terms.reverse()
-        strides = (terms[0].stride, terms[1].stride)
-        shared = all(set(fan) <= set(counted(dim)) for dim in dims)
-        start = fan[0] if fan else boundary
-        ends = [start, start]
-        arguments: list[Expr] = []
-        shape: list[tuple[int, tuple[bool, ...]]] = []
-        if slide is not None:
-            ends[0] = slide[1]
-            arguments.append(self.boundaries[slide[1] + 1][slide[0]])
-        for term, end in zip(terms, ends, strict=True):
-            inner_start = end if slide is None or term.dim != slide[0] else slide[1] + 1
-            outer_sizes, flags = self._chain(term.dim, 0, end, counted(term.dim))
-            inner_sizes, inner_flags = self._chain(term.dim, inner_start, boundary, counted(term.dim))
-            arguments += [*outer_sizes, *inner_sizes[1:]]
-            shape += [(len(outer_sizes), flags), (len(inner_sizes) - 1, inner_flags)]
+            return self._perfect_window(axis, boundary, counted, sides, slide)
+        sizes: list[tuple[Expr, ...]] = []
+        kinds: list[str] = []
+        for term in axis.terms:
 
-        def evaluated(module: ModuleType) -> Callable[..., Any]:
-            def evaluate(*values: Any) -> Any:
-                rest = list(values)
-                step = rest.pop(0) if slide is not None else 0
-                parts: list[tuple[Any, ...]] = []
-                for length, _ in shape:
-                    parts.append(tuple(rest[:length]))
-                    del rest[:length]
-                outer = module.cut(parts[0], shape[0][1]), module.cut(parts[2], shape[2][1])
-                fans = (parts[1], shape[1][1]), (parts[3], shape[3][1])
-                if slide is None:
-                    return module.shared_windows(outer, fans, strides, shared)
-                return module.slid_windows(outer, step, fans, strides, shared)
+            def kind(block: int, dim: str = term.dim) -> str:
+                if (dim, block) == slide:
+                    return ">"
+                if block not in counted(dim):
+                    return "-"
+                return "t" if self.blocks[block].is_temporal else "s" if block in sides else "e"
 
-            return evaluate
+            chain, cuts = self._chain(term.dim, boundary, kind)
+            sizes.append(chain)
+            kinds.append(cuts)
+        strides = tuple(term.stride for term in axis.terms)
+        shape, flat = tuple(kinds), [size for chain in sizes for size in chain]
+        lengths = [len(chain) for chain in sizes]
 
-        name = f"window{shape}{strides}{shared}{slide is not None}"
-        return function(name, evaluated(pieces), arguments, evaluated(piece_arrays))
+        def chains(values: Sequence[Any]) -> tuple[tuple[Any, ...], ...]:
+            rest = iter(values)
+            return tuple(tuple(islice(rest, length)) for length in lengths)
 
-    def _wide_window(self, axis: Axis, boundary: int, counted: Callable[[str], Collection[int]]) -> Expr:
-        """An axis of more than two loops: all combinations of pieces, none shared."""
-        dims = [term.dim for term in axis.terms]
-        many = {dim: self.pieces(dim, boundary, counted(dim)) for dim in dims}
-        sizes = [
-            product(
-                [
-                    t.stride,
-                    self.covered(t.dim, boundary, counted(t.dim)),
-                    *(many[d] for d in dims if d != t.dim),
-                ]
-            )
-            for t in axis.terms
-        ]
-        offset = 1 - sum(term.stride for term in axis.terms)
-        return total([*sizes, product([offset, *many.values()])])
+        return function(
+            f"fetched{lengths}{shape}{strides}",
+            lambda *v: windows.fetched(chains(v), shape, strides),
+            flat,
+            lambda *v: window_arrays.fetched(chains(v), shape, strides),
+        )
+
+    def _strided(self, axis: Axis, boundary: int, counted: Callable[[str], Collection[int]]) -> Expr:
+        """An axis of at most one loop: its tiles span what lies between their elements, too."""
+        if not axis.terms:
+            return as_expr(1)
+        (term,) = axis.terms
+        cuts = counted(term.dim)
+        if term.stride == 1:
+            return self.covered(term.dim, boundary, cuts)
+        if self.perfect:
+            return product([self.extent(axis, boundary), self.pieces(term.dim, boundary, cuts)])
+        spanned = term.stride * self.covered(term.dim, boundary, cuts)
+        return spanned - (term.stride - 1) * self.pieces(term.dim, boundary, cuts)
 
     def _perfect_window(
         self,
         axis: Axis,
         boundary: int,
         counted: Callable[[str], Collection[int]],
-        fan: Sequence[int],
+        sides: Collection[int],
         slide: tuple[str, int] | None,
     ) -> Expr:
         extent = self.extent(axis, boundary)
@@ -341,19 +326,27 @@ class Nest:
             new = extent + step - maximum([extent, step])
             sweep = extent + product([self.trip(block, dim) - 1, new])
         factors: list[Expr] = [sweep]
-        a, b = axis.terms
-        shared = bool(fan) and all(set(fan) <= set(counted(term.dim)) for term in axis.terms)
-        if shared:
-            tiles = self.boundaries[boundary]
-            sides = [
-                side for t in (a, b) for side in (product(self.trips(fan, [t.dim])), t.stride * tiles[t.dim])
-            ]
-            factors.append(function("distinct", pieces.distinct_sums, sides, piece_arrays.distinct_sums))
+        if sides:
+            shape: list[int] = []
+            values: list[Expr] = []
+            for term in axis.terms:
+                runs = _runs(sides)
+                shape.append(len(runs))
+                for run in runs:
+                    tile = self.boundaries[run[-1] + 1][term.dim]
+                    values += [product(self.trips(run, [term.dim])), term.stride * tile]
+            progressions = tuple(shape)
+            factors.append(
+                function(
+                    f"distinct{progressions}",
+                    lambda *v: windows.distinct(progressions, v),
+                    values,
+                    lambda *v: window_arrays.distinct(progressions, v),
+                )
+            )
         for term in axis.terms:
-            left = [n for n in counted(term.dim) if n < boundary and not (shared and n in fan)]
-            if slide is not None and term.dim == slide[0]:
-                left.remove(slide[1])
-            factors += self.trips(left, [term.dim])
+            left = [n for n in counted(term.dim) if n < boundary and n not in sides]
+            factors += self.trips([n for n in left if (term.dim, n) != slide], [term.dim])
         return product(factors)
 
     def delivered(
@@ -405,29 +398,17 @@ class Nest:
             """Blocks whose cuts count; a loop on two axes (a diagonal) moves the tile once."""
             return [] if dim in met else sorted(moving[dim] | spread.blocks(dim in tensor.dims))
 
+        sides = sorted(block for block in spread.shared if block < boundary)
         factors: list[Expr] = []
         for axis in tensor.axes:
             dims = {term.dim for term in axis.terms}
-            sliding = slide if slide is not None and slide[0] in dims - met else None
-            fan = self._adjacent(tensor, boundary, spread)
-            factors.append(self.window(axis, boundary, counted, fan, sliding))
+            elsewhere = {term.dim for other in tensor.axes if other is not axis for term in other.terms}
+            sliding = slide if slide is not None and slide[0] in dims - elsewhere else None
+            alike = [] if dims & elsewhere else sides
+            factors.append(self.window(axis, boundary, counted, alike, sliding))
             met |= dims
         others = [dim for dim in self.operator.bounds if dim not in tensor.dims]
         return product([*factors, *(self.pieces(dim, boundary, counted(dim)) for dim in others)])
-
-    def _adjacent(self, tensor: Tensor, boundary: int, spread: Spread) -> list[int]:
-        """Spatial blocks of the array just outside a store whose instances share equal tiles.
-
-        Only the array that feeds the store's own level: whether loops of a level between have one trip, and
-        so leave two arrays side by side, must not change what is counted.
-        """
-        stores = [level for level, at in self.residency[tensor.name].positions.items() if at == boundary]
-        fan: list[int] = []
-        for block in range(boundary - 1, -1, -1):
-            if block not in spread.shared or self.blocks[block].level != min(stores) - 1:
-                break
-            fan.insert(0, block)
-        return fan
 
     def visits(self, tensor: Tensor, boundary: int, spread: Spread, leaf: Callable[[Expr], Expr]) -> Expr:
         """How often one element's tile comes and goes at a boundary, passed through ``leaf``.
@@ -465,13 +446,13 @@ class Nest:
         return result
 
     def iterations(self, tensor: Tensor, spread: Spread) -> Expr:
-        """Accesses of PEs to a tensor over the whole run, over the instances that count."""
-        end = len(self.blocks)
-        temporal = frozenset(self.temporal)
-        return product(
-            self.pieces(dim, end, sorted(temporal | spread.blocks(dim in tensor.dims)))
-            for dim in self.operator.bounds
-        )
+        """Accesses of PEs to a tensor over the whole run, over the instances that count.
+
+        A PE holds one element of every tensor, and fetches it at every iteration.
+        """
+        outside = frozenset(self.temporal)
+        moving = dict.fromkeys(self.operator.bounds, outside)
+        return self._elements(tensor, len(self.blocks), spread, moving, None)
 
     def steps(self) -> Expr:
         """Iterations that the busiest PE executes one after the other."""
@@ -514,6 +495,17 @@ class Nest:
             return where(still, walk(position + 1), ended)
 
         return walk(0)
+
+
+def _runs(blocks: Collection[int]) -> list[list[int]]:
+    """Blocks that follow each other, together."""
+    runs: list[list[int]] = []
+    for block in sorted(blocks):
+        if runs and runs[-1][-1] == block - 1:
+            runs[-1].append(block)
+        else:
+            runs.append([block])
+    return runs
 
 
 def loop_hosts(operator: Operator, engine: Engine) -> tuple[int, ...]:

@@ -17,14 +17,7 @@ from tilewright.formulation.expression.exact import evaluate
 from tilewright.formulation.mapping import piece_arrays
 from tilewright.formulation.mapping.chains import balanced_chains, perfect_chains
 from tilewright.formulation.mapping.mapping import Mapping, Spatial, Storage, Temporal
-from tilewright.formulation.mapping.pieces import (
-    covered,
-    cut,
-    distinct_sums,
-    number,
-    shared_windows,
-    slid_windows,
-)
+from tilewright.formulation.mapping.pieces import covered, cut, distinct_sums, number
 from tilewright.formulation.mapping.problem import LayerProblem, layer_problem
 from tilewright.formulation.objective import parse_objective
 from tilewright.hardware.mapping.engine import ArrayAxis, Engine, Fanout, MemoryLevel
@@ -84,38 +77,6 @@ def test_cut_walks_through_every_loop(chain: tuple[tuple[int, ...], tuple[bool, 
 def test_distinct_sums_counts_values(m: int, a: int, n: int, b: int) -> None:
     """The closed form equals the number of different values."""
     assert distinct_sums(m, a, n, b) == len({i * a + j * b for i in range(m) for j in range(n)})
-
-
-@given(
-    st.integers(1, 20),
-    st.integers(1, 6),
-    st.integers(1, 6),
-    st.integers(1, 3),
-    st.integers(1, 3),
-    st.integers(1, 3),
-)
-def test_shared_windows_merges_equal_tiles(p: int, r: int, x: int, y: int, a: int, b: int) -> None:
-    """Instances with the same first element and the same tile sizes are counted once."""
-    x, y = min(x, p), min(y, r)
-    tiles = {(i * a + j * b, min(x, p - i), min(y, r - j)) for i in range(0, p, x) for j in range(0, r, y)}
-    expected = sum((u - 1) * a + (v - 1) * b + 1 for _, u, v in tiles)
-    pieces = ((p, 1),), ((r, 1),)
-    assert shared_windows(pieces, (((x,), (True,)), ((y,), (True,))), (a, b), True) == expected
-
-
-@given(st.integers(1, 30), st.integers(1, 8), st.integers(1, 4), st.integers(1, 3))
-def test_slid_windows_fetches_only_what_is_new(p: int, step: int, r: int, a: int) -> None:
-    """A sliding window fetches the elements that the tile before it did not cover."""
-    step = min(step, p)
-    seen: range = range(0)
-    fetched = 0
-    for start in range(0, p, step):
-        size = min(step, p - start)
-        tile = range(start * a, (start + size - 1) * a + r)
-        fetched += len([element for element in tile if element not in seen])
-        seen = tile
-    pieces = ((p, 1),), ((r, 1),)
-    assert slid_windows(pieces, step, (((), ()), ((), ())), (a, 1), False) == fetched
 
 
 @given(st.integers(1, 60), st.integers(0, 3))
@@ -263,15 +224,6 @@ def _dmazerunner() -> Engine:
     return load_engine("dmazerunner-256")
 
 
-@st.composite
-def fans(draw: st.DrawFn, first: int) -> tuple[tuple[int, ...], tuple[bool, ...]]:
-    """Tile sizes down from a first one (left out), and which cuts count."""
-    sizes = [first]
-    for _ in range(draw(st.integers(0, 2))):
-        sizes.append(draw(st.integers(1, sizes[-1])))
-    return tuple(sizes[1:]), tuple(draw(st.booleans()) for _ in sizes[1:])
-
-
 @given(chains())
 def test_cuts_of_many_chains_at_once(chain: tuple[tuple[int, ...], tuple[bool, ...]]) -> None:
     """Arrays of chains are cut into as many pieces of the same sizes as each chain alone."""
@@ -281,25 +233,3 @@ def test_cuts_of_many_chains_at_once(chain: tuple[tuple[int, ...], tuple[bool, .
         if many[0]:
             found[int(size[0])] = found.get(int(size[0]), 0) + int(many[0])
     assert tuple(sorted(found.items(), reverse=True)) == cut(sizes, counted)
-
-
-@settings(max_examples=effort(200))
-@given(st.data())
-def test_windows_of_many_nests_at_once(data: st.DataObject) -> None:
-    """Arrays of nests fetch as many elements as each nest alone, sliding or not, shared or not."""
-    outer_chains = data.draw(chains()), data.draw(chains())
-    step = data.draw(st.integers(1, outer_chains[0][0][-1]))
-    inner = data.draw(fans(step)), data.draw(fans(outer_chains[1][0][-1]))
-    strides = data.draw(st.integers(1, 4)), data.draw(st.integers(1, 3))
-    shared = data.draw(st.booleans())
-
-    def column(values: Sequence[int]) -> list[np.ndarray]:
-        return [np.array([value, 1]) for value in values]
-
-    many_fans = tuple((column(sizes), counted) for sizes, counted in inner)
-    outer = tuple(cut(*chain) for chain in outer_chains)
-    many_outer = tuple(piece_arrays.cut(column(sizes), counted) for sizes, counted in outer_chains)
-    slid = piece_arrays.slid_windows(many_outer, np.array([step, 1]), many_fans, strides, shared)  # type: ignore[arg-type]
-    assert slid[0] == slid_windows(outer, step, inner, strides, shared)  # type: ignore[arg-type]
-    still = piece_arrays.shared_windows(many_outer, many_fans, strides, shared)  # type: ignore[arg-type]
-    assert still[0] == shared_windows(outer, inner, strides, shared)  # type: ignore[arg-type]

@@ -13,6 +13,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from itertools import pairwise
 
 from tilewright.formulation.expression import (
     Expr,
@@ -31,7 +32,6 @@ from tilewright.formulation.mapping.cost.base import (
     array_limits,
     capacity_limits,
     energy_scale,
-    resident,
 )
 from tilewright.formulation.mapping.nest import Nest, Spread
 from tilewright.formulation.mapping.orders import OrderClass, order_classes, sliding_dims
@@ -129,10 +129,18 @@ class Hierarchy:
         )
 
 
-def _selected(nest: Nest, tensor: Tensor, level: int, whole_run: bool) -> _Counts:
-    """Counts at a level under the chosen residency, per instance or over all instances."""
+def _selected(
+    nest: Nest, tensor: Tensor, level: int, whole_run: bool, among: Sequence[bool] | None = None
+) -> _Counts:
+    """Counts at a level under the chosen residency, per instance or over all instances.
+
+    ``among`` tells which of the residencies' alternatives count; the others count nothing.
+    """
     residency = nest.residency[tensor.name]
-    options = [_counts(nest, tensor, chosen, level, whole_run) for chosen in residency.alternatives]
+    options = [
+        _counts(nest, tensor, chosen, level, whole_run) if among is None or among[index] else _NONE
+        for index, chosen in enumerate(residency.alternatives)
+    ]
 
     def pick(field: Callable[[_Counts], Expr]) -> Expr:
         return choose(residency.selector, [field(option) for option in options])
@@ -238,12 +246,17 @@ def _output_counts(
     here, instances = store
     target, below = inner
     elements = nest.coverage(tensor, here, instances)
+    arriving = elements
+    if any(not axis.is_compound and term.stride > 1 for axis in tensor.axes for term in axis.terms):
+        # a tile also spans what lies between its elements, so that tiles of different stores differ
+        arriving = nest.coverage(tensor, len(nest.blocks) if target is None else target, below)
     partners = nest.partners(tensor, here, instances)
-    first = product([*elements, partners])
+    first = product([*arriving, partners])
     if any(axis.is_compound for axis in tensor.axes):
         # tiles overlap: every touched element is a partial sum
         updates = nest.iterations(tensor, below) if target is None else nest.delivered(tensor, target, below)
-        fills = maximum([0, nest.delivered(tensor, here, instances) - first]) if depth else as_expr(0)
+        held = product([*elements, partners])
+        fills = maximum([0, nest.delivered(tensor, here, instances) - held]) if depth else as_expr(0)
         return _Counts(maximum([0, updates - first]), fills, updates)
     fills = as_expr(0)
     if depth:
@@ -252,8 +265,8 @@ def _output_counts(
         updates = nest.iterations(tensor, below)
         most = tensor.footprint(nest.operator.bounds) * nest.cap(instances.every)
         return _Counts(updates - tighten(first, upper=most), fills, updates)
-    updates = nest.visits(tensor, target, below, lambda n: product([*elements, n]))
-    reads = nest.visits(tensor, target, below, lambda n: product([*elements, n - partners]))
+    updates = nest.visits(tensor, target, below, lambda n: product([*arriving, n]))
+    reads = nest.visits(tensor, target, below, lambda n: product([*arriving, n - partners]))
     return _Counts(reads, fills, updates)
 
 
@@ -290,47 +303,80 @@ def _cycles(nest: Nest) -> tuple[Expr, dict[str, Expr]]:
     hidden: list[Expr] = [compute]
     exposed: list[Expr] = []
     for index, level in enumerate(engine.levels):
-        busy = _port_time(nest, index)
-        if busy is not None:
-            details[f"{level.name} transfer cycles"] = busy
-            innermost = index == len(engine.levels) - 1
-            (hidden if innermost or engine.levels[index + 1].double_buffered else exposed).append(busy)
+        parts = [
+            (side, _port_time(nest, index, behind)) for behind, side in ((True, hidden), (False, exposed))
+        ]
+        times = [(side, time) for side, time in parts if time is not None]
+        if times:
+            details[f"{level.name} transfer cycles"] = total(time for _, time in times)
+        for side, time in times:
+            side.append(time)
         if index and level.double_buffered:
             exposed += _first_and_last(nest, index)
     return total([maximum(hidden), *exposed]), details
 
 
-def _port_time(nest: Nest, level: int) -> Expr | None:
-    """Cycles that one instance's ports are busy; ``None`` where bandwidth is no limit."""
+def _port_time(nest: Nest, level: int, behind: bool) -> Expr | None:
+    """Cycles that one instance's ports are busy; ``None`` where bandwidth is no limit.
+
+    Parameters
+    ----------
+    behind : with what hides behind other work (``True``), or with what does not: tensors whose next inner
+        store is not double-buffered
+    """
     memory = nest.engine.levels[level]
+    counts: list[_Counts] = []
+    for tensor in nest.operator.tensors:
+        alternatives = nest.residency[tensor.name].alternatives
+        chosen = [level in stores and _hides(nest, stores, level) is behind for stores in alternatives]
+        if any(chosen):
+            counts.append(_selected(nest, tensor, level, whole_run=False, among=chosen))
     times: list[Expr] = []
-    counts = [_selected(nest, tensor, level, whole_run=False) for tensor in nest.operator.tensors]
-    if memory.read_bandwidth is not None:
+    if counts and memory.read_bandwidth is not None:
         times.append(_transfer(total(c.reads for c in counts), memory.read_bandwidth))
-    if memory.write_bandwidth is not None:
+    if counts and memory.write_bandwidth is not None:
         written = total(part for c in counts for part in (c.fills, c.updates))
         times.append(_transfer(written, memory.write_bandwidth))
     return maximum(times) if times else None
 
 
+def _hides(nest: Nest, stores: Sequence[int], level: int) -> bool:
+    """Whether what a level hands inwards hides: into a double-buffered store, or straight to the PEs."""
+    inner = next((store for store in stores if store > level), None)
+    return inner is None or nest.engine.levels[inner].double_buffered
+
+
 def _first_and_last(nest: Nest, level: int) -> list[Expr]:
-    """The first fill and the last drain of a double-buffered level, which nothing hides."""
-    outer = nest.engine.levels[level - 1]
+    """The first fill and the last drain of a double-buffered level, which nothing hides.
+
+    Every tensor's first tiles come from the store outside this one, through that store's port; several such
+    stores work side by side.
+    """
     result: list[Expr] = []
-    for role_is_output, bandwidth in ((False, outer.read_bandwidth), (True, outer.write_bandwidth)):
-        if bandwidth is None:
-            continue
-        sizes: list[Expr] = []
-        for tensor in nest.operator.tensors:
-            positions = nest.residency[tensor.name].positions
-            if tensor.is_output is role_is_output and level in positions:
-                here = positions[level]
-                fan = [b for b in nest.spatial_between(0, here) if nest.blocks[b].level == level - 1]
-                size = nest.held(tensor, here, Spread(shared=frozenset(fan)))
-                sizes.append(resident(nest, tensor, level, size))
-        if sizes:
-            result.append(_transfer(total(sizes), bandwidth))
+    for role_is_output in (False, True):
+        tensors = [t for t in nest.operator.tensors if t.is_output is role_is_output]
+        times: list[Expr] = []
+        for source, outer in enumerate(nest.engine.levels[:level]):
+            bandwidth = outer.write_bandwidth if role_is_output else outer.read_bandwidth
+            sizes = [_first_tiles(nest, tensor, source, level) for tensor in tensors]
+            taken = [size for size in sizes if size is not None]
+            if taken and bandwidth is not None:
+                times.append(_transfer(total(taken), bandwidth))
+        if times:
+            result.append(maximum(times))
     return result
+
+
+def _first_tiles(nest: Nest, tensor: Tensor, source: int, level: int) -> Expr | None:
+    """Elements that the first tiles at a level take from one instance of a source; ``None`` for none."""
+    residency = nest.residency[tensor.name]
+    follows = [(source, level) in pairwise(stores) for stores in residency.alternatives]
+    if not any(follows):
+        return None
+    here = residency.positions[level]
+    between = nest.spatial_between(residency.positions[source], here)
+    size = nest.held(tensor, here, _spread(nest, tensor, frozenset(), between, level))
+    return choose(residency.selector, [size if follow else as_expr(0) for follow in follows])
 
 
 def _transfer(elements: Expr, bandwidth: Fraction) -> Expr:

@@ -6,7 +6,7 @@ that it has; from there on every update fetches anew.  Of stacked copies those t
 one access where the array multicasts (inputs) or adds up (output): next-level and same-level (systolic)
 transfers count alike, the outer buffer is read once.  Copies that share a tensor (``shr``) are filled once
 together and pass it round whenever it is read.  Last pieces that are smaller are counted as they are
-(:mod:`tilewright.formulation.mapping.pieces`).
+(:mod:`tilewright.formulation.mapping.pieces`, :mod:`~tilewright.formulation.mapping.windows`).
 
 This is arithmetic on integers that shares nothing with the cost model's expressions; the tests compare
 both.
@@ -14,13 +14,14 @@ both.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from math import prod
 
 from tilewright.formulation.mapping.directives.model import Directives, Stack, TensorAxis, TensorTile, Update
 from tilewright.formulation.mapping.evaluator import Access
-from tilewright.formulation.mapping.pieces import Pieces, covered, cut, number, shared_windows, slid_windows
+from tilewright.formulation.mapping.pieces import Pieces, covered, cut, number
+from tilewright.formulation.mapping.windows import fetched
 from tilewright.hardware.mapping.engine import Engine
 
 Places = frozenset[int]
@@ -176,7 +177,9 @@ class _Counter:
         here, copies = store
         end, below = inner
         nested = level != min(self._stores[tensor.name])
-        elements = prod(self._coverage(tensor, here, copies))
+        elements = arriving = prod(self._coverage(tensor, here, copies))
+        if any(len(axis.terms) == 1 and stride > 1 for axis in tensor.axes for _, stride in axis.terms):
+            arriving = prod(self._coverage(tensor, len(self._loops) if end is None else end, below))
         partners = self._others(tensor, here, copies, None)
         if any(len(axis.terms) > 1 for axis in tensor.axes):
             updates = (
@@ -185,13 +188,13 @@ class _Counter:
             fills = (
                 max(0, self._delivered(tensor, here, copies, False) - elements * partners) if nested else 0
             )
-            return max(0, updates - elements * partners), fills, updates
+            return max(0, updates - arriving * partners), fills, updates
         fills = elements * (self._visits(tensor, here, copies) - partners) if nested else 0
         if end is None:
             updates = self._iterations(tensor, below)
-            return updates - elements * partners, fills, updates
+            return updates - arriving * partners, fills, updates
         visits = self._visits(tensor, end, below)
-        return elements * (visits - partners), fills, elements * visits
+        return arriving * (visits - partners), fills, arriving * visits
 
     # -- which loops count ---------------------------------------------------------------------------
 
@@ -211,10 +214,18 @@ class _Counter:
     def _delivered(self, tensor: TensorTile, boundary: int, copies: _Copies, slides: bool) -> int:
         """Elements that arrive at a boundary over the whole run."""
         mover = self._moving(tensor, boundary)
-        outside = self._updates(boundary)
         slide = None
         if slides and mover is not None and self._overlaps(tensor, self._loops[mover].dim):
             slide = mover
+        return self._elements(tensor, boundary, copies, mover, slide)
+
+    def _elements(
+        self, tensor: TensorTile, boundary: int, copies: _Copies, mover: int | None, slide: int | None
+    ) -> int:
+        """Elements of all tiles at a boundary; updates of other loops than the tensor's count outside
+        ``mover``.
+        """
+        outside = self._updates(boundary)
 
         def counted(dim: str) -> Places:
             if dim in tensor.dims:
@@ -226,12 +237,13 @@ class _Counter:
         def pieces_of(dim: str) -> Places:
             return frozenset() if dim in met else counted(dim) | copies.counted(dim in tensor.dims)
 
-        fan = self._adjacent(tensor, boundary, copies)
         result = 1
         for axis in tensor.axes:
             dims = {dim for dim, _ in axis.terms}
-            sliding = slide if slide is not None and self._loops[slide].dim in dims - met else None
-            result *= self._window(axis, boundary, pieces_of, fan, sliding)
+            elsewhere = {dim for other in tensor.axes if other is not axis for dim, _ in other.terms}
+            sliding = slide if slide is not None and self._loops[slide].dim in dims - elsewhere else None
+            sides = frozenset() if dims & elsewhere else copies.shared
+            result *= self._window(axis, boundary, pieces_of, sides, sliding)
             met |= dims
         for dim in self._bounds:
             if dim not in tensor.dims:
@@ -247,16 +259,6 @@ class _Counter:
                 if any(reach > stride for own, stride in axis.terms if own == dim):
                     return True
         return False
-
-    def _adjacent(self, tensor: TensorTile, boundary: int, copies: _Copies) -> list[int]:
-        """Stacks of the array that feeds the store at a boundary whose copies share equal tiles."""
-        levels = [level for level, (at, _) in self._stores[tensor.name].items() if at == boundary]
-        fan: list[int] = []
-        for place in range(boundary - 1, -1, -1):
-            if place not in copies.shared or self._loops[place].fan != min(levels) - 1:
-                break
-            fan.insert(0, place)
-        return fan
 
     def _visits(self, tensor: TensorTile, boundary: int, copies: _Copies) -> int:
         """How often one element comes and goes at a boundary."""
@@ -275,76 +277,49 @@ class _Counter:
         places = self._updates(boundary) | copies.counted(True)
         result = []
         for axis in tensor.axes:
-            walked = self._window(axis, boundary, lambda _dim: places, [], None)
+            walked = self._window(axis, boundary, lambda _dim: places, frozenset(), None)
             result.append(min(walked, axis.spanned(self._bounds)) if len(axis.terms) > 1 else walked)
         return result
 
     def _iterations(self, tensor: TensorTile, copies: _Copies) -> int:
-        """Accesses of PEs over the whole run."""
+        """Accesses of PEs over the whole run: each fetches one element at every iteration."""
         end = len(self._loops)
-        updates = self._updates(end)
-        return prod(
-            number(self._pieces(dim, end, updates | copies.counted(dim in tensor.dims)))
-            for dim in self._bounds
-        )
+        return self._elements(tensor, end, copies, end, None)
 
     # -- pieces --------------------------------------------------------------------------------------
 
-    def _chain(
-        self, dim: str, first: int, last: int, places: Places
-    ) -> tuple[tuple[int, ...], tuple[bool, ...]]:
-        """Tiles of a loop from one place to another, and which of the cuts count."""
-        own = [i for i in range(first, last) if self._loops[i].dim == dim]
-        return tuple(self._loops[i].inner for i in own), tuple(i in places for i in own)
-
-    def _tile(self, dim: str, place: int) -> int:
-        """A loop's tile just outside a place."""
-        inner = [loop.inner for loop in self._loops[:place] if loop.dim == dim]
-        return inner[-1] if inner else self._bounds[dim]
-
     def _pieces(self, dim: str, boundary: int, places: Places) -> Pieces:
-        tiles, flags = self._chain(dim, 0, boundary, places)
-        return cut((self._bounds[dim], *tiles), flags)
+        own = [i for i in range(boundary) if self._loops[i].dim == dim]
+        tiles = (self._bounds[dim], *(self._loops[i].inner for i in own))
+        return cut(tiles, tuple(i in places for i in own))
 
     def _window(
         self,
         axis: TensorAxis,
         boundary: int,
         counted: Callable[[str], Places],
-        fan: list[int],
+        sides: Places,
         slide: int | None,
     ) -> int:
         """Elements along an axis, over all counted pieces of its loops."""
-        terms = list(axis.terms)
-        if not terms:
+        if not axis.terms:
             return 1
-        if len(terms) == 1:
-            return covered(self._pieces(terms[0][0], boundary, counted(terms[0][0])))
-        if len(terms) > 2:
-            return self._wide_window(axis, boundary, counted)
-        if slide is not None and self._loops[slide].dim == terms[1][0]:
-            terms.reverse()
-        (first, a), (second, b) = terms
-        shared = all(set(fan) <= counted(dim) for dim in (first, second))
-        start = fan[0] if fan else boundary
-        end = start if slide is None else slide
-        outer = self._pieces(first, end, counted(first)), self._pieces(second, start, counted(second))
-        inside = end if slide is None else slide + 1
-        fans = (
-            self._chain(first, inside, boundary, counted(first)),
-            self._chain(second, start, boundary, counted(second)),
-        )
-        if slide is None:
-            return shared_windows(outer, fans, (a, b), shared)
-        return slid_windows(outer, self._tile(first, slide + 1), fans, (a, b), shared)
+        if len(axis.terms) == 1:
+            ((dim, stride),) = axis.terms
+            pieces = self._pieces(dim, boundary, counted(dim))
+            return stride * covered(pieces) - (stride - 1) * number(pieces)
+        sizes: list[tuple[int, ...]] = []
+        kinds: list[str] = []
+        for dim, _ in axis.terms:
+            places = [i for i in range(boundary) if self._loops[i].dim == dim]
+            sizes.append((self._bounds[dim], *(self._loops[i].inner for i in places)))
+            kinds.append("".join(self._kind(i, counted(dim), sides, slide) for i in places))
+        return fetched(tuple(sizes), tuple(kinds), tuple(stride for _, stride in axis.terms))
 
-    def _wide_window(self, axis: TensorAxis, boundary: int, counted: Callable[[str], Places]) -> int:
-        """An axis of more than two loops: all combinations of pieces, none shared."""
-        pieces: Mapping[str, Pieces] = {
-            dim: self._pieces(dim, boundary, counted(dim)) for dim, _ in axis.terms
-        }
-        result = (1 - sum(stride for _, stride in axis.terms)) * prod(number(p) for p in pieces.values())
-        for dim, stride in axis.terms:
-            others = prod(number(p) for other, p in pieces.items() if other != dim)
-            result += stride * covered(pieces[dim]) * others
-        return result
+    def _kind(self, place: int, counted: Places, sides: Places, slide: int | None) -> str:
+        """What a cut does (:mod:`tilewright.formulation.mapping.windows`)."""
+        if place == slide:
+            return ">"
+        if place not in counted:
+            return "-"
+        return "t" if self._loops[place].fan is None else "s" if place in sides else "e"

@@ -1,0 +1,225 @@
+"""Elements fetched in many nests at once: :mod:`tilewright.formulation.mapping.windows` over arrays of tile sizes.
+
+One array element is one nest.  Where at most one loop of an axis is spread nothing can coincide, and where
+both loops of an axis are spread at even distances a closed form counts what does; the other nests, each
+different one once, are left to the scalar functions.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from itertools import pairwise
+from itertools import product as combinations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tilewright.formulation.mapping import windows
+from tilewright.formulation.mapping.piece_arrays import Ints, Pieces, cut, distinct_sums, paired_cut
+
+Chain = Sequence[Ints]
+Flags = tuple[bool, ...]
+Floats = NDArray[np.float64]
+
+
+def fetched(sizes: Sequence[Chain], kinds: tuple[str, ...], strides: tuple[int, ...]) -> Floats:
+    """Elements along an axis over all steps; see the scalar function."""
+    simple = len(sizes) == 2 and all(re.fullmatch("[^s]*s*", kind) for kind in kinds)
+    spread = [_spread(chain, kind) for chain, kind in zip(sizes, kinds, strict=True)]
+    known = np.add.reduce([one.astype(np.int64) for one in spread]) <= 1
+    if simple:
+        known |= np.logical_and.reduce([_even(c, kind) for c, kind in zip(sizes, kinds, strict=True)])
+    still = tuple(kind.replace(">", "t") for kind in kinds)
+    if still == kinds:
+        total = _whole(sizes, kinds, strides, simple)
+    else:
+        slid = _slid(sizes, kinds, strides, simple)
+        jumps = np.logical_or.reduce([_jumps(chain, kind) for chain, kind in zip(sizes, kinds, strict=True)])
+        total = np.where(jumps, _whole(sizes, still, strides, simple), slid) if jumps.any() else slid
+    if not known.all():
+        total[~known] = _followed([[size[~known] for size in chain] for chain in sizes], kinds, strides)
+    return total
+
+
+def distinct(shape: tuple[int, ...], values: Sequence[Ints]) -> Floats:
+    """How many different sums progressions have; see the scalar function."""
+    loops: list[tuple[Ints, Ints]] = []
+    one = np.ones_like(values[0])
+    odd = np.zeros(len(one), dtype=np.bool_)
+    given = iter(zip(values[::2], values[1::2], strict=True))
+    for count in shape:
+        many, step = one, one
+        for outer, distance in reversed([next(given) for _ in range(count)]):
+            odd |= (many > 1) & (outer > 1) & (distance != many * step)
+            step = np.where(many == 1, distance, step)
+            many = many * outer
+        loops.append((many, step))
+    spread = np.add.reduce([(many > 1).astype(np.int64) for many, _ in loops])
+    if len(loops) == 2:
+        (m, a), (n, b) = loops
+        total = distinct_sums(m, a, n, b)
+    else:
+        odd = np.ones_like(odd)
+        total = one
+    plain = np.multiply.reduce([many for many, _ in loops])
+    result = np.where(spread <= 1, plain, total).astype(np.float64)
+    rest = odd & (spread > 1)
+    if rest.any():
+        rows, place = _different([value[rest] for value in values])
+        result[rest] = np.array([windows.distinct(shape, row) for row in rows], dtype=np.float64)[place]
+    return result
+
+
+def _followed(sizes: Sequence[Chain], kinds: Sequence[str], strides: tuple[int, ...]) -> Floats:
+    """The scalar function's values: every loop's different chains once, then what differs of all together."""
+    numbers: list[Ints] = []
+    steps: list[list[windows.Steps]] = []
+    for chain, kind, stride in zip(sizes, kinds, strides, strict=True):
+        rows, place = _different(chain)
+        found: dict[windows.Steps, int] = {}
+        each = [found.setdefault(windows.steps(row, kind, stride), len(found)) for row in rows]
+        numbers.append(np.array(each)[place])
+        steps.append(list(found))
+    rows, place = _different(numbers)
+    counts = [
+        windows.together([own[at] for own, at in zip(steps, row, strict=True)], strides) for row in rows
+    ]
+    return np.array(counts, dtype=np.float64)[place]
+
+
+def _different(columns: Sequence[Ints]) -> tuple[list[tuple[int, ...]], NDArray[np.intp]]:
+    """The different rows of some columns, and which of them every row is."""
+    place = np.zeros(len(columns[0]), dtype=np.int64)
+    for column in columns:
+        _, place = np.unique(place * (int(column.max()) + 1) + column, return_inverse=True)
+    _, first = np.unique(place, return_index=True)
+    rows = [tuple(row) for row in np.stack([column[first] for column in columns], axis=1).tolist()]
+    return rows, place
+
+
+def _spread(chain: Chain, kind: str) -> NDArray[np.bool_]:
+    """Where a loop has several pieces side by side."""
+    result = np.zeros(len(chain[0]), dtype=np.bool_)
+    for (outer, inner), each in zip(pairwise(chain), kind, strict=True):
+        if each == "s":
+            result |= inner < outer
+    return result
+
+
+def _even(chain: Chain, kind: str) -> NDArray[np.bool_]:
+    """Where a loop's whole pieces begin at even distances, and at most one smaller piece follows."""
+    first = kind.find("s")
+    result = np.ones(len(chain[0]), dtype=np.bool_)
+    for outer, tile in pairwise(chain[first:-1] if first >= 0 else []):
+        result &= (tile >= outer) | (tile % chain[-1] == 0)
+    return result
+
+
+def _jumps(chain: Chain, kind: str) -> NDArray[np.bool_]:
+    """Where a loop in time inside the one that would slide moves the tile."""
+    place = kind.find(">")
+    result = np.zeros(len(chain[0]), dtype=np.bool_)
+    if place >= 0:
+        for (outer, inner), each in list(zip(pairwise(chain), kind, strict=True))[place + 1 :]:
+            if each == "t":
+                result |= inner < outer
+    return result
+
+
+def _split(chain: Chain, kind: str, at: int) -> tuple[Pieces, Chain, Flags]:
+    """The pieces before a cut, and the tiles and flags of what follows."""
+    flags = tuple(each != "-" for each in kind)
+    return cut(chain[: at + 1], flags[:at]), chain[at + 1 :], flags[at:]
+
+
+def _sides(kind: str, simple: bool) -> int:
+    """Where the part of a chain begins whose pieces may coincide with others'."""
+    return kind.find("s") if simple and "s" in kind else len(kind)
+
+
+def _whole(sizes: Sequence[Chain], kinds: Sequence[str], strides: Sequence[int], simple: bool) -> Floats:
+    """Every tile is fetched whole."""
+    parts = [_split(chain, kind, _sides(kind, simple)) for chain, kind in zip(sizes, kinds, strict=True)]
+    total = np.zeros(len(sizes[0][0]))
+    for outer in combinations(*(pieces for pieces, _, _ in parts)):
+        inner = [
+            cut([size, *tiles], flags) for (size, _), (_, tiles, flags) in zip(outer, parts, strict=True)
+        ]
+        many = np.multiply.reduce([number for _, number in outer])
+        total += many * _beside(inner, strides, simple)[0]
+    return total
+
+
+def _beside(
+    inner: Sequence[Pieces], strides: Sequence[int], simple: bool, most: Ints | None = None
+) -> tuple[Floats, Floats]:
+    """Elements in the different tiles side by side: whole, and at most ``most`` of each."""
+    whole = np.zeros(len(inner[0][0][0]))
+    capped = np.zeros_like(whole)
+    for places in combinations(*(range(len(pieces)) for pieces in inner)):
+        chosen = [pieces[place] for pieces, place in zip(inner, places, strict=True)]
+        size = _extent([size for size, _ in chosen], strides)
+        count = _count(inner, places, strides, simple).astype(np.float64)
+        whole += count * size
+        if most is not None:
+            capped += count * np.minimum(size, most)
+    return whole, capped
+
+
+def _extent(sizes: Sequence[Ints], strides: Sequence[int]) -> Ints:
+    return np.asarray(
+        1 + np.add.reduce([stride * (size - 1) for size, stride in zip(sizes, strides, strict=True)])
+    )
+
+
+def _count(inner: Sequence[Pieces], places: Sequence[int], strides: Sequence[int], simple: bool) -> Ints:
+    """Different tiles of chosen sizes; the first of a loop's pieces are whole, the others left over.
+
+    A left-over piece with a whole one may coincide with a whole one with a left-over piece; that is taken off
+    the former.
+    """
+    chosen = [pieces[place] for pieces, place in zip(inner, places, strict=True)]
+    if not simple or places[1] > 0:
+        return np.asarray(np.multiply.reduce([many for _, many in chosen]))
+    (x, m), (y, n) = chosen
+    a, b = strides
+    if places[0] == 0:
+        return distinct_sums(m, x * a, n, y * b)
+    (x, m), left = inner[0][0], chosen[0]
+    count = left[1] * n
+    for rest, times in inner[1][1:]:
+        common = np.gcd(x * a, y * b)
+        same = np.minimum(m * common // (y * b), n * common // (x * a))
+        count = count - np.where((x - left[0]) * a == (y - rest) * b, left[1] * times * same, 0)
+    return count
+
+
+def _slid(sizes: Sequence[Chain], kinds: Sequence[str], strides: Sequence[int], simple: bool) -> Floats:
+    """One loop slides the window over each of its pieces."""
+    turn = sorted(range(len(kinds)), key=lambda i: ">" not in kinds[i])
+    sizes, kinds, strides = [sizes[i] for i in turn], [kinds[i] for i in turn], [strides[i] for i in turn]
+    pieces, inside, flags = _split(sizes[0], kinds[0], kinds[0].index(">"))
+    step, tiles, flags = inside[0], inside[1:], flags[1:]
+    move = step * strides[0]
+    others = [_split(c, kind, _sides(kind, simple)) for c, kind in zip(sizes[1:], kinds[1:], strict=True)]
+    total = np.zeros(len(step))
+    for outer in combinations(*(found for found, _, _ in others)):
+        many = np.multiply.reduce([number for _, number in outer])
+        second = [cut([size, *t], f) for (size, _), (_, t, f) in zip(outer, others, strict=True)]
+        first, again = _beside([cut([step, *tiles], flags), *second], strides, simple, move)
+        for size, times in pieces:
+            whole, rest = size // step, size % step
+            sweep = np.where(whole > 0, first + (whole - 1) * again, 0)
+            started, left = np.where(whole > 0, step, 0), np.where(rest > 0, 1, 0)
+            last = paired_cut(np.maximum(rest, 1), started, left, tiles, flags)
+            inner = [[(now, number) for now, _, number in last], *second]
+            for places in combinations(*(range(len(found)) for found in inner)):
+                now, before, _ = last[places[0]]
+                chosen = [now, *(found[at][0] for found, at in zip(second, places[1:], strict=True))]
+                extent = _extent(chosen, strides)
+                missing = np.where(before > 0, np.maximum(0, move - (before - now) * strides[0]), extent)
+                count = _count(inner, places, strides, simple).astype(np.float64)
+                sweep = sweep + count * np.minimum(extent, missing)
+            total += many * times * sweep
+    return total
