@@ -92,7 +92,7 @@ class ScheduleRun:
         )
 
     def _work(self) -> str:
-        problem = schedule_problem(self.workload, self.system, self.metric, self.limits)
+        problem = schedule_problem(self.workload, self.system, self.metric, self.limits, note=self.phase)
         self.phase(f"{self.scheduler.name} on {len(problem.tasks)} layers")
         self.problem = problem
         self._search = ScheduleSearch(problem, self.objective, self.limits, self._heard)
