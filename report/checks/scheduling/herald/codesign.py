@@ -11,6 +11,7 @@ from tilewright.formulation.scheduling.herald.problem import ScheduleObjective
 from tilewright.hardware.scheduling.herald.classes import accelerator_class, make_system
 from tilewright.report.checks.mapping.document import claim_faults
 from tilewright.report.checks.scheduling.herald.schedule import ScheduleCheck, check_schedule
+from tilewright.report.checks.trace import trace_faults
 from tilewright.report.records.mapping.build import number
 from tilewright.report.records.scheduling.herald.document import (
     CodesignDocument,
@@ -38,6 +39,7 @@ def check_codesign(document: CodesignDocument, where: str) -> CodesignCheck:
     faults = [*claim_faults(document, shown, solved=document.best is not None, noun="schedule")]
     if document.value is not None and document.value_key is not None:
         faults += _shown_faults("value", document.value, document.value_key)
+    faults += trace_faults(document, document.trace, shown, document.wall_s)
     faults += _grid_faults(document)
     for index, point in enumerate(document.points):
         faults += [f"points[{index}]: {fault}" for fault in _point_faults(point, objective)]

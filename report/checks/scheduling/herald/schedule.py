@@ -11,6 +11,8 @@ from tilewright.formulation.scheduling.herald.problem import ScheduleObjective, 
 from tilewright.formulation.scheduling.herald.schedule import Placement, Schedule
 from tilewright.hardware.scheduling.herald.system import System
 from tilewright.report.checks.mapping.document import claim_faults, metric_faults
+from tilewright.report.checks.scheduling.herald.costs import cost_faults
+from tilewright.report.checks.trace import trace_faults
 from tilewright.report.records.mapping.build import number
 from tilewright.report.records.scheduling.herald.document import (
     PlacementRecord,
@@ -45,6 +47,7 @@ def check_schedule(document: ScheduleDocument, where: str) -> ScheduleCheck:
     objective = ScheduleObjective(document.objective)
     shown = parse_objective(objective_name(objective))
     faults = [*claim_faults(document, shown, solved=document.schedule is not None, noun="schedule")]
+    faults += trace_faults(document, document.trace, shown, document.wall_s)
     if document.problem is None:
         if document.schedule is not None or document.bound is not None:
             faults.append("problem: missing, expected one with a schedule or a bound")
@@ -54,7 +57,8 @@ def check_schedule(document: ScheduleDocument, where: str) -> ScheduleCheck:
         problem = document.problem.build(f"{where}: problem")
     except InputError as error:
         return ScheduleCheck(document, None, None, (*faults, str(error)))
-    faults += _problem_faults(document, problem, system)
+    found = [*_problem_faults(document, problem, system)]
+    faults += found or cost_faults(document.problem, system)
     evaluation = None
     if document.schedule is not None:
         try:
