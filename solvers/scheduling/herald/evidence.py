@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import lru_cache
 
 from tilewright.formulation.mapping.constraints import parse_constraints
 from tilewright.formulation.mapping.cost import cost_model
@@ -46,16 +47,30 @@ def counted_cost(
     ------
     InputError : for a mapping that is illegal under the dataflow, or outside the space that is surveyed
     """
+    cost, fault = _counted(operator, flow, point, memory, mapping)
+    if cost is None:
+        raise InputError(where, None, fault)
+    return cost
+
+
+@lru_cache(maxsize=1 << 14)
+def _counted(
+    operator: Operator, flow: Dataflow, point: Point, memory: int, mapping: Mapping
+) -> tuple[Cost | None, str]:
+    """The cost, or what is wrong with the mapping."""
     engine = flow.engine_of(point.array, point.bandwidth, memory)
     demands = parse_constraints(flow.constraints(operator), operator, engine)
-    found = evaluate_under(operator, engine, cost_model(engine.cost_model), demands, mapping, where)
+    try:
+        found = evaluate_under(operator, engine, cost_model(engine.cost_model), demands, mapping)
+    except InputError as error:
+        return None, error.message
     if found.violations:
-        raise InputError(where, None, f"illegal: {found.violations[0]}")
+        return None, f"illegal: {found.violations[0]}"
     outside = _outside(operator, mapping)
     if outside is not None:
-        raise InputError(where, None, f"outside the space of surveys: {outside}")
+        return None, f"outside the space of surveys: {outside}"
     weights = {tensor.name for tensor in operator.tensors if tensor.role is Role.WEIGHT}
-    return Cost(found.energy, found.cycles, _held(found), _held(found, weights), mapping)
+    return Cost(found.energy, found.cycles, _held(found), _held(found, weights), mapping), ""
 
 
 def _held(found: Evaluation, tensors: set[str] | None = None) -> int:
