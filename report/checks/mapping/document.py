@@ -14,7 +14,13 @@ from tilewright.hardware.mapping.engine import Engine
 from tilewright.report.checks.mapping.answer_sets import further_faults
 from tilewright.report.checks.mapping.head import head_faults
 from tilewright.report.checks.trace import trace_faults
-from tilewright.report.records.mapping.build import metrics_record, shown_gap, shown_value, totals_record
+from tilewright.report.records.mapping.build import (
+    factors_of,
+    metrics_record,
+    shown_gap,
+    shown_value,
+    totals_record,
+)
 from tilewright.report.records.mapping.document import ClaimRecord, LayerRecord, ResultDocument
 from tilewright.report.records.mapping.operator import Record
 from tilewright.workloads.errors import InputError
@@ -67,6 +73,8 @@ def check_layer(
         faults.append(f"bounds: {layer.bounds}, the operator has {operator.bounds}")
     if layer.count != len(layer.names):
         faults.append(f"count: {layer.count}, but {len(layer.names)} names")
+    if layer.factors != factors_of(problem) and (layer.input_hash or layer.mapping):
+        faults.append(f"factors: {layer.factors}, the problem's are {factors_of(problem)}")
     if layer.input_hash != problem.input_hash and (layer.input_hash or layer.mapping):
         faults.append("input_hash: operator, machine, objective, constraints or factors are not those solved")
     if layer.mapping is not None:
