@@ -256,3 +256,28 @@ def test_a_cheaper_option_is_counted_again(call: Call, field: str) -> None:
     )
     found = faults_of(document)
     assert any(f"options[0].{field}: " in fault and "the evaluator finds" in fault for fault in found), found
+
+
+def test_an_option_left_out_is_found_by_the_proof(call: Call) -> None:
+    """Without one of its options a layer still holds together; surveying it again refutes the document."""
+    document = made(call, *CALLS["schedule"])
+    used = {row["engine"] for row in document["schedule"] if row["layer"] == "gemm"}
+    costs = next(
+        document["problem"]["costs"][place]
+        for run in document["problem"]["runs"]
+        for name, place in run["layers"].items()
+        if name == "gemm"
+    )
+    costs["options"] = [option for option in costs["options"] if option["engine"] in used]
+    read = parse_schedule(document, "document")
+    assert isinstance(read, ScheduleDocument)
+    assert read.problem is not None
+    document["input_hash"] = inputs_hash(
+        read.workload, read.system, read.problem, read.objective, read.settings.metric
+    )
+    Path("changed.json").write_text(json.dumps(document))
+    assert call("check", "changed.json").code == 0
+    outcome = call("check", "changed.json", "--prove", "--threads", 1, "-f", "json")
+    assert outcome.code == 5
+    assert outcome.document["proof"]["verdict"] == "refuted"
+    assert "which the document does not tell" in outcome.document["proof"]["message"]
