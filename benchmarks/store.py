@@ -6,7 +6,6 @@ Every cell is committed the moment it ends; a process that is killed loses none 
 from __future__ import annotations
 
 import json
-import sqlite3
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -15,17 +14,21 @@ from pathlib import Path
 from typing import Any, Final
 
 from tilewright.benchmarks.cells import Answer, Entry, Part, Place, ProblemRecord, Task
-from tilewright.workloads.errors import InputError, one_line
+from tilewright.solvers.database import Database, seal
+from tilewright.workloads.errors import InputError
 
 APPLICATION: Final = 0x546C5772  # "TlWr", SQLite's application_id
-VERSION: Final = 1
-"""Of the tables below, SQLite's user_version."""
+VERSION: Final = 2
+"""Of the tables below, SQLite's user_version.  Version 1 had no seals; it is brought up when it is opened."""
 
-_TABLES = """
+_TABLES = (
+    """
 CREATE TABLE problem (
     hash TEXT PRIMARY KEY,           -- input hash
-    record TEXT NOT NULL             -- operator, machine, cost model, objective, factors as JSON
-) WITHOUT ROWID;
+    record TEXT NOT NULL,            -- operator, machine, cost model, objective, factors as JSON
+    seal TEXT NOT NULL DEFAULT ''    -- SHA-256 of the row's other columns, here as in the other tables
+) WITHOUT ROWID""",
+    """
 CREATE TABLE cell (
     key TEXT PRIMARY KEY,            -- content hash of all that the answer depends on
     problem TEXT NOT NULL REFERENCES problem (hash),
@@ -45,17 +48,23 @@ CREATE TABLE cell (
     mapping TEXT,                    -- nodes, outermost first, JSON
     trace TEXT NOT NULL,             -- [[seconds, value key, bound key, source, improved, heuristic], ...]
     versions TEXT NOT NULL,          -- of this program and its libraries, JSON
-    ended TEXT NOT NULL              -- UTC
-) WITHOUT ROWID;
+    ended TEXT NOT NULL,             -- UTC
+    seal TEXT NOT NULL DEFAULT ''
+) WITHOUT ROWID""",
+    """
 CREATE TABLE place (
     suite TEXT, layer TEXT, arch TEXT, objective TEXT, part TEXT, method TEXT, seed INTEGER,
     count INTEGER NOT NULL,          -- how often the suite's network has the layer
     key TEXT NOT NULL,               -- the cell that belongs here by its inputs, there or still to come
+    seal TEXT NOT NULL DEFAULT '',
     PRIMARY KEY (suite, layer, arch, objective, part, method, seed)
-) WITHOUT ROWID;
-CREATE INDEX place_key ON place (key);
-CREATE INDEX cell_problem ON cell (problem);
-"""
+) WITHOUT ROWID""",
+    "CREATE INDEX place_key ON place (key)",
+    "CREATE INDEX cell_problem ON cell (problem)",
+)
+
+_PROBLEM = ("hash", "record")
+_PLACE = ("suite", "layer", "arch", "objective", "part", "method", "seed", "count", "key")
 
 _CELL = (
     "key",
@@ -118,7 +127,8 @@ class Store:
 
     Raises
     ------
-    InputError : for a file that cannot be opened or is no store of this version
+    InputError : for a file that cannot be opened, is no store of this version, or is damaged, here and from
+        every method
     """
 
     def __init__(self, path: Path, *, create: bool = False) -> None:
@@ -127,38 +137,53 @@ class Store:
             raise InputError(str(path), None, "no such file, expected a store that `tilewright bench` wrote")
         if not path.parent.is_dir():
             raise InputError(str(path), None, f"cannot be written: no folder {path.parent}")
-        try:
-            self._base = sqlite3.connect(path, timeout=30, isolation_level=None)
-        except sqlite3.Error as error:
-            raise InputError(str(path), None, f"cannot be opened: {one_line(error)}") from None
+        self._base = Database(path)
         try:
             self._open(create)
-        except sqlite3.DatabaseError as error:
-            self._base.close()
-            raise InputError(str(path), None, f"not a store: {one_line(error)}") from None
-        except InputError:
+        except BaseException:
             self._base.close()
             raise
 
     def _open(self, create: bool) -> None:
-        application, version = self._pragma("application_id"), self._pragma("user_version")
-        empty = not self._base.execute("SELECT count(*) FROM sqlite_master").fetchone()[0]
-        if create and empty:
-            self._base.execute("PRAGMA journal_mode = WAL")
-            self._base.executescript(
-                f"BEGIN IMMEDIATE; {_TABLES} PRAGMA application_id = {APPLICATION}; "
-                f"PRAGMA user_version = {VERSION}; COMMIT;"
-            )
-        elif application != APPLICATION:
+        if create and self._is_empty():
+            self._base.rows("PRAGMA journal_mode = WAL")
+            with self._base.transaction():
+                if self._is_empty():  # else another program was quicker
+                    self._make()
+        application, version = self._base.number("application_id"), self._base.number("user_version")
+        if application != APPLICATION:
             raise InputError(str(self.path), None, "an SQLite file of another program, expected a store")
-        elif version != VERSION:
+        if version not in (1, VERSION):
             raise InputError(
                 str(self.path), "user_version", f"a store of version {version}, expected {VERSION}"
             )
-        self._base.execute("PRAGMA synchronous = FULL")
+        self._base.examine()
+        if version == 1:
+            self._bring_up()
+        self._base.rows("PRAGMA synchronous = FULL")
 
-    def _pragma(self, name: str) -> int:
-        return int(self._base.execute(f"PRAGMA {name}").fetchone()[0])
+    def _is_empty(self) -> bool:
+        return not self._base.rows("SELECT count(*) FROM sqlite_master")[0][0]
+
+    def _make(self) -> None:
+        for table in _TABLES:
+            self._base.rows(table)
+        self._base.rows(f"PRAGMA application_id = {APPLICATION}")
+        self._base.rows(f"PRAGMA user_version = {VERSION}")
+
+    def _bring_up(self) -> None:
+        """Seal the rows of a store of version 1 as they stand."""
+        with self._base.transaction():
+            if self._base.number("user_version") == VERSION:
+                return
+            for table, columns, keys in (("problem", _PROBLEM, 1), ("cell", _CELL, 1), ("place", _PLACE, 7)):
+                self._base.rows(f"ALTER TABLE {table} ADD COLUMN seal TEXT NOT NULL DEFAULT ''")
+                found = self._base.rows(f"SELECT {', '.join(columns)} FROM {table}")
+                chosen = " AND ".join(f"{key} = ?" for key in columns[:keys])
+                self._base.run_many(
+                    f"UPDATE {table} SET seal = ? WHERE {chosen}", [(seal(row), *row[:keys]) for row in found]
+                )
+            self._base.rows(f"PRAGMA user_version = {VERSION}")
 
     def close(self) -> None:
         """Close the file; what was stored stays."""
@@ -166,10 +191,7 @@ class Store:
 
     def copy_to(self, path: Path) -> None:
         """A copy of everything that is stored now, even while a benchmark runs."""
-        other = sqlite3.connect(path)
-        with other:
-            self._base.backup(other)
-        other.close()
+        self._base.copy_to(path)
 
     def __enter__(self) -> Store:
         return self
@@ -180,24 +202,26 @@ class Store:
     def place(self, entries: Iterable[Entry]) -> None:
         """Say which cells belong at which places; where inputs changed, a place gets another cell."""
         rows = list(entries)
-        self._base.execute("BEGIN IMMEDIATE")
-        self._base.executemany(
-            "INSERT OR IGNORE INTO problem VALUES (?, ?)",
-            [(entry.task.input_hash, entry.task.problem) for entry in rows],
-        )
-        self._base.executemany(
-            "INSERT OR REPLACE INTO place VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
-            [
-                (p.suite, p.layer, p.arch, p.objective, p.part.value, p.method, p.seed, entry.count, key)
-                for entry in rows
-                for p, key in [(entry.place, entry.task.key)]
-            ],
-        )
-        self._base.execute("COMMIT")
+        with self._base.transaction():
+            self._base.run_many(
+                "INSERT OR IGNORE INTO problem VALUES (?, ?, ?)",
+                [_sealed((entry.task.input_hash, entry.task.problem)) for entry in rows],
+            )
+            self._base.run_many(
+                "INSERT OR REPLACE INTO place (" + ", ".join(_PLACE) + ", seal)"
+                " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+                [
+                    _sealed(
+                        (p.suite, p.layer, p.arch, p.objective, p.part.value, p.method, p.seed, count, key)
+                    )
+                    for entry in rows
+                    for p, count, key in [(entry.place, entry.count, entry.task.key)]
+                ],
+            )
 
     def finished(self) -> set[str]:
         """Keys of the cells that have an answer; those that failed are to be run again."""
-        return {key for (key,) in self._base.execute("SELECT key FROM cell WHERE status != 'error'")}
+        return {cell.key for cell in self.cells() if cell.answer.status != "error"}
 
     def put(self, task: Task, answer: Answer) -> None:
         """Store a cell for good."""
@@ -207,14 +231,14 @@ class Store:
             task.method,
             task.method_version,
             task.seed,
-            task.seconds,
+            float(task.seconds),
             task.threads,
             answer.status,
             answer.value_key,
             answer.bound_key,
-            answer.value,
-            answer.bound,
-            answer.wall_s,
+            _float(answer.value),
+            _float(answer.bound),
+            float(answer.wall_s),
             answer.message,
             _json(answer.metrics),
             _json(answer.mapping),
@@ -222,37 +246,62 @@ class Store:
             json.dumps(answer.versions),
             datetime.now(UTC).isoformat(timespec="seconds"),
         )
-        marks = ", ".join("?" * len(_CELL))
-        self._base.execute(f"INSERT OR REPLACE INTO cell ({', '.join(_CELL)}) VALUES ({marks})", values)
+        marks = ", ".join("?" * (len(_CELL) + 1))
+        self._base.rows(
+            f"INSERT OR REPLACE INTO cell ({', '.join(_CELL)}, seal) VALUES ({marks})", _sealed(values)
+        )
 
     def problem(self, hashed: str) -> ProblemRecord:
-        """The problem of that input hash; raises ``KeyError``."""
-        found = self._base.execute("SELECT record FROM problem WHERE hash = ?", (hashed,)).fetchone()
-        if found is None:
-            raise KeyError(hashed)
-        return ProblemRecord.model_validate_json(found[0])
+        """The problem of that input hash."""
+        found = self._read("problem", _PROBLEM, "WHERE hash = ?", (hashed,))
+        if not found:
+            raise self._base.damaged(f"problem {hashed[:12]}, which a cell names, is missing")
+        with self._base.reading(f"problem {hashed[:12]}"):
+            return ProblemRecord.model_validate_json(found[0][1])
 
     def cells(self) -> Iterator[Cell]:
         """All cells that ever ended, those included whose inputs have changed since."""
-        for row in self._base.execute(f"SELECT {', '.join(_CELL)} FROM cell ORDER BY key"):
-            yield _cell(dict(zip(_CELL, row, strict=True)))
+        for row in self._read("cell", _CELL, "ORDER BY key"):
+            with self._base.reading(f"cell {str(row[0])[:12]}"):
+                cell = _cell(dict(zip(_CELL, row, strict=True)))
+            yield cell
 
     def placed(self) -> list[Placed]:
         """Every place, in the order suite, layer, machine, objective, part, method, seed."""
-        columns = "suite, layer, arch, objective, part, method, seed, count, key"
-        rows = self._base.execute(f"SELECT {columns} FROM place ORDER BY {columns}").fetchall()
+        rows = self._read("place", _PLACE, f"ORDER BY {', '.join(_PLACE)}")
         cells = {cell.key: cell for cell in self.cells()}
-        return [
-            Placed(Place(suite, layer, arch, objective, Part(part), method, seed), count, key, cells.get(key))
-            for suite, layer, arch, objective, part, method, seed, count, key in rows
-        ]
+        found = []
+        for suite, layer, arch, objective, part, method, seed, count, key in rows:
+            with self._base.reading(f"place {suite}/{layer} {arch} {objective} {method}"):
+                place = Place(suite, layer, arch, objective, Part(part), method, seed)
+            found.append(Placed(place, count, key, cells.get(key)))
+        return found
 
     def optima(self) -> dict[str, Fraction]:
         """Proven optimal keys by input hash, whichever exact solver proved them."""
-        rows = self._base.execute(
-            "SELECT problem, value_key FROM cell WHERE status = 'optimal' AND value_key IS NOT NULL"
-        )
-        return {problem: Fraction(key) for problem, key in rows}
+        return {
+            cell.problem: cell.value_key
+            for cell in self.cells()
+            if cell.answer.status == "optimal" and cell.value_key is not None
+        }
+
+    def _read(
+        self, table: str, columns: tuple[str, ...], rest: str, values: tuple[object, ...] = ()
+    ) -> list[tuple[Any, ...]]:
+        """Rows of a table whose seals hold; raises ``DamagedError`` for the first whose seal does not."""
+        found = self._base.rows(f"SELECT {', '.join(columns)}, seal FROM {table} {rest}", values)
+        for row in found:
+            if row[-1] != seal(row[:-1]):
+                raise self._base.damaged(f"table {table}: a row is not what was written: {row[0]}"[:200])
+        return [row[:-1] for row in found]
+
+
+def _sealed(values: tuple[Any, ...]) -> tuple[Any, ...]:
+    return (*values, seal(values))
+
+
+def _float(number: float | None) -> float | None:
+    return None if number is None else float(number)
 
 
 def _json(data: Any) -> str | None:
@@ -263,6 +312,9 @@ def _cell(row: dict[str, Any]) -> Cell:
     def read(name: str) -> Any:
         return None if row[name] is None else json.loads(row[name])
 
+    for field in ("value_key", "bound_key"):
+        if row[field] is not None:
+            Fraction(row[field])
     told = Answer(
         status=row["status"],
         value_key=row["value_key"],
@@ -276,6 +328,8 @@ def _cell(row: dict[str, Any]) -> Cell:
         trace=read("trace"),
         versions=read("versions"),
     )
+    for _, value, bound, *_ in told.trace:
+        _ = [Fraction(key) for key in (value, bound) if key is not None]
     return Cell(
         key=row["key"],
         problem=row["problem"],

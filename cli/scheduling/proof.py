@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from fractions import Fraction
 
 from tilewright.cli.mapping.proof import Proof, Verdict
+from tilewright.cli.scheduling.proof_costs import costs_opinion
 from tilewright.formulation.limits import LimitReachedError, Limits
 from tilewright.formulation.scheduling.herald.evaluator import evaluate_schedule
 from tilewright.formulation.scheduling.herald.problem import ScheduleObjective, SchedulingProblem
@@ -30,7 +31,7 @@ _PAIRS = 60
 _CORES = (24, 96)
 """How many of the longest tasks are put in order before that."""
 
-SUMS, PAIRS, HERALD = "multipliers", "orders of pairs", "herald"
+SUMS, PAIRS, HERALD, SURVEYS = "multipliers", "orders of pairs", "herald", "surveys"
 
 
 def prove_schedule(check: ScheduleCheck, limits: Limits) -> Proof:
@@ -46,6 +47,12 @@ def prove_schedule(check: ScheduleCheck, limits: Limits) -> Proof:
     if document.bound_key is None:
         return Proof(Verdict.NOTHING, "-", "no bound is claimed")
     verdict, by, text = _ask(problem, ScheduleObjective(document.objective), document.bound_key, limits)
+    if verdict is Verdict.CONFIRMED:
+        least, told = costs_opinion(check, limits)
+        if least is False:
+            verdict, by, text = Verdict.REFUTED, SURVEYS, told
+        else:
+            text = f"{text}; {told}"
     return Proof(verdict, by, text, limits.elapsed - before)
 
 

@@ -62,9 +62,7 @@ class LayerProblem:
 
     def evaluate(self, mapping: Mapping, where: str = "mapping") -> Evaluation:
         """Evaluate any mapping against this problem's constraints, the user's included."""
-        found = evaluate_mapping(self.operator, self.engine, self.model, mapping, where)
-        broken = self._broken_demands(mapping, found)
-        return replace(found, violations=(*found.violations, *broken)) if broken else found
+        return evaluate_under(self.operator, self.engine, self.model, self.constraints, mapping, where)
 
     def judge(self, mapping: Mapping) -> Judgement[Evaluation]:
         """What a mapping costs, and which rules and demands it breaks."""
@@ -115,24 +113,46 @@ class LayerProblem:
         }
         return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()
 
-    def _broken_demands(self, mapping: Mapping, found: Evaluation) -> list[str]:
-        broken = [cap.text for cap in self.constraints.caps if not _satisfied(cap, found)]
-        if not self.constraints.tiles and not self.constraints.orders:
-            return [f"constraint {text}" for text in broken]
-        nest = nest_of(self.operator, self.engine, mapping)
-        for rule in self.constraints.tiles:
-            tiles = [np.array([_number(edge[rule.dim])]) for edge in nest.boundaries]
-            if not rule.holds(tiles, nest.blocks, self.engine)[0]:
-                broken.append(rule.text)
-        for order in self.constraints.orders:
-            level = [memory.name for memory in self.engine.levels].index(order.level)
-            own = self.operator.tensor(order.tensor).dims
-            for block in nest.blocks:
-                if block.level == level and block.orders:
-                    loops = block.orders[0]
-                    if set(loops.permutation) - own and not loops.reused[order.tensor]:
-                        broken.append(order.text)
+
+def evaluate_under(
+    operator: Operator,
+    engine: Engine,
+    model: CostModel,
+    demands: Constraints,
+    mapping: Mapping,
+    where: str = "mapping",
+) -> Evaluation:
+    """Evaluate a mapping against the machine's rules and a user's demands, without stating a whole problem.
+
+    Raises
+    ------
+    InputError : where the mapping does not fit the operator and the engine, or the model does not apply
+    """
+    found = evaluate_mapping(operator, engine, model, mapping, where)
+    broken = _broken_demands(operator, engine, demands, mapping, found)
+    return replace(found, violations=(*found.violations, *broken)) if broken else found
+
+
+def _broken_demands(
+    operator: Operator, engine: Engine, demands: Constraints, mapping: Mapping, found: Evaluation
+) -> list[str]:
+    broken = [cap.text for cap in demands.caps if not _satisfied(cap, found)]
+    if not demands.tiles and not demands.orders:
         return [f"constraint {text}" for text in broken]
+    nest = nest_of(operator, engine, mapping)
+    for rule in demands.tiles:
+        tiles = [np.array([_number(edge[rule.dim])]) for edge in nest.boundaries]
+        if not rule.holds(tiles, nest.blocks, engine)[0]:
+            broken.append(rule.text)
+    for order in demands.orders:
+        level = [memory.name for memory in engine.levels].index(order.level)
+        own = operator.tensor(order.tensor).dims
+        for block in nest.blocks:
+            if block.level == level and block.orders:
+                loops = block.orders[0]
+                if set(loops.permutation) - own and not loops.reused[order.tensor]:
+                    broken.append(order.text)
+    return [f"constraint {text}" for text in broken]
 
 
 def _number(expr: Expr) -> int:

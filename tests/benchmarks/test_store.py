@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 import yaml
 from small_bench import METHODS, answers_here, run_here, small_request
+from tampering import tampered
 
 from tilewright.benchmarks.audit import store_faults
 from tilewright.benchmarks.cells import Answer
@@ -140,12 +141,8 @@ def test_no_heuristic_beats_the_optimum(filled_store: Path) -> None:
 )
 def test_audit_finds_lies(copied_store: Path, change: str, told: str) -> None:
     """A store that was tampered with is found out."""
-    base = sqlite3.connect(copied_store)
-    with base:
-        base.execute(
-            f"UPDATE cell SET {change} WHERE key = (SELECT min(key) FROM cell WHERE method LIKE 'random%')"
-        )
-    base.close()
+    where = "WHERE key = (SELECT min(key) FROM cell WHERE method LIKE 'random%')"
+    tampered(copied_store, f"UPDATE cell SET {change} {where}", table="cell")
     with Store(copied_store) as store:
         assert any(told in fault for fault in store_faults(store))
 
@@ -281,7 +278,7 @@ def test_no_store_of_ours(tmp_path: Path) -> None:
     newer.execute("PRAGMA user_version = 99")
     newer.close()
     for name, told in (
-        ("text", "not a store"),
+        ("text", "not an SQLite file"),
         ("other", "of another program"),
         ("new", "version 99, expected"),
     ):

@@ -11,6 +11,7 @@ from subprocess import Popen
 
 import pytest
 from calls import SMALL, Call, finish, start
+from tampering import tampered
 
 QUICK = (
     "random",
@@ -185,10 +186,8 @@ def test_bench_and_runs(call: Call, tmp_path: Path) -> None:
 
 def test_check_finds_a_false_value(call: Call, copied_store: Path) -> None:
     """Exit code 5 and what is wrong."""
-    base = sqlite3.connect(copied_store)
-    with base:
-        base.execute("UPDATE cell SET value_key = '1' WHERE method LIKE 'random%'")
-    base.close()
+    change = "UPDATE cell SET value_key = '1' WHERE method LIKE 'random%'"
+    tampered(copied_store, change, table="cell")
     outcome = call("runs", copied_store, "--check")
     assert outcome.code == 5
     assert "below the bound" in " ".join(outcome.out.split())
@@ -224,10 +223,10 @@ BAD = [
     (("bench", "tiny", "-a", "tpu-edge", "-f", "xml"), ["--format", "markdown"]),
     (("bench", "tiny", "-a", "tpu-edge", "--layers", "conv"), ["--layers: conv: matches no layer of tiny"]),
     (("bench", "tiny", "-a", "tpu-edge", "--out", "none/s.sqlite"), ["none/s.sqlite: cannot be written"]),
-    (("bench", "tiny", "-a", "tpu-edge", "--out", "text.sqlite"), ["text.sqlite: not a store"]),
+    (("bench", "tiny", "-a", "tpu-edge", "--out", "text.sqlite"), ["text.sqlite: not an SQLite file"]),
     (("bench", "tiny", "-a", "tpu-edge", "--cluster", "x", "--jobs", "2"), ["--jobs", "no --jobs"]),
     (("runs",), ["bench.sqlite: no such file", "tilewright bench"]),
-    (("runs", "text.sqlite"), ["text.sqlite: not a store"]),
+    (("runs", "text.sqlite"), ["text.sqlite: not an SQLite file"]),
     (("runs", "store.sqlite", "--suite", "tinny"), ["--suite", "did you mean 'tiny'?"]),
     (("runs", "store.sqlite", "--status", "optimum"), ["--status", "did you mean 'optimal'?"]),
     (("runs", "store.sqlite", "--seed", "x"), ["--seed: expected whole numbers"]),

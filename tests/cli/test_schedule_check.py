@@ -151,6 +151,7 @@ def test_a_wrong_bound_is_refuted(call: Call, tmp_path: Path) -> None:
     document = json.loads((tmp_path / "made.json").read_text())
     assert document["bound"] < document["value"]
     document.update(bound=document["value"], bound_exact=document["value_exact"], gap=0.0, status="optimal")
+    document["trace"][-1].update(bound=document["value"], gap=0.0)
     path = _written(tmp_path, document)
     assert call("check", path).code == 0
     out = call("check", path, "--prove", "--threads", 1, "-f", "json")

@@ -85,9 +85,9 @@ def test_an_optional_level_never_raises_the_optimum(data: st.DataObject) -> None
     assume(before.status is Status.OPTIMAL)
     after = solve(longest, "exhaustive")
     assert after.status is Status.OPTIMAL
-    assert before.value is not None
-    assert after.value is not None
-    assert after.value <= before.value
+    assert before.key is not None
+    assert after.key is not None
+    assert after.key <= before.key
 
 
 def test_a_window_is_multicast_past_a_level_that_is_left_out() -> None:
@@ -103,4 +103,4 @@ def test_a_window_is_multicast_past_a_level_that_is_left_out() -> None:
         assert evaluate_mapping(WINDOW, engine, HIERARCHY, mapping).energy == 724
         for solver in ("exhaustive", "branch", "cpsat"):
             result = solve(layer_problem(WINDOW, engine, parse_objective("energy")), solver)
-            assert (result.status, result.value) == (Status.OPTIMAL, 724)
+            assert (result.status, result.key) == (Status.OPTIMAL, 724)

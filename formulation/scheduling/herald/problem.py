@@ -12,13 +12,14 @@ import hashlib
 import json
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import StrEnum
 from fractions import Fraction
 from functools import cached_property
 
 import networkx as nx
 
+from tilewright.formulation.mapping.mapping import Mapping
 from tilewright.workloads.errors import InputError
 
 
@@ -51,6 +52,7 @@ class Option:
     energy : pJ
     memory, fetch_memory : bytes of the shared memory taken while running, and while fetching
     layout : how the result is laid out in memory; reading another layout costs a context change
+    mapping : what costs this, as evidence; two options that cost the same are equal whatever theirs
     """
 
     engine: int
@@ -60,6 +62,7 @@ class Option:
     memory: int = 0
     fetch_memory: int = 0
     layout: str = ""
+    mapping: Mapping | None = field(default=None, compare=False, repr=False)
 
     @property
     def fetch_need(self) -> int:

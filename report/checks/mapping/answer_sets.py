@@ -49,6 +49,9 @@ def _then_faults(layer: LayerRecord) -> Iterator[str]:
     told = None if then.value_exact is None else Fraction(then.value_exact)
     bound = None if then.bound_exact is None else Fraction(then.bound_exact)
     found = objective.key(Fraction(layer.metrics.energy_pj_exact), layer.metrics.cycles)
+    for field, text, key in (("value", then.value_exact, told), ("bound", then.bound_exact, bound)):
+        if key is not None and text != str(key):
+            yield f"then.{field}_exact: {text}, expected {key}"
     if told != found or then.value != shown_value(objective, found):
         yield f"then.value: {then.value}, the layer's mapping has {shown_value(objective, found)}"
     if then.bound != shown_value(objective, bound):

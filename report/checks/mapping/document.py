@@ -12,7 +12,15 @@ from tilewright.formulation.mapping.problem import LayerProblem, layer_problem
 from tilewright.formulation.objective import Objective, parse_objective
 from tilewright.hardware.mapping.engine import Engine
 from tilewright.report.checks.mapping.answer_sets import further_faults
-from tilewright.report.records.mapping.build import metrics_record, shown_gap, shown_value, totals_record
+from tilewright.report.checks.mapping.head import head_faults
+from tilewright.report.checks.trace import trace_faults
+from tilewright.report.records.mapping.build import (
+    factors_of,
+    metrics_record,
+    shown_gap,
+    shown_value,
+    totals_record,
+)
 from tilewright.report.records.mapping.document import ClaimRecord, LayerRecord, ResultDocument
 from tilewright.report.records.mapping.operator import Record
 from tilewright.workloads.errors import InputError
@@ -65,10 +73,13 @@ def check_layer(
         faults.append(f"bounds: {layer.bounds}, the operator has {operator.bounds}")
     if layer.count != len(layer.names):
         faults.append(f"count: {layer.count}, but {len(layer.names)} names")
+    if layer.factors != factors_of(problem) and (layer.input_hash or layer.mapping):
+        faults.append(f"factors: {layer.factors}, the problem's are {factors_of(problem)}")
     if layer.input_hash != problem.content_hash and (layer.input_hash or layer.mapping):
         faults.append("input_hash: operator, machine, objective, constraints or factors are not those solved")
     if layer.mapping is not None:
         faults += _mapping_faults(layer, problem)
+    faults += trace_faults(layer, layer.trace, objective, layer.wall_s)
     faults += further_faults(layer, problem)
     return LayerCheck(layer, problem, tuple(faults))
 
@@ -106,6 +117,9 @@ def claim_faults(claims: ClaimRecord, objective: Objective, *, solved: bool, nou
     noun : what a solution is called
     """
     value, bound = claims.value_key, claims.bound_key
+    for field, text, key in (("value", claims.value_exact, value), ("bound", claims.bound_exact, bound)):
+        if key is not None and text != str(key):
+            yield f"{field}_exact: {text}, expected {key}"
     if solved == (value is None):
         yield f"value: expected one with a {noun}, and none without"
     if value is not None and bound is not None and bound > value:
@@ -134,14 +148,15 @@ def metric_faults(stored: Record, fresh: Record) -> Iterator[str]:
 
 
 def totals_faults(document: ResultDocument, where: str) -> list[str]:
-    """Totals that are not the sums of the layers."""
+    """A head that is not that of the layers, and totals that are not their sums."""
     try:
+        faults = [*head_faults(document)]
         engine = document.arch.build(where)
         fresh = totals_record(parse_objective(document.objective), engine, document.layers).model_dump()
     except InputError as error:
         return [str(error)]
     stored = document.totals.model_dump()
-    return [
+    return faults + [
         f"totals.{field}: {stored[field]}, the layers add up to {value}"
         for field, value in fresh.items()
         if stored[field] != value

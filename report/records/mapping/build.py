@@ -52,6 +52,8 @@ def shown_gap(objective: Objective, value: Fraction | None, bound: Fraction | No
         return None
     if value == bound:
         return 0.0
+    if value == 0:
+        return None
     if objective.root == 1:
         return float((value - bound) / value)
     return float(1 - float(bound / value) ** (1 / objective.root))

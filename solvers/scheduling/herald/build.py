@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from fractions import Fraction
 from pathlib import Path
 
@@ -12,8 +13,10 @@ from tilewright.formulation.scheduling.herald.problem import (
     SchedulingProblem,
     Task,
 )
+from tilewright.hardware.mapping.styles import Dataflow
 from tilewright.hardware.scheduling.herald.system import SubAccelerator, System
 from tilewright.solvers.scheduling.herald.costs import CostTable, cost_table, fetch_cycles
+from tilewright.solvers.scheduling.herald.evidence import Cost
 from tilewright.workloads.mapping.operator import Operator
 from tilewright.workloads.network import Network
 from tilewright.workloads.scheduling.workload import Workload
@@ -33,7 +36,12 @@ def workload_operators(workload: Workload) -> list[Operator]:
 
 
 def schedule_problem(
-    workload: Workload, system: System, metric: str, limits: Limits, folder: Path | None = None
+    workload: Workload,
+    system: System,
+    metric: str,
+    limits: Limits,
+    folder: Path | None = None,
+    note: Callable[[str], None] | None = None,
 ) -> SchedulingProblem:
     """State the problem, computing costs that are not known yet.
 
@@ -41,12 +49,14 @@ def schedule_problem(
     ----------
     metric : by which the mapping of a layer on a sub-accelerator is chosen: ``cycles``, ``energy`` or ``edp``
     folder : of the cost tables
+    note : told in a line where costs on disk were not believed or could not be read
 
     Raises
     ------
     LimitReachedError : where a limit struck
     """
-    table = cost_table(workload_operators(workload), [system], limits, folder)
+    operators = workload_operators(workload)
+    table = cost_table(operators, [system], limits, folder, metric=metric, note=note)
     return problem_from_table(workload, system, metric, table)
 
 
@@ -112,23 +122,33 @@ def _option(
         cost = table.cost(operator, flow, sub, system, metric)
         if cost is None:
             continue
-        energy = cost.energy * sub.energy_factor
-        cycles = cost.cycles + sub.reconfiguration_cycles
-        fetch = fetch_cycles(cost.weights, sub, system)
-        if not system.prefetch:
-            cycles, fetch = cycles + fetch, 0
-        option = Option(
-            engine=index,
-            cycles=cycles,
-            energy=energy,
-            fetch=fetch,
-            memory=cost.memory,
-            fetch_memory=cost.weights if fetch else 0,
-            layout=flow.name,
-        )
-        time = Fraction(cycles)
+        option = option_on(index, sub, system, flow, cost)
+        time, energy = Fraction(option.cycles), option.energy
         keys = {"cycles": (time, energy), "energy": (energy, time), "edp": (time * energy, time)}
         key = keys[metric]
         if best is None or key < best[0]:
             best = key, option
     return None if best is None else best[1]
+
+
+def option_on(index: int, sub: SubAccelerator, system: System, flow: Dataflow, cost: Cost) -> Option:
+    """The option of a layer that costs so much under a dataflow of a sub-accelerator.
+
+    Parameters
+    ----------
+    index : the sub-accelerator's position in the system
+    """
+    cycles = cost.cycles + sub.reconfiguration_cycles
+    fetch = fetch_cycles(cost.weights, sub, system)
+    if not system.prefetch:
+        cycles, fetch = cycles + fetch, 0
+    return Option(
+        engine=index,
+        cycles=cycles,
+        energy=cost.energy * sub.energy_factor,
+        fetch=fetch,
+        memory=cost.memory,
+        fetch_memory=cost.weights if fetch else 0,
+        layout=flow.name,
+        mapping=cost.mapping,
+    )

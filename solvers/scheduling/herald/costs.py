@@ -12,20 +12,23 @@ from pathlib import Path
 from tilewright.formulation.limits import LimitReachedError, Limits
 from tilewright.hardware.mapping.styles import Dataflow
 from tilewright.hardware.scheduling.herald.system import SubAccelerator, System
+from tilewright.solvers.database import LockedError
 from tilewright.solvers.mapping.machine_sizes import METRICS, Point, Surveyed, survey
 from tilewright.solvers.processes import leave_with_parent, shielded
-from tilewright.solvers.scheduling.herald.store import Cost, Costs, CostStore, survey_hash
+from tilewright.solvers.scheduling.herald.evidence import Cost, counted_cost
+from tilewright.solvers.scheduling.herald.store import Costs, CostStore, survey_hash
+from tilewright.workloads.errors import InputError
 from tilewright.workloads.mapping.operator import Operator
 
 _FEW = 4  # surveys that are not worth a second process
 _STEP = 0.1
+_PATIENCE = 2.0  # seconds for a lock; whoever only writes a row is gone long before
 
 
 @dataclass(frozen=True, slots=True)
 class _Job:
     """One survey that is to be made."""
 
-    name: str
     operator: Operator
     flow: Dataflow
     memory: int
@@ -57,6 +60,10 @@ def cost_table(
     limits: Limits,
     folder: Path | None = None,
     told: Callable[[int, int], None] | None = None,
+    *,
+    metric: str | None = None,
+    anew: bool = False,
+    note: Callable[[str], None] | None = None,
 ) -> CostTable:
     """Costs of all operators on all sub-accelerators of some systems, by every metric.
 
@@ -65,6 +72,10 @@ def cost_table(
     limits : time, threads (as processes) and the event that stops the work
     folder : where the tables are kept; by default the user's cache directory
     told : called with the number of surveys done, and of all
+    metric : whatever the file says by this metric is questioned: its mapping is evaluated, a layer that it
+        lets fit nowhere is surveyed again.  Without it costs are held against their seals alone
+    anew : survey everything, whatever the file holds
+    note : told in a line of rows that are not believed, and of a file that is locked
 
     Raises
     ------
@@ -78,22 +89,129 @@ def cost_table(
                 points.add(Point(flow.array(sub.pes), sub.bandwidth))
     known: dict[tuple[Operator, str, int], Costs] = {}
     jobs: list[_Job] = []
-    with CostStore(folder) as store:
+    with _Shelf(folder, limits, note or (lambda line: None), anew=anew) as shelf:
         for operator in dict.fromkeys(operators):
+            stored = {
+                (name, memory): shelf.read(_Job(operator, flow, memory, tuple(points)), metric)
+                for (name, memory), (flow, points) in wanted.items()
+            }
+            if metric is not None and not any(
+                costs.get((point, metric)) for place, costs in stored.items() for point in wanted[place][1]
+            ):
+                stored = {place: {} for place in stored}  # that it fits nowhere is not believed either
             for (name, memory), (flow, points) in wanted.items():
-                survey_name = survey_hash(operator, flow, memory)
-                costs = known[operator, name, memory] = store.read(survey_name)
-                missing = [p for p in points if any((p, metric) not in costs for metric in METRICS)]
+                costs = known[operator, name, memory] = stored[name, memory]
+                missing = [p for p in points if any((p, asked) not in costs for asked in METRICS)]
                 if missing:
                     ordered = sorted(missing, key=lambda p: (p.array, p.bandwidth))
-                    jobs.append(_Job(survey_name, operator, flow, memory, tuple(ordered)))
+                    jobs.append(_Job(operator, flow, memory, tuple(ordered)))
+        shelf.tell()
         for done, (job, found) in enumerate(_surveys(jobs, limits)):
-            asked = [(point, metric) for point in job.points for metric in METRICS]
-            store.write(job.name, asked, found)
-            known[job.operator, job.flow.name, job.memory] = store.read(job.name)
+            shelf.write(job, found)
+            known[job.operator, job.flow.name, job.memory] |= _answers(job, found)
             if told is not None:
                 told(done + 1, len(jobs))
     return CostTable(known)
+
+
+class _Shelf:
+    """The file of costs, for as long as it can be used: a lock that lasts is not waited for."""
+
+    def __init__(
+        self, folder: Path | None, limits: Limits, note: Callable[[str], None], *, anew: bool
+    ) -> None:
+        self._limits, self._note = limits, note
+        self._patience = _PATIENCE if limits.remaining is None else min(_PATIENCE, limits.remaining / 8)
+        self._store: CostStore | None = None
+        self._false = 0
+        if not anew:
+            try:
+                self._store = CostStore(folder, lambda: self._patience, limits.stop)
+            except LockedError as error:
+                self._leave(error)
+
+    def __enter__(self) -> _Shelf:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self._store is not None:
+            self._store.close()
+
+    def read(self, job: _Job, metric: str | None) -> Costs:
+        """What is known of a layer; nothing where the file cannot be read.
+
+        Parameters
+        ----------
+        metric : by which every cost of the job's points is counted again; where one does not hold, nothing is
+            known of the layer
+        """
+        if self._store is None:
+            return {}
+        try:
+            found = self._store.read(survey_hash(job.operator, job.flow, job.memory))
+        except LockedError as error:
+            self._leave(error)
+            return {}
+        if metric is None:
+            return found
+        for point in job.points:
+            cost = found.get((point, metric))
+            if cost is not None and not self._limits.expired and not _holds(job, point, cost):
+                self._false += 1
+                self._forget(job)
+                return {}
+        return found
+
+    def _forget(self, job: _Job) -> None:
+        assert self._store is not None
+        try:
+            self._store.forget(survey_hash(job.operator, job.flow, job.memory))
+        except LockedError as error:
+            self._leave(error)
+
+    def write(self, job: _Job, found: dict[tuple[Point, str], Surveyed]) -> None:
+        """Keep a survey's answers where that is possible."""
+        if self._store is None:
+            return
+        asked = [(point, metric) for point in job.points for metric in METRICS]
+        try:
+            self._store.write(survey_hash(job.operator, job.flow, job.memory), asked, found)
+        except LockedError as error:
+            self._leave(error)
+
+    def tell(self) -> None:
+        """Say how many rows were not believed."""
+        if self._store is not None and (count := self._false + self._store.refused):
+            entries = "1 entry is" if count == 1 else f"{count} entries are"
+            self._note(f"{self._store.path}: {entries} not what was found, computed again")
+
+    def _leave(self, error: LockedError) -> None:
+        if self._store is not None:
+            self._store.close()
+        self._store = None
+        self._note(f"{error.where}: locked by another program, costs are computed and not kept")
+
+
+def _holds(job: _Job, point: Point, cost: Cost) -> bool:
+    """Whether the evaluator finds this cost for its mapping."""
+    try:
+        return counted_cost(job.operator, job.flow, point, job.memory, cost.mapping) == cost
+    except InputError:
+        return False
+
+
+def _answers(job: _Job, found: dict[tuple[Point, str], Surveyed]) -> Costs:
+    """A survey's answers as costs; ``None`` where nothing fits."""
+    answers: Costs = {}
+    for point in job.points:
+        for metric in METRICS:
+            best = found.get((point, metric))
+            answers[point, metric] = (
+                None
+                if best is None
+                else Cost(best.energy, best.cycles, best.memory, best.weights, best.mapping)
+            )
+    return answers
 
 
 def _surveys(

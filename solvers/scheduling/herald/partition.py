@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from tilewright import __version__
-from tilewright.formulation.limits import Limits
+from tilewright.formulation.limits import LimitReachedError, Limits
 from tilewright.formulation.result import Origin, Status, TracePoint, relative_gap
 from tilewright.formulation.scheduling.herald.problem import (
     ScheduleObjective,
@@ -38,6 +38,7 @@ from tilewright.heuristics.scheduling.herald.partitions import (
     random_sample,
 )
 from tilewright.heuristics.scheduling.herald.scheduler import HeraldSettings, Ordering, herald, metric_of
+from tilewright.solvers.caches import cache_folder
 from tilewright.solvers.scheduling.herald.bounds import basic_bounds
 from tilewright.solvers.scheduling.herald.build import METRIC_OF, problem_from_table, workload_operators
 from tilewright.solvers.scheduling.herald.costs import cost_table
@@ -59,6 +60,7 @@ class Candidate:
     value : of the best schedule known
     schedule, herald : Herald's schedule, its cycles and energy
     result : of the exact scheduler, where it was asked
+    questioned : whether the costs of its layers were counted again
     """
 
     parts: Parts
@@ -70,6 +72,7 @@ class Candidate:
     herald: tuple[int, Fraction]
     result: ScheduleResult | None = None
     visits: int = 0
+    questioned: bool = False
 
     @property
     def point(self) -> tuple[int, Fraction]:
@@ -222,7 +225,11 @@ class PartitionSearch:
         """
         limits = self._limits
         table = cost_table(
-            workload_operators(self._workload), [system for _, system in self._systems], limits, self._folder
+            workload_operators(self._workload),
+            [system for _, system in self._systems],
+            limits,
+            self._folder,
+            note=self._say,
         )
         self._table_seconds = limits.elapsed
         self._say(f"costs known after {self._table_seconds:.1f} s")
@@ -239,6 +246,7 @@ class PartitionSearch:
         if self._candidates:
             self._say(f"{len(self._candidates)} partitions bounded after {limits.elapsed:.1f} s")
             self._branch()
+            self._question(min(self._candidates, key=lambda one: one.value))
         return self.outcome()
 
     def outcome(self, message: str = "") -> PartitionOutcome:
@@ -313,9 +321,35 @@ class PartitionSearch:
             if not open_ or open_[0][0] >= self._goal(value) or self._limits.expired:
                 return
             _, _, one = heapq.heappop(open_)
+            self._question(one)
             self._schedule(one, value)
             if one.bound < self._goal(min(value, one.value)):
                 heapq.heappush(open_, (one.bound, next(number), one))
+
+    def _question(self, one: Candidate) -> None:
+        """Count the costs of one partition again, once, before its schedule is told of.
+
+        The file of costs is sealed against damage; whoever forges seals too is found out here.
+
+        Raises
+        ------
+        InputError : where the file was wrong; what is known to be wrong is mended by then
+        """
+        if one.questioned or self._limits.expired:
+            return
+        one.questioned = True
+        operators = workload_operators(self._workload)
+        try:
+            table = cost_table(operators, [one.system], self._limits, self._folder, metric=self._metric)
+        except LimitReachedError:
+            return
+        problem = problem_from_table(self._workload, one.system, self._metric, table)
+        if problem.content_hash != one.problem.content_hash:
+            raise InputError(
+                str(self._folder or cache_folder()),
+                None,
+                "cost tables were not what mappings cost; corrected where seen, call again or remove them",
+            )
 
     def _schedule(self, one: Candidate, value: Fraction) -> None:
         """A slice of exact scheduling for one partition; what it finds counts at once."""

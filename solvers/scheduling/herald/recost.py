@@ -20,7 +20,7 @@ def problem_on(
     metric: str,
     limits: Limits,
 ) -> Iterator[SchedulingProblem]:
-    """The problem on each of some systems.
+    """The problem on each of some systems, its costs computed anew whatever is kept on disk.
 
     Parameters
     ----------
@@ -32,7 +32,7 @@ def problem_on(
     LimitReachedError : where a limit struck before the costs were known
     """
     distinct = list(dict.fromkeys(operators))
-    table = cost_table(distinct, systems, limits)
+    table = cost_table(distinct, systems, limits, anew=True)
 
     def on(system: System) -> SchedulingProblem:
         options = {operator: options_of(operator, system, metric, table) for operator in distinct}

@@ -48,7 +48,7 @@ def schedule_run(
 
     def state(heard: Callable[[TracePoint], None]) -> ScheduleSearch:
         try:
-            problem = schedule_problem(workload, system, metric, limits)
+            problem = schedule_problem(workload, system, metric, limits, note=phase)
         except LimitReachedError:
             raise LimitReachedError(WITHOUT_COSTS) from None
         phase(f"{scheduler.name} on {len(problem.tasks)} layers")

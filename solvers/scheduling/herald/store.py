@@ -7,44 +7,35 @@ from __future__ import annotations
 
 import hashlib
 import json
-import sqlite3
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+import threading
+from collections.abc import Callable, Iterable, Mapping
 from fractions import Fraction
 from pathlib import Path
 from types import TracebackType
+from typing import Any
 
 from tilewright.formulation.mapping.mapping import Mapping as LoopNest
 from tilewright.hardware.mapping.identity import engine_hash
 from tilewright.hardware.mapping.styles import Dataflow
 from tilewright.hardware.units import exact
 from tilewright.solvers.caches import VARIABLE, cache_folder
+from tilewright.solvers.database import PATIENCE, Database, LockedError, seal
 from tilewright.solvers.mapping.machine_sizes import Point, Surveyed
-from tilewright.workloads.errors import InputError
+from tilewright.solvers.scheduling.herald.evidence import Cost
+from tilewright.workloads.errors import InputError, one_line
 from tilewright.workloads.mapping.operator import Operator
 
-_VERSION = 1  # raise when a survey's answers change
+_VERSION = 3  # raise when a survey's answers change
 _FILE = f"costs-{_VERSION}.sqlite"
-_TABLES = """
-CREATE TABLE IF NOT EXISTS mappings (hash TEXT PRIMARY KEY, nodes TEXT NOT NULL);
-CREATE TABLE IF NOT EXISTS costs (
+_TABLES = (
+    "CREATE TABLE IF NOT EXISTS mappings (hash TEXT PRIMARY KEY, nodes TEXT NOT NULL)",
+    """CREATE TABLE IF NOT EXISTS costs (
     survey TEXT, first INTEGER, second INTEGER, bandwidth TEXT, metric TEXT,
-    energy TEXT, cycles INTEGER, memory INTEGER, weights INTEGER, mapping TEXT,
+    energy TEXT, cycles INTEGER, memory INTEGER, weights INTEGER, mapping TEXT, seal TEXT,
     PRIMARY KEY (survey, first, second, bandwidth, metric)
-) WITHOUT ROWID;
-"""
-
-
-@dataclass(frozen=True, slots=True)
-class Cost:
-    """What a layer costs at one point; fields as of `Surveyed`, the mapping by its hash."""
-
-    energy: Fraction
-    cycles: int
-    memory: int
-    weights: int
-    mapping: str
-
+) WITHOUT ROWID""",
+)
+_COLUMNS = "survey, first, second, bandwidth, metric, energy, cycles, memory, weights, mapping"
 
 Costs = dict[tuple[Point, str], Cost | None]
 
@@ -67,25 +58,44 @@ def survey_hash(operator: Operator, flow: Dataflow, memory: int) -> str:
 class CostStore:
     """An open file of costs.  Use as a context manager.
 
+    Rows are sealed; one whose seal does not fit what it holds, or whose mapping is gone, is passed over as if
+    it had never been written.
+
     Parameters
     ----------
     folder : by default the user's cache directory
+    patience, stop : for locks (`tilewright.solvers.database`)
+
+    Attributes
+    ----------
+    refused : how many rows were passed over
 
     Raises
     ------
+    LockedError : where another program holds the file, here and from every method
     InputError : for a folder or file that cannot be used
     """
 
-    def __init__(self, folder: Path | None = None) -> None:
-        place = Path(_FILE)
+    def __init__(
+        self,
+        folder: Path | None = None,
+        patience: Callable[[], float] = lambda: PATIENCE,
+        stop: threading.Event | None = None,
+    ) -> None:
+        self.path = Path(_FILE)
+        self.refused = 0
         try:
-            place = (folder or cache_folder()) / _FILE
-            place.parent.mkdir(parents=True, exist_ok=True)
-            self._file = sqlite3.connect(place, timeout=30)
-            self._file.executescript(_TABLES)
-        except (OSError, sqlite3.Error) as error:
+            self.path = (folder or cache_folder()) / _FILE
+            self.path.parent.mkdir(parents=True, exist_ok=True)
+            self._base = Database(self.path, patience, stop)
+            for table in _TABLES:
+                self._base.rows(table)
+        except LockedError:
+            raise
+        except (OSError, InputError) as error:
+            reason = error.message if isinstance(error, InputError) else one_line(error)
             raise InputError(
-                str(place), None, f"cannot keep cost tables here ({error}), set {VARIABLE}"
+                str(self.path), None, f"cannot keep cost tables here ({reason}), remove it or set {VARIABLE}"
             ) from None
 
     def __enter__(self) -> CostStore:
@@ -94,26 +104,31 @@ class CostStore:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        self._file.close()
+        self.close()
+
+    def close(self) -> None:
+        """Close the file."""
+        self._base.close()
 
     def read(self, survey: str) -> Costs:
         """Everything known of a survey; ``None`` where nothing fits the point."""
-        rows = self._file.execute(
-            "SELECT first, second, bandwidth, metric, energy, cycles, memory, weights, mapping"
-            " FROM costs WHERE survey = ?",
+        found: Costs = {}
+        for *columns, sealed, nodes in self._base.rows(
+            f"SELECT {_COLUMNS}, costs.seal, nodes FROM costs"
+            " LEFT JOIN mappings ON hash = mapping WHERE survey = ?",
             (survey,),
-        )
-        return {
-            (Point((first, second), Fraction(rate)), metric): None
-            if energy is None
-            else Cost(Fraction(energy), cycles, memory, weights, mapping)
-            for first, second, rate, metric, energy, cycles, memory, weights, mapping in rows
-        }
+        ):
+            try:
+                key, cost = _cost(columns, sealed, nodes)
+            except (ValueError, TypeError, ArithmeticError, LookupError):
+                self.refused += 1
+            else:
+                found[key] = cost
+        return found
 
-    def mapping(self, name: str) -> LoopNest:
-        """The mapping behind a cost."""
-        (nodes,) = self._file.execute("SELECT nodes FROM mappings WHERE hash = ?", (name,)).fetchone()
-        return LoopNest.from_data(json.loads(nodes))
+    def forget(self, survey: str) -> None:
+        """Drop everything known of a survey."""
+        self._base.rows("DELETE FROM costs WHERE survey = ?", (survey,))
 
     def write(
         self, survey: str, asked: Iterable[tuple[Point, str]], found: Mapping[tuple[Point, str], Surveyed]
@@ -123,14 +138,34 @@ class CostStore:
         nodes: dict[str, str] = {}
         for point, metric in asked:
             best = found.get((point, metric))
-            key = (survey, *point.array, exact(point.bandwidth), metric)
+            row: tuple[object, ...] = (survey, *point.array, exact(point.bandwidth), metric)
             if best is None:
-                rows.append((*key, None, None, None, None, None))
-                continue
-            text = json.dumps(best.mapping.to_data(), separators=(",", ":"))
-            name = hashlib.sha256(text.encode()).hexdigest()[:32]
-            nodes[name] = text
-            rows.append((*key, exact(best.energy), best.cycles, best.memory, best.weights, name))
-        with self._file:
-            self._file.executemany("INSERT OR REPLACE INTO mappings VALUES (?, ?)", [*nodes.items()])
-            self._file.executemany("INSERT OR REPLACE INTO costs VALUES (?,?,?,?,?,?,?,?,?,?)", rows)
+                row = (*row, None, None, None, None, None)
+            else:
+                text = json.dumps(best.mapping.to_data(), separators=(",", ":"))
+                name = _name(text)
+                nodes[name] = text
+                row = (*row, exact(best.energy), best.cycles, best.memory, best.weights, name)
+            rows.append((*row, seal(row)))
+        with self._base.transaction():
+            self._base.run_many("INSERT OR REPLACE INTO mappings VALUES (?, ?)", nodes.items())
+            self._base.run_many(f"INSERT OR REPLACE INTO costs VALUES ({', '.join('?' * 11)})", rows)
+
+
+def _name(nodes: str) -> str:
+    return hashlib.sha256(nodes.encode()).hexdigest()[:32]
+
+
+def _cost(columns: list[Any], sealed: str, nodes: str | None) -> tuple[tuple[Point, str], Cost | None]:
+    """A row; raises ``ValueError`` and the like where it is not what was written."""
+    if seal(columns) != sealed:
+        raise ValueError("the seal does not fit")
+    _, first, second, rate, metric, energy, cycles, memory, weights, mapping = columns
+    key = Point((first, second), Fraction(rate)), metric
+    if mapping is None:
+        return key, None
+    if nodes is None or _name(nodes) != mapping:
+        raise ValueError("the mapping does not fit")
+    return key, Cost(
+        Fraction(energy), int(cycles), int(memory), int(weights), LoopNest.from_data(json.loads(nodes))
+    )

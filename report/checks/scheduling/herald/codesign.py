@@ -10,7 +10,8 @@ from tilewright.formulation.objective import parse_objective
 from tilewright.formulation.scheduling.herald.problem import ScheduleObjective
 from tilewright.hardware.scheduling.herald.classes import accelerator_class, make_system
 from tilewright.report.checks.mapping.document import claim_faults
-from tilewright.report.checks.scheduling.herald.schedule import ScheduleCheck, check_schedule
+from tilewright.report.checks.scheduling.herald.schedule import ScheduleCheck, check_schedule, settings_faults
+from tilewright.report.checks.trace import trace_faults
 from tilewright.report.records.mapping.build import number
 from tilewright.report.records.scheduling.herald.document import (
     CodesignDocument,
@@ -20,6 +21,9 @@ from tilewright.report.records.scheduling.herald.document import (
 )
 from tilewright.solvers.scheduling.herald.partition import partitions_of
 from tilewright.workloads.errors import InputError
+
+_CLOSE = 1e-12
+"""Herald's energy is shown rounded."""
 
 
 @dataclass(frozen=True)
@@ -38,6 +42,11 @@ def check_codesign(document: CodesignDocument, where: str) -> CodesignCheck:
     faults = [*claim_faults(document, shown, solved=document.best is not None, noun="schedule")]
     if document.value is not None and document.value_key is not None:
         faults += _shown_faults("value", document.value, document.value_key)
+    faults += trace_faults(document, document.trace, shown, document.wall_s)
+    faults += settings_faults(document)
+    shapes = [*_shape_faults(document)]
+    if shapes:
+        return CodesignCheck(document, None, (*faults, *shapes))
     faults += _grid_faults(document)
     for index, point in enumerate(document.points):
         faults += [f"points[{index}]: {fault}" for fault in _point_faults(point, objective)]
@@ -47,6 +56,19 @@ def check_codesign(document: CodesignDocument, where: str) -> CodesignCheck:
         best = check_schedule(document.best, f"{where}: best")
         faults += [*_best_faults(document), *(f"best: {fault}" for fault in best.faults)]
     return CodesignCheck(document, best, tuple(faults))
+
+
+def _shape_faults(document: CodesignDocument) -> Iterator[str]:
+    """Every partition names whole PEs and bytes per cycle for each dataflow, and nothing else."""
+    named = [("partition", document.partition or [])] if document.partition is not None else []
+    named += [(f"points[{index}].partition", point.partition) for index, point in enumerate(document.points)]
+    for where, parts in named:
+        if len(parts) != len(document.dataflows):
+            yield f"{where}: {len(parts)} parts for {len(document.dataflows)} dataflows"
+        elif any(set(part) != {"pes", "bytes_per_cycle"} or part["pes"] % 1 for part in parts):
+            yield f"{where}: expected pes, a whole number, and bytes_per_cycle of every part"
+        elif any(min(part.values()) <= 0 for part in parts):
+            yield f"{where}: expected more than 0"
 
 
 def _shown_faults(field: str, shown: float, key: Fraction) -> Iterator[str]:
@@ -65,8 +87,20 @@ def _point_faults(point: PartitionPointRecord, objective: ScheduleObjective) -> 
     found = objective.of(point.cycles, energy)
     if value != found:
         yield f"value: {point.value}, cycles and energy give {number(found)}"
+    for field, text, key in (
+        ("value", point.value_exact, value),
+        ("bound", point.bound_exact, bound),
+        ("energy_pj", point.energy_pj_exact, energy),
+    ):
+        if text != str(key):
+            yield f"{field}_exact: {text}, expected {key}"
     if bound > value:
         yield f"bound: {point.bound} above the value {point.value}"
+    herald = point.herald_cycles, point.herald_energy_pj
+    if not point.scheduled and herald != (point.cycles, point.energy_pj):
+        yield "herald_cycles, herald_energy_pj: not those of the point, which only herald has scheduled"
+    if float(objective.of(herald[0], Fraction(herald[1]))) < float(value) * (1 - _CLOSE):
+        yield f"herald_cycles, herald_energy_pj: better than the value {point.value}"
 
 
 def _grid_faults(document: CodesignDocument) -> Iterator[str]:
@@ -83,6 +117,8 @@ def _grid_faults(document: CodesignDocument) -> Iterator[str]:
     strange = set(points) - set(grid)
     if strange:
         yield f"points: {len(strange)} are not of the grid of class {resources.name}"
+    elif points != [parts for parts in grid if parts in set(points)]:
+        yield "points: not in the order of the grid"
     missing = len(grid) - len(points) - document.unfit
     if document.bound is not None and missing:
         yield f"bound: {document.bound} for the whole grid, but {missing} partitions are missing"
@@ -129,8 +165,22 @@ def _best_faults(document: CodesignDocument) -> Iterator[str]:
         return
     if not same:
         yield "best.system: not the class with this partition and these dataflows"
-    if parts not in [point.parts for point in document.points]:
+    at = [point for point in document.points if point.parts == parts]
+    if not at:
         yield "partition: not one of the points"
+    elif best.metrics is not None and (at[0].cycles, at[0].energy_pj_exact) != (
+        best.metrics.makespan,
+        best.metrics.energy_pj_exact,
+    ):
+        yield "best.metrics: not cycles and energy of its point"
+    elif best.bound_key is not None and best.bound_key > Fraction(at[0].bound_exact):
+        yield f"best.bound: {best.bound} above the point's {at[0].bound}"
+    if best.settings != document.settings:
+        yield "best.settings: not those of the document"
+    if best.versions != document.versions:
+        yield "best.versions: not those of the document"
+    if document.tables_s > document.wall_s:
+        yield f"tables_s: {document.tables_s}, more than wall_s"
     for field, mine, its in (
         ("objective", document.objective, best.objective),
         ("value", document.value_exact, best.value_exact),

@@ -11,16 +11,23 @@ from tilewright.formulation.scheduling.herald.problem import ScheduleObjective, 
 from tilewright.formulation.scheduling.herald.schedule import Placement, Schedule
 from tilewright.hardware.scheduling.herald.system import System
 from tilewright.report.checks.mapping.document import claim_faults, metric_faults
+from tilewright.report.checks.scheduling.herald.costs import cost_faults
+from tilewright.report.checks.trace import trace_faults
 from tilewright.report.records.mapping.build import number
 from tilewright.report.records.scheduling.herald.document import (
+    CodesignDocument,
     PlacementRecord,
     ScheduleDocument,
+    inputs_hash,
     objective_name,
     placements,
     schedule_metrics,
 )
 from tilewright.report.records.scheduling.herald.files import option_of
-from tilewright.workloads.errors import InputError
+from tilewright.report.records.scheduling.herald.system import SystemRecord
+from tilewright.solvers.mapping.machine_sizes import METRICS
+from tilewright.solvers.scheduling.herald.registry import METHODS
+from tilewright.workloads.errors import InputError, unknown_name
 
 
 @dataclass(frozen=True)
@@ -45,6 +52,8 @@ def check_schedule(document: ScheduleDocument, where: str) -> ScheduleCheck:
     objective = ScheduleObjective(document.objective)
     shown = parse_objective(objective_name(objective))
     faults = [*claim_faults(document, shown, solved=document.schedule is not None, noun="schedule")]
+    faults += trace_faults(document, document.trace, shown, document.wall_s)
+    faults += settings_faults(document)
     if document.problem is None:
         if document.schedule is not None or document.bound is not None:
             faults.append("problem: missing, expected one with a schedule or a bound")
@@ -54,7 +63,13 @@ def check_schedule(document: ScheduleDocument, where: str) -> ScheduleCheck:
         problem = document.problem.build(f"{where}: problem")
     except InputError as error:
         return ScheduleCheck(document, None, None, (*faults, str(error)))
-    faults += _problem_faults(document, problem, system)
+    fresh = inputs_hash(
+        document.workload, document.system, document.problem, document.objective, document.settings.metric
+    )
+    if document.input_hash != fresh:
+        faults.append("input_hash: workload, system, tasks, costs, objective or metric are not those solved")
+    found = [*_problem_faults(document, problem, system)]
+    faults += found or cost_faults(document.problem, system)
     evaluation = None
     if document.schedule is not None:
         try:
@@ -92,8 +107,11 @@ def _problem_faults(document: ScheduleDocument, problem: SchedulingProblem, syst
         yield f"problem: an option on {engine} runs under {layout}, which it does not have"
     if document.tasks != len(problem.tasks):
         yield f"tasks: {document.tasks}, the problem has {len(problem.tasks)}"
-    if document.input_hash != problem.content_hash:
-        yield "input_hash: tasks, costs, engines or memory are not those solved"
+    if SystemRecord.of(system) != document.system:
+        yield "system: not as a system is written down: a number unreduced, or unknown to it"
+    for sub in system.subs:
+        if len(set(sub.dataflows)) < len(sub.dataflows):
+            yield f"system.sub_accelerators: {sub.name} has a dataflow twice"
     if document.status == "infeasible" and problem.obstacle is None:
         yield "status: infeasible, but every layer fits somewhere, so tasks can run one after the other"
     if document.schedule is not None and problem.obstacle is not None:
@@ -115,10 +133,30 @@ def schedule_of(problem: SchedulingProblem, rows: list[PlacementRecord]) -> Sche
     return Schedule(tuple(found))
 
 
+def settings_faults(document: ScheduleDocument | CodesignDocument) -> Iterator[str]:
+    """What no search can have been asked for, and a document that does not say what made it."""
+    settings = document.settings
+    if settings.method not in METHODS.names():
+        yield f"settings.method: {unknown_name(settings.method, METHODS.names())}"
+    if settings.metric not in METRICS:
+        yield f"settings.metric: {unknown_name(settings.metric, METRICS)}"
+    if not 0 <= settings.gap <= 1:
+        yield f"settings.gap: {settings.gap}, expected from 0 to 1"
+    if settings.threads < 1:
+        yield f"settings.threads: {settings.threads}, expected at least 1"
+    if settings.time_limit_s is not None and settings.time_limit_s <= 0:
+        yield f"settings.time_limit_s: {settings.time_limit_s}, expected more than 0"
+    if "tilewright" not in document.versions:
+        yield "versions: that of tilewright is missing"
+
+
 def _placement_faults(
     problem: SchedulingProblem, schedule: Schedule, rows: list[PlacementRecord]
 ) -> Iterator[str]:
-    """Figures of a row that are not those of its option and start."""
+    """Figures of a row that are not those of its option and start, and rows out of order."""
+    starts = [row.start for row in rows]
+    if starts != sorted(starts):
+        yield "schedule: expected the rows in the order of their starts"
     for row, fresh in zip(rows, placements(problem, schedule), strict=True):
         stored, computed = row.model_dump(), fresh.model_dump()
         for field, value in computed.items():

@@ -5,6 +5,8 @@ Numbers are integers where they are integral and floats elsewhere; the exact fra
 
 from __future__ import annotations
 
+import hashlib
+import json
 from fractions import Fraction
 from typing import Any, Final, Literal
 
@@ -180,6 +182,7 @@ def schedule_document(
         for layer in part.network.mac_layers
     }
     shown = parse_objective(objective_name(objective))
+    record = None if problem is None else problem_record(problem, operators)
     return ScheduleDocument(
         schema=SCHEDULE,
         command="schedule",
@@ -187,7 +190,7 @@ def schedule_document(
         workload=workload.name,
         tasks=0 if problem is None else len(problem.tasks),
         system=SystemRecord.of(system),
-        problem=None if problem is None else problem_record(problem, operators),
+        problem=record,
         objective=objective.value,
         settings=settings,
         status=result.status.value,
@@ -202,7 +205,9 @@ def schedule_document(
         schedule=None if problem is None or result.answer is None else placements(problem, result.answer),
         message=result.message,
         wall_s=result.wall_seconds,
-        input_hash=result.input_hash,
+        input_hash=""
+        if record is None
+        else inputs_hash(workload.name, SystemRecord.of(system), record, objective.value, settings.metric),
         trace=[trace_record(shown, point) for point in result.trace],
         versions=versions(),
     )
@@ -242,6 +247,18 @@ def codesign_document(
         versions=versions(),
         **data,
     )
+
+
+def inputs_hash(
+    workload: str, system: SystemRecord, problem: ProblemRecord, objective: str, metric: str
+) -> str:
+    """SHA-256 of everything that was asked, and of the costs with which it was answered.
+
+    A system's description does not count.
+    """
+    machine = system.model_dump(exclude={"description"})
+    content = [workload, machine, problem.model_dump(), objective, metric]
+    return hashlib.sha256(json.dumps(content).encode()).hexdigest()
 
 
 def parts_of(partition: list[dict[str, float]]) -> Parts:

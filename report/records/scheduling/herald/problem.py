@@ -12,7 +12,7 @@ from itertools import groupby
 from pydantic import Field
 
 from tilewright.formulation.scheduling.herald.problem import Option, SchedulingProblem, Task
-from tilewright.report.records.mapping.document import ExactText
+from tilewright.report.records.mapping.document import ExactText, MappingRecord
 from tilewright.report.records.mapping.operator import OperatorRecord, Record
 from tilewright.workloads.errors import InputError
 from tilewright.workloads.mapping.operator import Operator
@@ -31,6 +31,7 @@ class OptionRecord(Record):
     fetch: int = Field(ge=0, description="cycles that fetching the first weights takes beforehand")
     memory_bytes: int = Field(ge=0)
     fetch_bytes: int = Field(ge=0)
+    mapping: MappingRecord | None = Field(default=None, description="what costs this; null where not known")
 
 
 class CostsRecord(Record):
@@ -169,6 +170,7 @@ def _option_record(option: Option, engines: Sequence[str]) -> OptionRecord:
         fetch=option.fetch,
         memory_bytes=option.memory,
         fetch_bytes=option.fetch_memory,
+        mapping=None if option.mapping is None else MappingRecord(nodes=option.mapping.to_data()),
     )
 
 

@@ -1,0 +1,82 @@
+"""Whether the costs of a scheduling problem are those of the mappings that stand beside them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from tilewright.formulation.mapping.mapping import Mapping
+from tilewright.formulation.scheduling.herald.problem import Option
+from tilewright.hardware.scheduling.herald.system import System
+from tilewright.report.records.scheduling.herald.problem import CostsRecord, OptionRecord, ProblemRecord
+from tilewright.solvers.mapping.machine_sizes import Point
+from tilewright.solvers.scheduling.herald.build import option_on
+from tilewright.solvers.scheduling.herald.costs import tile_memory
+from tilewright.solvers.scheduling.herald.evidence import counted_cost
+from tilewright.workloads.errors import InputError
+from tilewright.workloads.mapping.operator import Operator
+
+_FIGURES = {
+    "cycles": "cycles",
+    "energy": "energy_pj_exact",
+    "fetch": "fetch",
+    "memory": "memory_bytes",
+    "fetch_memory": "fetch_bytes",
+}
+
+
+def cost_faults(problem: ProblemRecord, system: System) -> Iterator[str]:
+    """Every option is counted again by the evaluator; a cost without a mapping is no cost.
+
+    Parameters
+    ----------
+    system : whose engines the problem has, in their order
+    """
+    for index, costs in enumerate(problem.costs):
+        where = f"problem.costs[{index}]"
+        yield from _repeated(costs, where)
+        if costs.operator is None:
+            yield f"{where}.operator: missing, what it costs cannot be counted"
+            continue
+        try:
+            operator = costs.operator.build(where)
+        except InputError as error:
+            yield str(error)
+            continue
+        for place, record in enumerate(costs.options):
+            yield from _option_faults(record, operator, problem, system, f"{where}.options[{place}]")
+
+
+def _repeated(costs: CostsRecord, where: str) -> Iterator[str]:
+    seen = [(option.engine, option.layout) for option in costs.options]
+    for index, key in enumerate(seen):
+        if key in seen[:index]:
+            yield f"{where}.options[{index}]: a second one on {key[0]} under {key[1]}"
+
+
+def _option_faults(
+    record: OptionRecord, operator: Operator, problem: ProblemRecord, system: System, where: str
+) -> Iterator[str]:
+    if record.mapping is None:
+        yield f"{where}.mapping: missing, what it costs cannot be counted"
+        return
+    index = problem.engines.index(record.engine) if record.engine in problem.engines else -1
+    flows = {flow.name: flow for flow in system.subs[index].dataflows} if index >= 0 else {}
+    if record.layout not in flows:
+        return  # told already
+    sub, flow = system.subs[index], flows[record.layout]
+    point = Point(flow.array(sub.pes), sub.bandwidth)
+    try:
+        mapping = Mapping.from_data(record.mapping.nodes, f"{where}.mapping")
+        cost = counted_cost(operator, flow, point, tile_memory(sub, system), mapping, f"{where}.mapping")
+    except InputError as error:
+        yield str(error)
+        return
+    yield from _figure_faults(record, option_on(index, sub, system, flow, cost), where)
+
+
+def _figure_faults(record: OptionRecord, fresh: Option, where: str) -> Iterator[str]:
+    for field, told in _FIGURES.items():
+        found = getattr(fresh, field)
+        stored = getattr(record, told)
+        if str(stored) != str(found):
+            yield f"{where}.{told}: {stored}, the evaluator finds {found}"

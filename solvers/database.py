@@ -1,0 +1,174 @@
+"""SQLite files that several programs share: what is locked, damaged or full is told in one line.
+
+Whoever keeps rows on disk opens them here.  A lock is waited for no longer than the caller has patience; a
+wait listens to the event that stops the call.  Rows carry a *seal*, the hash of what they hold, so that a
+changed byte is found whether or not SQLite stumbles over it.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import sqlite3
+import threading
+import time
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from types import TracebackType
+from typing import Any, TypeVar
+
+from tilewright.workloads.errors import InputError, one_line
+
+PATIENCE = 30.0
+"""Seconds that a lock is waited for where the caller has no limit of its own."""
+_PAUSE = 0.02
+_LOCKED = {sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED}
+_UNUSABLE = {
+    sqlite3.SQLITE_CANTOPEN,
+    sqlite3.SQLITE_READONLY,
+    sqlite3.SQLITE_IOERR,
+    sqlite3.SQLITE_FULL,
+    sqlite3.SQLITE_PERM,
+    sqlite3.SQLITE_AUTH,
+}
+
+Answer = TypeVar("Answer")
+Row = tuple[Any, ...]
+
+
+class LockedError(InputError):
+    """Another program holds the file, and patience is over."""
+
+
+class DamagedError(InputError):
+    """The file is no SQLite file, or not what was written."""
+
+
+def seal(values: Sequence[object]) -> str:
+    """Content hash of a row, equal for what SQLite reads back of it (integral floats are integers)."""
+    plain = [int(value) if isinstance(value, float) and value.is_integer() else value for value in values]
+    return hashlib.sha256(json.dumps(plain, default=repr).encode()).hexdigest()
+
+
+class Database:
+    """An open SQLite file, in autocommit mode outside of `transaction`.
+
+    Parameters
+    ----------
+    patience : seconds that a lock may be waited for, asked before every wait
+    stop : ends a wait as if patience were over
+
+    Raises
+    ------
+    LockedError, DamagedError : here and from every method
+    InputError : for a file that cannot be opened, read or written
+    """
+
+    def __init__(
+        self,
+        path: Path,
+        patience: Callable[[], float] = lambda: PATIENCE,
+        stop: threading.Event | None = None,
+    ) -> None:
+        self.path = path
+        self._patience, self._stop = patience, stop or threading.Event()
+        with self._told():
+            self._connection = sqlite3.connect(path, timeout=0, isolation_level=None, check_same_thread=False)
+
+    def rows(self, statement: str, values: Sequence[object] = ()) -> list[Row]:
+        """All rows of one statement."""
+        return self._patiently(lambda: self._connection.execute(statement, values).fetchall())
+
+    def run_many(self, statement: str, rows: Iterable[Sequence[object]]) -> None:
+        """One statement for each of some rows."""
+        listed = list(rows)
+        self._patiently(lambda: self._connection.executemany(statement, listed))
+
+    @contextmanager
+    def transaction(self) -> Iterator[None]:
+        """Everything inside is kept, or nothing; no other program writes meanwhile."""
+        self.rows("BEGIN IMMEDIATE")
+        try:
+            yield
+            self.rows("COMMIT")
+        except BaseException:
+            if self._connection.in_transaction:
+                with self._told():
+                    self._connection.execute("ROLLBACK")
+            raise
+
+    def number(self, pragma: str) -> int:
+        """A pragma's value."""
+        return int(self.rows(f"PRAGMA {pragma}")[0][0])
+
+    def examine(self) -> None:
+        """Raise ``DamagedError`` where pages or indices of the file contradict each other."""
+        found = self.rows("PRAGMA integrity_check(1)")
+        if found != [("ok",)]:
+            raise self.damaged(" ".join(str(found[0][0]).split()) if found else "no answer")
+
+    def damaged(self, what: str) -> DamagedError:
+        """The error that says what is damaged."""
+        return DamagedError(str(self.path), None, f"damaged: {what}")
+
+    @contextmanager
+    def reading(self, what: str) -> Iterator[None]:
+        """Whatever a row's content cannot be read as is told as damage of ``what``."""
+        try:
+            yield
+        except InputError as error:
+            raise (
+                error
+                if isinstance(error, LockedError | DamagedError)
+                else self.damaged(f"{what}: {one_line(error)}")
+            ) from None
+        except (ValueError, TypeError, LookupError, ArithmeticError, AttributeError) as error:
+            raise self.damaged(f"{what}: {one_line(error)}") from None
+
+    def copy_to(self, path: Path) -> None:
+        """A copy of everything that is stored now, even while others write."""
+        other = Database(path, self._patience, self._stop)
+        try:
+            with self._told():
+                self._connection.backup(other._connection)
+        finally:
+            other.close()
+
+    def close(self) -> None:
+        """Close the file; what was stored stays."""
+        self._connection.close()
+
+    def __enter__(self) -> Database:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def _patiently(self, work: Callable[[], Answer]) -> Answer:
+        deadline = time.monotonic() + self._patience()
+        while True:
+            try:
+                with self._told():
+                    return work()
+            except LockedError:
+                if time.monotonic() >= deadline or self._stop.wait(_PAUSE):
+                    raise
+
+    @contextmanager
+    def _told(self) -> Iterator[None]:
+        try:
+            yield
+        except sqlite3.Error as error:
+            code = getattr(error, "sqlite_errorcode", sqlite3.SQLITE_CORRUPT) & 0xFF
+            if code in _LOCKED:
+                raise LockedError(
+                    str(self.path), None, "locked by another program, expected it to end or to wait for"
+                ) from None
+            if code in _UNUSABLE:
+                raise InputError(str(self.path), None, f"cannot be used: {one_line(error)}") from None
+            if code == sqlite3.SQLITE_NOTADB:
+                raise DamagedError(str(self.path), None, "not an SQLite file") from None
+            raise self.damaged(one_line(error)) from None

@@ -1,0 +1,117 @@
+"""What a layer costs under a dataflow, counted from the mapping that is named as evidence.
+
+Costs come from a file of earlier calls or from a document; neither is believed.  The mapping beside a cost
+is evaluated by the one evaluator, under the rules of the dataflow and inside the space that a survey walks
+through.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import lru_cache
+
+from tilewright.formulation.mapping.constraints import parse_constraints
+from tilewright.formulation.mapping.cost import cost_model
+from tilewright.formulation.mapping.evaluator import Evaluation
+from tilewright.formulation.mapping.mapping import Mapping, Storage
+from tilewright.formulation.mapping.problem import evaluate_under
+from tilewright.hardware.mapping.styles import MEMORY, Dataflow
+from tilewright.solvers.mapping.machine_sizes import Point
+from tilewright.workloads.errors import InputError
+from tilewright.workloads.mapping.operator import Operator, Role
+
+
+@dataclass(frozen=True, slots=True)
+class Cost:
+    """What a layer costs at one point; fields as of `tilewright.solvers.mapping.machine_sizes.Surveyed`."""
+
+    energy: Fraction
+    cycles: int
+    memory: int
+    weights: int
+    mapping: Mapping
+
+
+def counted_cost(
+    operator: Operator, flow: Dataflow, point: Point, memory: int, mapping: Mapping, where: str = "mapping"
+) -> Cost:
+    """The cost that the evaluator finds for a mapping.
+
+    Parameters
+    ----------
+    memory : bytes of the global memory that the layer's tiles may take
+
+    Raises
+    ------
+    InputError : for a mapping that is illegal under the dataflow, or outside the space that is surveyed
+    """
+    cost, fault = _counted(operator, flow, point, memory, mapping)
+    if cost is None:
+        raise InputError(where, None, fault)
+    return cost
+
+
+@lru_cache(maxsize=1 << 14)
+def _counted(
+    operator: Operator, flow: Dataflow, point: Point, memory: int, mapping: Mapping
+) -> tuple[Cost | None, str]:
+    """The cost, or what is wrong with the mapping."""
+    engine = flow.engine_of(point.array, point.bandwidth, memory)
+    demands = parse_constraints(flow.constraints(operator), operator, engine)
+    try:
+        found = evaluate_under(operator, engine, cost_model(engine.cost_model), demands, mapping)
+    except InputError as error:
+        return None, error.message
+    if found.violations:
+        return None, f"illegal: {found.violations[0]}"
+    outside = _outside(operator, mapping)
+    if outside is not None:
+        return None, f"outside the space of surveys: {outside}"
+    weights = {tensor.name for tensor in operator.tensors if tensor.role is Role.WEIGHT}
+    return Cost(found.energy, found.cycles, _held(found), _held(found, weights), mapping), ""
+
+
+def _held(found: Evaluation, tensors: set[str] | None = None) -> int:
+    """Elements that tiles take in the global memory."""
+    rows = [row for row in found.accesses if row.level == MEMORY]
+    return sum(row.tile for row in rows if tensors is None or row.tensor in tensors)
+
+
+def _outside(operator: Operator, mapping: Mapping) -> str | None:
+    """Why a mapping is not among those that a survey walks through, if it is not.
+
+    Tensors of a level begin to live at one point, every tile is the smallest of its trip count, and a tile in
+    the global memory is the whole dimension in 1, 2, 4, 8 ... parts.
+    """
+    tiles = dict(operator.bounds)
+    begun: list[str] = []
+    for node in mapping.nodes:
+        if isinstance(node, Storage):
+            if node.level in begun[:-1]:
+                return f"{node.tensor} begins to live in {node.level} apart from other tensors"
+            if node.level not in begun:
+                begun.append(node.level)
+                if node.level == MEMORY and (dim := _uncommon(operator, tiles)):
+                    return f"tile {tiles[dim]} of {dim} in {MEMORY}"
+            continue
+        outer, trips = tiles[node.dim], -(-tiles[node.dim] // node.tile)
+        if node.tile != -(-outer // trips):
+            return f"tile {node.tile} of {node.dim} inside {outer}"
+        tiles[node.dim] = node.tile
+        begun.append("")  # a loop: what lives below it begins at another point
+    missing = [tensor.name for tensor in operator.tensors if not _stored(mapping, tensor.name)]
+    return f"{missing[0]} is not stored in {MEMORY}" if missing else None
+
+
+def _stored(mapping: Mapping, tensor: str) -> bool:
+    return any(isinstance(n, Storage) and (n.tensor, n.level) == (tensor, MEMORY) for n in mapping.nodes)
+
+
+def _uncommon(operator: Operator, tiles: dict[str, int]) -> str | None:
+    for dim, bound in operator.bounds.items():
+        parts: Sequence[int] = [-(-bound // (1 << power)) for power in range(bound.bit_length() + 1)]
+        if tiles[dim] not in parts:
+            return dim
+    return None

@@ -1,0 +1,132 @@
+"""The file of cost tables: nothing in it is believed, and no lock of it holds up a call."""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+from calls import Call
+from systems import LAYERS, SYSTEM
+from tampering import flipped, tampered
+
+from tilewright.hardware.scheduling.herald import classes
+from tilewright.hardware.scheduling.herald.classes import AcceleratorClass
+
+SCHEDULE = ("schedule", "model.yaml", "--system", "system.yaml", "-o", "edp", "--threads", 1, "-f", "json")
+CODESIGN = ("codesign", "model.yaml", "--class", "edge", "-o", "edp", "--gap", "0.5", "--threads", 1, "-q")
+
+
+@pytest.fixture
+def table(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Where the tables will be, beside a small model and system."""
+    monkeypatch.setenv("TILEWRIGHT_CACHE", str(tmp_path / "costs"))
+    monkeypatch.setitem(classes.CLASSES, "edge", AcceleratorClass("edge", 16, 8, 1 << 14, 4, 2))
+    (tmp_path / "model.yaml").write_text(LAYERS)
+    (tmp_path / "system.yaml").write_text(SYSTEM)
+    return tmp_path / "costs" / "costs-2.sqlite"
+
+
+def _forged(path: Path, statement: str) -> None:
+    """Change costs and seal them again, in the sequence of columns in which rows are sealed."""
+    tampered(path, statement, table="costs", keys=5)
+
+
+CHANGES = {
+    "cheaper": "UPDATE costs SET energy = '1', cycles = 1 WHERE metric = 'edp'",
+    "nothing fits": "UPDATE costs SET energy = NULL, cycles = NULL, memory = NULL, weights = NULL,"
+    " mapping = NULL",
+    "not a number": "UPDATE costs SET energy = '1/0' WHERE metric = 'edp'",
+    "smaller": "UPDATE costs SET memory = 1, weights = 0",
+    "another mapping": "UPDATE costs SET mapping = (SELECT min(hash) FROM mappings)",
+}
+
+
+@pytest.mark.parametrize("change", CHANGES.values(), ids=CHANGES)
+@pytest.mark.parametrize("forged", [False, True], ids=["seals do not fit", "seals fit"])
+def test_a_changed_row_is_not_believed(call: Call, table: Path, change: str, forged: bool) -> None:
+    """The answer is that of a fresh table; where seals do not fit, a line says so."""
+    first = call(*SCHEDULE).document
+    (_forged if forged else tampered)(table, change)
+    outcome = call(*SCHEDULE)
+    assert outcome.code == 0
+    again = outcome.document
+    for field in ("status", "value_exact", "bound_exact", "problem", "input_hash"):
+        assert again[field] == first[field]
+    if not forged:
+        assert str(table) in outcome.err.replace("\n", "")
+        assert "computed again" in outcome.err.replace("\n", " ")
+    clean = call(*SCHEDULE)
+    assert forged or "computed again" not in clean.err.replace("\n", " ")
+
+
+def test_lost_mappings_are_found_again(call: Call, table: Path) -> None:
+    """Rows whose mappings are gone are computed again."""
+    first = call(*SCHEDULE).document
+    tampered(table, "DELETE FROM mappings")
+    assert call(*SCHEDULE).document["problem"] == first["problem"]
+
+
+def test_a_forged_table_makes_no_codesign(call: Call, table: Path) -> None:
+    """Costs with seals that fit are counted again where the answer uses them: no document at first."""
+    assert call(*CODESIGN, "--out", "first.json").code == 0
+    _forged(table, CHANGES["cheaper"])
+    outcome = call(*CODESIGN, "--out", "second.json")
+    assert outcome.code == 2
+    assert "cost tables were not what mappings cost" in outcome.err
+    tampered(table, CHANGES["cheaper"])
+    assert call(*CODESIGN, "--out", "third.json").code == 0
+    first, third = (json.loads(Path(name).read_text()) for name in ("first.json", "third.json"))
+    assert third["points"] == first["points"]
+
+
+def test_a_file_of_another_kind_is_named(call: Call, table: Path) -> None:
+    """A text, and a table whose pages are broken: exit code 2 and one line, or the true answer."""
+    first = call(*SCHEDULE).document
+    whole = table.read_bytes()
+    for place in (0, 40, 100, 105, 4096, 4100, 8192, 8200, 12288, 12300):
+        table.write_bytes(whole)
+        flipped(table, place)
+        outcome = call(*SCHEDULE)
+        if outcome.code == 0:
+            assert outcome.document["problem"] == first["problem"]
+        else:
+            assert (outcome.code, str(table) in outcome.err) == (2, True)
+    table.write_text("this is no database, and long enough to have a header" * 9)
+    outcome = call(*SCHEDULE, "-q")
+    assert (outcome.code, outcome.err.count("\n")) == (2, 1)
+    assert "not an SQLite file" in outcome.err
+
+
+HOLD = """
+import sqlite3, sys
+base = sqlite3.connect(sys.argv[1], isolation_level=None)
+base.execute("CREATE TABLE IF NOT EXISTS held (x)")
+base.execute("BEGIN EXCLUSIVE")
+print("held", flush=True)
+sys.stdin.read()
+"""
+
+
+def test_a_locked_table_does_not_hold_up_a_call(call: Call, table: Path) -> None:
+    """While another program holds the file, a limit of three seconds is kept and the answer is there."""
+    table.parent.mkdir()
+    sqlite3.connect(table).close()
+    holder = subprocess.Popen(
+        [sys.executable, "-c", HOLD, str(table)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    )
+    try:
+        assert holder.stdout is not None
+        assert holder.stdout.readline() == "held\n"
+        began = time.monotonic()
+        outcome = call(*SCHEDULE, "-t", "3")
+        assert time.monotonic() - began < 4
+    finally:
+        holder.communicate()
+    assert outcome.code == 0
+    assert outcome.document["value"] is not None
+    assert "locked by another program" in outcome.err.replace("\n", " ")
