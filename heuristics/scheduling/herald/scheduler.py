@@ -13,6 +13,7 @@ The greedy baseline of section V-B is step 1 with a plain order.
 
 from __future__ import annotations
 
+import heapq
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -211,11 +212,29 @@ def _overall(load: int, energy: Fraction, metric: str) -> Fraction:
 
 
 def initial_order(problem: SchedulingProblem, ordering: Ordering) -> list[int]:
-    """All tasks, each behind those that it depends on."""
+    """All tasks, each behind those that it depends on.
+
+    Where runs read each other's results, a task that comes too early waits for the first place behind
+    everything that it reads; the order of all others stays.
+    """
     runs = list(problem.instances.values())
     if ordering is Ordering.DEPTH_FIRST:
-        return [task for run in runs for task in run]
-    return [task for layers in zip_longest(*runs) for task in layers if task is not None]
+        wanted = [task for run in runs for task in run]
+    else:
+        wanted = [task for layers in zip_longest(*runs) for task in layers if task is not None]
+    rank = {task: place for place, task in enumerate(wanted)}
+    waiting = [len(set(before)) for before in problem.before]
+    ready = [rank[task] for task in wanted if not waiting[task]]
+    heapq.heapify(ready)
+    found = []
+    while ready:
+        task = wanted[heapq.heappop(ready)]
+        found.append(task)
+        for other in {*problem.after[task]}:
+            waiting[other] -= 1
+            if not waiting[other]:
+                heapq.heappush(ready, rank[other])
+    return found
 
 
 def in_order(

@@ -157,19 +157,26 @@ def _dependencies(
 
 
 def equal_runs(problem: SchedulingProblem) -> list[list[tuple[int, ...]]]:
-    """Runs that are alike in tasks, options and edges: their tasks, position by position."""
+    """Runs that could be exchanged: alike in tasks, options and edges, and none tied to any other run.
+
+    Returns their tasks, position by position.
+    """
     groups: dict[object, list[tuple[int, ...]]] = {}
     for indices in problem.instances.values():
         indices = tuple(sorted(indices))
         place = {task: position for position, task in enumerate(indices)}
-        if any(other not in place for task in indices for other in problem.before[task]):
-            continue  # tied to another run
+        if any(other not in place for task in indices for other in _neighbours(problem, task)):
+            continue  # tied to another run, by what it reads or by who reads it
         key = tuple(
             (problem.tasks[task].options, tuple(sorted(place[b] for b in problem.before[task])))
             for task in indices
         )
         groups.setdefault(key, []).append(indices)
     return [runs for runs in groups.values() if len(runs) > 1]
+
+
+def _neighbours(problem: SchedulingProblem, task: int) -> tuple[int, ...]:
+    return (*problem.before[task], *problem.after[task])
 
 
 def symmetric_pairs(problem: SchedulingProblem) -> list[tuple[int, int]]:
