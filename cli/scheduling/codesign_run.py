@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from tilewright.cli.scheduling.request import SchedulingRequest, resolve_workload
-from tilewright.cli.scheduling.search import GRACE, LEFT_BEHIND, WITHOUT_COSTS
+from tilewright.cli.scheduling.search import GRACE, LEFT_BEHIND
 from tilewright.cli.terminal.saving import SavedFile
 from tilewright.cli.terminal.signals import graceful_stop
 from tilewright.formulation.result import TracePoint
@@ -49,6 +49,10 @@ def run_codesign(request: CodesignRequest) -> int:
                 progress.point(point)
                 saved.changed()
 
+        def note(text: str) -> None:
+            if not watched.abandoned:
+                progress.phase(text)
+
         search = PartitionSearch(
             workload,
             resources,
@@ -58,7 +62,7 @@ def run_codesign(request: CodesignRequest) -> int:
             request.search,
             request.metric,
             told=told,
-            note=progress.phase,
+            note=note,
         )
 
         def document_of(outcome: PartitionOutcome, *, complete: bool) -> CodesignDocument:
@@ -74,7 +78,7 @@ def run_codesign(request: CodesignRequest) -> int:
         if watched.failure is not None and not isinstance(watched.failure, OutOfTimeError):
             raise watched.failure
         message = LEFT_BEHIND if watched.abandoned and not stop.is_set() else ""
-        outcome = search.outcome(WITHOUT_COSTS if isinstance(watched.failure, OutOfTimeError) else message)
+        outcome = search.outcome(message)
         document = document_of(outcome, complete=True)
         request.deliver(document, saved, codesign_views)
     if request.scatter is not None and document.points:

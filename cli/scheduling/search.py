@@ -12,6 +12,7 @@ from tilewright.formulation.search import Limits, UnsoundBoundError
 from tilewright.hardware.scheduling.herald.system import System
 from tilewright.solvers.scheduling.herald.build import schedule_problem
 from tilewright.solvers.scheduling.herald.costs import OutOfTimeError
+from tilewright.solvers.scheduling.herald.costs_progress import CostsProgress
 from tilewright.solvers.scheduling.herald.registry import Scheduler
 from tilewright.solvers.watched import Watched
 from tilewright.workloads.errors import InputError, one_line
@@ -19,7 +20,6 @@ from tilewright.workloads.scheduling.workload import Workload
 
 GRACE = 0.8
 """Seconds that a search has to come back; all that it has found is in its state, so that none is lost."""
-WITHOUT_COSTS = "stopped while costs of layers were computed; those that are known are kept"
 LEFT_BEHIND = "the search did not stop in time and was left behind"
 
 
@@ -44,8 +44,10 @@ class ScheduleRun:
     problem: SchedulingProblem | None = None
     _search: ScheduleSearch | None = None
     _watched: Watched[str] = field(init=False)
+    _costs: CostsProgress = field(init=False)
 
     def __post_init__(self) -> None:
+        self._costs = CostsProgress(self._say)
         self._watched = Watched(self._work, self.limits, grace=GRACE)
 
     def run(self) -> ScheduleResult:
@@ -88,15 +90,21 @@ class ScheduleRun:
             seed=self.limits.seed,
             wall_seconds=self.limits.elapsed,
             input_hash="",
-            message=message or WITHOUT_COSTS,
+            message=message or self._costs.stopped,
         )
 
     def _work(self) -> str:
-        problem = schedule_problem(self.workload, self.system, self.metric, self.limits)
+        problem = schedule_problem(
+            self.workload, self.system, self.metric, self.limits, told=self._costs.told
+        )
         self.phase(f"{self.scheduler.name} on {len(problem.tasks)} layers")
         self.problem = problem
         self._search = ScheduleSearch(problem, self.objective, self.limits, self._heard)
         return self.scheduler.solve(self._search)
+
+    def _say(self, text: str) -> None:
+        if not self._watched.abandoned:
+            self.phase(text)
 
     def _heard(self, point: TracePoint) -> None:
         if not self._watched.abandoned:

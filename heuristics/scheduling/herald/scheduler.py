@@ -74,9 +74,9 @@ def herald(
     options = feasible_options(problem)
     chosen = preferred(options, settings.metric)
     if not settings.patience:
-        chosen = balanced(problem, options, chosen, settings)
+        chosen = balanced(problem, options, chosen, settings, stopped)
     order = initial_order(problem, settings.ordering)
-    schedule = in_order(problem, chosen, order, settings.eliminate_idle)
+    schedule = in_order(problem, chosen, order, settings.eliminate_idle, stopped)
     if settings.patience:
         schedule = _with_feedback(problem, options, chosen, order, schedule, settings, stopped)
     return schedule
@@ -135,7 +135,7 @@ def _with_feedback(
         _, task, other = min(moves, key=lambda move: move[:2])
         tried.add((task, other))
         before, chosen[task] = chosen[task], other
-        new = in_order(problem, chosen, order, settings.eliminate_idle)
+        new = in_order(problem, chosen, order, settings.eliminate_idle, stopped)
         new_cost = _cost_of(new, settings.metric)
         if new_cost < cost:
             schedule, cost, failures = new, new_cost, 0
@@ -167,6 +167,7 @@ def balanced(
     options: Sequence[tuple[Option, ...]],
     chosen: Sequence[Option],
     settings: HeraldSettings,
+    stopped: Callable[[], bool] = lambda: False,
 ) -> list[Option]:
     """Move tasks from the fullest to the emptiest engine while loads are unbalanced and the cost falls.
 
@@ -176,7 +177,7 @@ def balanced(
     chosen = list(chosen)
     loads = _loads(problem, chosen)
     energy = sum((option.energy for option in chosen), Fraction(0))
-    while max(loads) > settings.unbalance * min(loads):
+    while max(loads) > settings.unbalance * min(loads) and not stopped():
         full, empty = loads.index(max(loads)), loads.index(min(loads))
         cost = _overall(max(loads), energy, settings.metric)
         best: tuple[Fraction, int, Option] | None = None
@@ -238,9 +239,16 @@ def initial_order(problem: SchedulingProblem, ordering: Ordering) -> list[int]:
 
 
 def in_order(
-    problem: SchedulingProblem, chosen: Sequence[Option], order: Sequence[int], eliminate_idle: bool
+    problem: SchedulingProblem,
+    chosen: Sequence[Option],
+    order: Sequence[int],
+    eliminate_idle: bool,
+    stopped: Callable[[], bool] = lambda: False,
 ) -> Schedule:
-    """Run every engine's tasks in an order, filling idle time by looking ahead where that is wanted."""
+    """Run every engine's tasks in an order, filling idle time by looking ahead where that is wanted.
+
+    Once ``stopped`` the rest is put in order without looking ahead.
+    """
     timeline = Timeline(problem)
     rank = {task: i for i, task in enumerate(order)}
     queues: list[dict[str, deque[int]]] = [{} for _ in problem.engines]
@@ -248,8 +256,9 @@ def in_order(
         queues[chosen[task].engine].setdefault(problem.tasks[task].instance, deque()).append(task)
     for _ in order:
         best: tuple[int, int, int] | None = None
+        look = eliminate_idle and not stopped()
         for queue in queues:
-            found = _next(problem, timeline, chosen, rank, queue, eliminate_idle) if queue else None
+            found = _next(problem, timeline, chosen, rank, queue, look) if queue else None
             if found is not None and (best is None or found < best):
                 best = found
         assert best is not None  # the order respects dependencies, so some queue's head is ready
@@ -271,7 +280,8 @@ def _next(
     eliminate_idle: bool,
 ) -> tuple[int, int, int] | None:
     """Start, rank and task of what an engine runs next; ``None`` while that waits for another engine."""
-    heads = sorted((rank[own[0]], own[0]) for own in queue.values())
+    heads = [(rank[own[0]], own[0]) for own in queue.values()]
+    heads = sorted(heads) if eliminate_idle else [min(heads)]
     best: tuple[int, int, int] | None = None
     for place, task in heads:  # the head layer of every network
         start = _start(problem, timeline, chosen, task)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from fractions import Fraction
 from pathlib import Path
 
@@ -33,7 +34,12 @@ def workload_operators(workload: Workload) -> list[Operator]:
 
 
 def schedule_problem(
-    workload: Workload, system: System, metric: str, limits: Limits, folder: Path | None = None
+    workload: Workload,
+    system: System,
+    metric: str,
+    limits: Limits,
+    folder: Path | None = None,
+    told: Callable[[int, int], None] | None = None,
 ) -> SchedulingProblem:
     """State the problem, computing costs that are not known yet.
 
@@ -41,12 +47,13 @@ def schedule_problem(
     ----------
     metric : by which the mapping of a layer on a sub-accelerator is chosen: ``cycles``, ``energy`` or ``edp``
     folder : of the cost tables
+    told : called with the number of costs that have been computed, and of all that are missing
 
     Raises
     ------
     OutOfTimeError : where a limit struck
     """
-    table = cost_table(workload_operators(workload), [system], limits, folder)
+    table = cost_table(workload_operators(workload), [system], limits, folder, told)
     return problem_from_table(workload, system, metric, table)
 
 

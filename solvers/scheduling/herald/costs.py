@@ -91,6 +91,8 @@ def cost_table(
                 if missing:
                     ordered = sorted(missing, key=lambda p: (p.array, p.bandwidth))
                     jobs.append(_Job(survey_name, operator, flow, memory, tuple(ordered)))
+        if told is not None and jobs:
+            told(0, len(jobs))
         for done, (job, found) in enumerate(_surveys(jobs, limits)):
             asked = [(point, metric) for point in job.points for metric in METRICS]
             store.write(job.name, asked, found)

@@ -61,8 +61,8 @@ class CpSatScheduler:
         if obstacle is not None:
             return obstacle
         options = feasible_options(search.problem)
-        warm_start(search)
         front = basic_bounds(search, options)
+        warm_start(search)
         if search.objective is ScheduleObjective.ENERGY:
             _solve_energy(search, options)
         elif not search.done:
@@ -74,17 +74,17 @@ class CpSatScheduler:
 
 
 def warm_start(search: ScheduleSearch) -> None:
-    """Schedules by Herald's heuristics; the first one even where no time is left."""
+    """Schedules by Herald's heuristics; the quickest one even where no time is left."""
     problem = search.problem
     metric = metric_of(search.objective)
+    search.offer(greedy(problem, metric), "greedy", heuristic=True)
     for ordering in Ordering:
         for balance in (metric, "cycles"):
-            if search.limits.expired and search.schedule is not None:
+            if search.limits.expired:
                 return
-            search.offer(
-                herald(problem, HeraldSettings(balance, ordering, patience=0)), "herald", heuristic=True
-            )
-    search.offer(greedy(problem, metric), "greedy", heuristic=True)
+            settings = HeraldSettings(balance, ordering, patience=0)
+            found = herald(problem, settings, lambda: search.limits.expired)
+            search.offer(found, "herald", heuristic=True)
 
 
 def _solve_energy(search: ScheduleSearch, options: Sequence[tuple[Option, ...]]) -> None:
@@ -153,7 +153,7 @@ def _solve_large(search: ScheduleSearch, options: Sequence[tuple[Option, ...]], 
     CP-SAT's presolve or compiling for the first time.
     """
     failures: list[BaseException] = []
-    prices = lp_prices(search.problem, options, search.objective, front)
+    prices = lp_prices(search.problem, options, search.objective, front, search.limits)
     first, second = (
         Improver(search.problem, options, seed, prices)
         for seed in (2 * search.limits.seed, 2 * search.limits.seed + 1)

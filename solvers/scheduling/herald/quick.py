@@ -36,8 +36,8 @@ class _Heuristic:
         """Offer the schedule, after the cheap bounds."""
         obstacle = search.problem.obstacle
         if obstacle is None:
-            self.offer(search)
             basic_bounds(search, feasible_options(search.problem))
+            self.offer(search)
         return obstacle or ""
 
     def offer(self, search: ScheduleSearch) -> None:
@@ -77,7 +77,9 @@ class AnnealingScheduler(_Heuristic):
         """Herald, then annealing; without a time limit, one round."""
         HeraldScheduler().offer(search)
         options = feasible_options(search.problem)
-        prices = lp_prices(search.problem, options, search.objective, basic_bounds(search, options))
+        prices = lp_prices(
+            search.problem, options, search.objective, basic_bounds(search, options), search.limits
+        )
         annealing = Annealing(search.problem, options, search.limits.seed, prices)
         annealing.run(search, rounds=1 if search.limits.seconds is None else None)
 
@@ -95,7 +97,9 @@ class WindowScheduler(_Heuristic):
         """A few rounds of annealing, then windows; without a time limit, a few of them."""
         warm_start(search)
         options = feasible_options(search.problem)
-        prices = lp_prices(search.problem, options, search.objective, basic_bounds(search, options))
+        prices = lp_prices(
+            search.problem, options, search.objective, basic_bounds(search, options), search.limits
+        )
         Annealing(search.problem, options, search.limits.seed, prices).run(search, rounds=_ROUNDS)
         windows = WindowSearch(search.problem, options, search.limits.seed, prices[0])
         if search.limits.seconds is None:
