@@ -1,4 +1,4 @@
-"""Random problems whose runs read each other's results: diamonds, batches that join, equal runs with one reader."""
+"""Random problems whose runs read each other's results: diamonds, joined batches, equal runs."""
 
 from __future__ import annotations
 

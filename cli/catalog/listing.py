@@ -154,7 +154,7 @@ def _systems() -> Listing:
 
 def _methods() -> Listing:
     from tilewright.heuristics.mapping.registry import heuristic_entry, heuristic_names, heuristic_options
-    from tilewright.solvers.scheduling.herald.registry import method, method_names
+    from tilewright.solvers.scheduling.herald.registry import method, method_names, method_options
 
     rows = []
     for name in heuristic_names():
@@ -162,8 +162,9 @@ def _methods() -> Listing:
         about = f"{entry.about}. Source: {entry.source}." + (f" Options: {options}." if options else "")
         rows.append((name, "mapping", "no", about))
     for name in method_names():
-        found = method(name)
+        found, options = method(name), method_options(name)
         about = (found.__doc__ or "").partition("\n")[0]
+        about += f" Options: {options}." if options else ""
         rows.append((name, "schedule", "yes" if found.exact else "no", about))
     return Listing(("method", "finds", "exact", _DESCRIPTION), tuple(rows))
 

@@ -12,7 +12,7 @@ from tilewright.cli.terminal.saving import SavedFile
 from tilewright.cli.terminal.signals import graceful_stop
 from tilewright.formulation.result import TracePoint
 from tilewright.hardware.mapping.styles import CLOCK_MHZ, dataflow
-from tilewright.hardware.scheduling.herald.classes import accelerator_class
+from tilewright.hardware.scheduling.herald.classes import accelerator_class, with_steps
 from tilewright.report.records.files import json_text
 from tilewright.report.records.scheduling.herald.document import CodesignDocument, codesign_document
 from tilewright.report.text.scheduling.herald.tables import codesign_views
@@ -28,6 +28,8 @@ class CodesignRequest(SchedulingRequest):
     accelerator_class: str
     dataflows: tuple[str, ...]
     search: str
+    pe_step: int | None
+    bandwidth_step: int | None
     scatter: Path | None
 
 
@@ -35,7 +37,9 @@ def run_codesign(request: CodesignRequest) -> int:
     """Carry out a request; returns the exit code."""
     objective = request.goal
     request.check_files(request.scatter)
-    resources = accelerator_class(request.accelerator_class)
+    resources = with_steps(
+        accelerator_class(request.accelerator_class), request.pe_step, request.bandwidth_step
+    )
     flows = [dataflow(name).name for name in request.dataflows]
     workload = resolve_workload(request.workload)
     settings = request.settings("cpsat")
@@ -67,7 +71,7 @@ def run_codesign(request: CodesignRequest) -> int:
 
         def document_of(outcome: PartitionOutcome, *, complete: bool) -> CodesignDocument:
             return codesign_document(
-                workload, resources.name, flows, request.search, outcome, settings, complete=complete
+                workload, resources, flows, request.search, outcome, settings, complete=complete
             )
 
         saved = SavedFile(

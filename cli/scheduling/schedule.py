@@ -62,7 +62,13 @@ def schedule_command(
     objective: Goal = "makespan",
     metric: Metric = None,
     method: Annotated[
-        str, typer.Option("--method", "-m", help="See [b]list methods[/b].", rich_help_panel="Search")
+        str,
+        typer.Option(
+            "--method",
+            "-m",
+            help="Such as herald[[order=depth-first]; see [b]list methods[/b].",
+            rich_help_panel="Search",
+        ),
     ] = "cpsat",
     time_limit: options.TimeLimit = "60",
     gap: options.Gap = "0",
@@ -84,9 +90,9 @@ def schedule_command(
 
     from tilewright.cli.scheduling.schedule_run import ScheduleRequest, run_schedule
     from tilewright.solvers.mapping.machine_sizes import METRICS
-    from tilewright.solvers.scheduling.herald.registry import method_names
+    from tilewright.solvers.scheduling.herald.registry import method as scheduler
 
-    options.parse_choice(method, "--method", method_names())
+    scheduler(method)
     if metric is not None:
         options.parse_choice(metric, "--metric", METRICS)
     return run_schedule(

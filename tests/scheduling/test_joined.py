@@ -27,6 +27,7 @@ from tilewright.formulation.search import Limits
 from tilewright.heuristics.scheduling.herald.scheduler import (
     METRICS,
     HeraldSettings,
+    IdleRule,
     Ordering,
     greedy,
     herald,
@@ -37,14 +38,14 @@ from tilewright.solvers.scheduling.herald.registry import method
 
 
 @settings(max_examples=effort(60), deadline=None)
-@given(joined_problems(most=12, fetch_memory=True), st.sampled_from(METRICS), st.booleans())
-def test_orders_respect_edges_between_runs(problem: SchedulingProblem, metric: str, eliminate: bool) -> None:
+@given(joined_problems(most=12, fetch_memory=True), st.sampled_from(METRICS), st.sampled_from(IdleRule))
+def test_orders_respect_edges_between_runs(problem: SchedulingProblem, metric: str, idle: IdleRule) -> None:
     """Either initial order has every task behind what it reads; Herald and greedy are legal."""
     for ordering in Ordering:
         place = {task: index for index, task in enumerate(initial_order(problem, ordering))}
         assert len(place) == len(problem.tasks)
         assert all(place[first] < place[second] for first, second in problem.edges)
-        chosen = HeraldSettings(metric, ordering, eliminate_idle=eliminate)
+        chosen = HeraldSettings(metric, ordering, idle=idle)
         assert not evaluate_schedule(problem, herald(problem, chosen)).violations
     assert not evaluate_schedule(problem, greedy(problem, metric)).violations
 

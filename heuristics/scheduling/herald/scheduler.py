@@ -40,6 +40,19 @@ class Ordering(StrEnum):
     BREADTH_FIRST = "breadth-first"
 
 
+class IdleRule(StrEnum):
+    """What becomes of idle time before an engine's next layer, which has to wait (figure 9).
+
+    The heads of all networks are looked through.  ``PRINTED`` moves the first one ahead that can start when
+    the engine becomes free, and leaves the order as it is where there is none; ``EARLIEST`` then takes the
+    one that can start first.
+    """
+
+    EARLIEST = "earliest"
+    PRINTED = "printed"
+    OFF = "off"
+
+
 @dataclass(frozen=True, slots=True)
 class HeraldSettings:
     """The user's parameters.
@@ -49,16 +62,18 @@ class HeraldSettings:
     metric : by which layers prefer sub-accelerators, and which balancing must lower
     ordering : the initial order
     unbalance : the largest load over the smallest that is allowed without balancing
-    eliminate_idle : whether to look ahead for layers that fill idle time
+    idle : how layers are looked for that fill idle time
     patience : moves in a row that may fail to lower the cost of the schedule before balancing ends; 0 to
         balance by loads alone, without building a schedule for every move
+    balance : whether layers move off the fullest sub-accelerator at all
     """
 
     metric: str = "edp"
     ordering: Ordering = Ordering.BREADTH_FIRST
     unbalance: float = 1.1
-    eliminate_idle: bool = True
+    idle: IdleRule = IdleRule.EARLIEST
     patience: int = 50
+    balance: bool = True
 
 
 def herald(
@@ -73,11 +88,11 @@ def herald(
     settings = settings or HeraldSettings()
     options = feasible_options(problem)
     chosen = preferred(options, settings.metric)
-    if not settings.patience:
+    if settings.balance and not settings.patience:
         chosen = balanced(problem, options, chosen, settings, stopped)
     order = initial_order(problem, settings.ordering)
-    schedule = in_order(problem, chosen, order, settings.eliminate_idle, stopped)
-    if settings.patience:
+    schedule = in_order(problem, chosen, order, settings.idle, stopped)
+    if settings.balance and settings.patience:
         schedule = _with_feedback(problem, options, chosen, order, schedule, settings, stopped)
     return schedule
 
@@ -85,7 +100,7 @@ def herald(
 def greedy(problem: SchedulingProblem, metric: str = "edp") -> Schedule:
     """The baseline: every layer where it costs least, networks one after the other, nothing moved."""
     chosen = preferred(feasible_options(problem), metric)
-    return in_order(problem, chosen, initial_order(problem, Ordering.DEPTH_FIRST), eliminate_idle=False)
+    return in_order(problem, chosen, initial_order(problem, Ordering.DEPTH_FIRST), IdleRule.OFF)
 
 
 def preferred(options: Sequence[tuple[Option, ...]], metric: str) -> list[Option]:
@@ -135,7 +150,7 @@ def _with_feedback(
         _, task, other = min(moves, key=lambda move: move[:2])
         tried.add((task, other))
         before, chosen[task] = chosen[task], other
-        new = in_order(problem, chosen, order, settings.eliminate_idle, stopped)
+        new = in_order(problem, chosen, order, settings.idle, stopped)
         new_cost = _cost_of(new, settings.metric)
         if new_cost < cost:
             schedule, cost, failures = new, new_cost, 0
@@ -242,7 +257,7 @@ def in_order(
     problem: SchedulingProblem,
     chosen: Sequence[Option],
     order: Sequence[int],
-    eliminate_idle: bool,
+    idle: IdleRule,
     stopped: Callable[[], bool] = lambda: False,
 ) -> Schedule:
     """Run every engine's tasks in an order, filling idle time by looking ahead where that is wanted.
@@ -256,9 +271,9 @@ def in_order(
         queues[chosen[task].engine].setdefault(problem.tasks[task].instance, deque()).append(task)
     for _ in order:
         best: tuple[int, int, int] | None = None
-        look = eliminate_idle and not stopped()
+        rule = IdleRule.OFF if idle is IdleRule.OFF or stopped() else idle
         for queue in queues:
-            found = _next(problem, timeline, chosen, rank, queue, look) if queue else None
+            found = _next(problem, timeline, chosen, rank, queue, rule) if queue else None
             if found is not None and (best is None or found < best):
                 best = found
         assert best is not None  # the order respects dependencies, so some queue's head is ready
@@ -277,17 +292,19 @@ def _next(
     chosen: Sequence[Option],
     rank: Mapping[int, int],
     queue: Mapping[str, deque[int]],
-    eliminate_idle: bool,
+    idle: IdleRule,
 ) -> tuple[int, int, int] | None:
     """Start, rank and task of what an engine runs next; ``None`` while that waits for another engine."""
     heads = [(rank[own[0]], own[0]) for own in queue.values()]
-    heads = sorted(heads) if eliminate_idle else [min(heads)]
+    heads = [min(heads)] if idle is IdleRule.OFF else sorted(heads)
     best: tuple[int, int, int] | None = None
     for place, task in heads:  # the head layer of every network
         start = _start(problem, timeline, chosen, task)
-        if start is not None and (best is None or start < best[0]):
+        at_once = start == timeline.free[chosen[task].engine]
+        in_turn = idle is not IdleRule.PRINTED or place == heads[0][0]
+        if start is not None and (at_once or in_turn) and (best is None or start < best[0]):
             best = start, place, task
-        if not eliminate_idle or (best is not None and best[0] == timeline.free[chosen[task].engine]):
+        if at_once:
             break
     return best
 

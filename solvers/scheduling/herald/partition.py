@@ -9,6 +9,7 @@ the whole grid.
 from __future__ import annotations
 
 import heapq
+import math
 import threading
 import time
 from collections.abc import Callable, Sequence
@@ -47,6 +48,7 @@ from tilewright.workloads.errors import InputError, unknown_name
 from tilewright.workloads.scheduling.workload import Workload
 
 _SLICE = 4.0  # seconds that a partition is scheduled for at first; doubled at every further visit
+_LARGEST = 20_000  # partitions of a grid
 _RANDOM = 32  # partitions of a random sample
 
 
@@ -164,6 +166,10 @@ def partitions_of(resources: AcceleratorClass, parts: int, strategy: str, seed: 
     """The partitions of a class that a strategy looks at; raises ``InputError`` for an unknown one."""
     if strategy not in STRATEGIES:
         raise InputError("--search", None, unknown_name(strategy, STRATEGIES))
+    steps = resources.pes // resources.pe_step, resources.bandwidth // resources.bandwidth_step
+    many = math.prod(math.comb(whole - 1, parts - 1) for whole in steps if whole)
+    if many > _LARGEST:
+        raise InputError("--pe-step", None, f"a grid of {many} partitions, expected at most {_LARGEST}")
     points = grid(resources.pes, resources.pe_step, resources.bandwidth, resources.bandwidth_step, parts)
     if strategy == "binary":
         return binary_sample(points)

@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from dataclasses import dataclass
 from importlib.metadata import version
 
 from tilewright import __version__
-from tilewright.formulation.scheduling.herald.problem import feasible_options
+from tilewright.formulation.scheduling.herald.problem import ScheduleObjective, feasible_options
 from tilewright.formulation.scheduling.herald.search import ScheduleSearch
+from tilewright.heuristics.options import option
 from tilewright.heuristics.scheduling.herald.scheduler import (
+    METRICS,
     HeraldSettings,
+    IdleRule,
     Ordering,
     greedy,
     herald,
@@ -19,6 +24,7 @@ from tilewright.solvers.scheduling.herald.bounds import basic_bounds, lp_prices
 from tilewright.solvers.scheduling.herald.cpsat import warm_start
 from tilewright.solvers.scheduling.herald.windows import WindowSearch
 
+_AS_OBJECTIVE = "objective"
 _ROUNDS = 3  # of annealing before the neighbourhoods
 
 
@@ -45,27 +51,61 @@ class _Heuristic:
         raise NotImplementedError
 
 
+@dataclass(frozen=True)
 class HeraldScheduler(_Heuristic):
     """Herald's scheduler: preference, balancing, both orders, idle time eliminated."""
 
+    metric: str = option(
+        _AS_OBJECTIVE,
+        "by which layers prefer sub-accelerators and moves are judged",
+        choices=(_AS_OBJECTIVE, *METRICS),
+    )
+    order: str = option("both", "initial order of layers", choices=("both", *map(str, Ordering)))
+    feedback: str = option(
+        "schedule",
+        "layers move off the fullest sub-accelerator by whole schedules, by loads, or never",
+        choices=("schedule", "loads", "off"),
+    )
+    unbalance: float = option(1.1, "largest load over the smallest that is left alone", low=1)
+    patience: int = option(50, "moves in a row that may fail before feedback by schedules ends", low=1)
+    idle: str = option("earliest", "rule of post-processing", choices=tuple(map(str, IdleRule)))
+
     name = "herald"
 
-    def offer(self, search: ScheduleSearch) -> None:
-        """The better of depth-first and breadth-first."""
-        metric = metric_of(search.objective)
+    def settings(self, objective: ScheduleObjective) -> Iterator[HeraldSettings]:
+        """One for each initial order that is asked for."""
         for ordering in Ordering:
-            schedule = herald(search.problem, HeraldSettings(metric, ordering), lambda: search.limits.expired)
-            search.offer(schedule, f"herald, {ordering}", heuristic=True)
+            if self.order in ("both", ordering):
+                yield HeraldSettings(
+                    metric=metric_of(objective) if self.metric == _AS_OBJECTIVE else self.metric,
+                    ordering=ordering,
+                    unbalance=self.unbalance,
+                    idle=IdleRule(self.idle),
+                    patience=self.patience if self.feedback == "schedule" else 0,
+                    balance=self.feedback != "off",
+                )
+
+    def offer(self, search: ScheduleSearch) -> None:
+        """The better of the orders."""
+        for settings in self.settings(search.objective):
+            schedule = herald(search.problem, settings, lambda: search.limits.expired)
+            search.offer(schedule, f"herald, {settings.ordering}", heuristic=True)
 
 
+@dataclass(frozen=True)
 class GreedyScheduler(_Heuristic):
     """Herald's baseline: every layer where it costs least."""
+
+    metric: str = option(
+        _AS_OBJECTIVE, "by which layers prefer sub-accelerators", choices=(_AS_OBJECTIVE, *METRICS)
+    )
 
     name = "greedy"
 
     def offer(self, search: ScheduleSearch) -> None:
         """One schedule."""
-        search.offer(greedy(search.problem, metric_of(search.objective)), "greedy", heuristic=True)
+        metric = metric_of(search.objective) if self.metric == _AS_OBJECTIVE else self.metric
+        search.offer(greedy(search.problem, metric), "greedy", heuristic=True)
 
 
 class AnnealingScheduler(_Heuristic):

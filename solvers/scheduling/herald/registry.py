@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import is_dataclass
 from importlib import import_module
-from typing import Protocol
+from typing import Any, Protocol
 
+from tilewright.formulation.method import parse_method
 from tilewright.formulation.scheduling.herald.search import ScheduleSearch
+from tilewright.heuristics.options import options_text, with_options
+from tilewright.workloads.errors import InputError, unknown_name
 
 _METHODS: dict[str, tuple[str, str]] = {
     "cpsat": ("tilewright.solvers.scheduling.herald.cpsat", "CpSatScheduler"),
@@ -35,8 +39,33 @@ def method_names() -> list[str]:
     return [*_METHODS]
 
 
-def method(name: str) -> Scheduler:
-    """The method of that name; raises ``KeyError``."""
+def method(text: str, flag: str = "--method") -> Scheduler:
+    """The method of a text such as ``cpsat`` or ``herald[order=depth-first,unbalance=1.5]``.
+
+    Raises
+    ------
+    InputError : for an unknown name or option, or a value that an option cannot have
+    """
+    read = parse_method(text, flag)
+    if read.name not in _METHODS:
+        raise InputError(flag, None, unknown_name(read.name, _METHODS))
+    made = _loaded(read.name)
+    if is_dataclass(made):
+        found: Scheduler = with_options(made, read, flag)
+        return found
+    if read.options:
+        raise InputError(flag, text, f"{read.name} takes no options")
+    plain: Scheduler = made()
+    return plain
+
+
+def method_options(name: str) -> str:
+    """The options of a method with defaults and meanings, in one line; raises ``KeyError``."""
+    made = _loaded(name)
+    return options_text(made) if is_dataclass(made) else ""
+
+
+def _loaded(name: str) -> type[Any]:
     module, attribute = _METHODS[name]
-    found: Scheduler = getattr(import_module(module), attribute)()
+    found: type[Any] = getattr(import_module(module), attribute)
     return found

@@ -15,6 +15,7 @@ from tilewright.formulation.scheduling.herald.evaluator import ScheduleEvaluatio
 from tilewright.formulation.scheduling.herald.problem import ScheduleObjective, SchedulingProblem
 from tilewright.formulation.scheduling.herald.schedule import Schedule
 from tilewright.formulation.scheduling.herald.search import ScheduleResult
+from tilewright.hardware.scheduling.herald.classes import AcceleratorClass
 from tilewright.hardware.scheduling.herald.system import System
 from tilewright.heuristics.scheduling.herald.partitions import Parts
 from tilewright.report.records.mapping.build import number, trace_record, versions
@@ -137,6 +138,8 @@ class CodesignDocument(ClaimRecord):
     accelerator_class: str
     dataflows: list[str]
     search: str
+    pe_step: int | None = Field(default=None, ge=1, description="PEs by which partitions of the grid differ")
+    bandwidth_step: int | None = Field(default=None, ge=1, description="bytes per cycle, likewise")
     objective: Literal["makespan", "energy", "edp"]
     settings: ScheduleSettingsRecord
     status: StatusName
@@ -209,7 +212,7 @@ def schedule_document(
 
 def codesign_document(
     workload: Workload,
-    accelerator_class: str,
+    resources: AcceleratorClass,
     dataflows: list[str],
     search: str,
     outcome: PartitionOutcome,
@@ -226,9 +229,11 @@ def codesign_document(
         command="codesign",
         complete=complete,
         workload=workload.name,
-        accelerator_class=accelerator_class,
+        accelerator_class=resources.name,
         dataflows=dataflows,
         search=search,
+        pe_step=resources.pe_step,
+        bandwidth_step=resources.bandwidth_step,
         settings=settings,
         points=[PartitionPointRecord(**point) for point in data.pop("points")],
         best=None

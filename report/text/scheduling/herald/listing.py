@@ -109,9 +109,9 @@ def _cells(rows: Sequence[PlacementRecord], last: int, marks: dict[str, str]) ->
         for cell in range(start // last, min(_CELLS, -(-end // last))):
             taken = min(end, (cell + 1) * last) - max(start, cell * last)
             busy[cell][marks[_network(row)]] += taken
-    for cell in busy:
-        cell[_IDLE] = last - cell.total()
-    return "".join(max(cell, key=lambda mark: cell[mark]) for cell in busy)
+    for taken_by in busy:
+        taken_by[_IDLE] = last - taken_by.total()
+    return "".join(max(one, key=lambda mark: one[mark]) for one in busy)
 
 
 def _network(row: PlacementRecord) -> str:
