@@ -59,6 +59,16 @@ def schedule_command(
             "--system", help="Preset (see [b]list systems[/b]) or YAML file.", rich_help_panel="Problem"
         ),
     ],
+    keep_activations: Annotated[
+        bool | None,
+        typer.Option(
+            "--keep-activations/--store-activations",
+            help="Results stay in the global memory while there is room, or all go to DRAM;"
+            " by default as the system says.",
+            show_default=False,
+            rich_help_panel="Problem",
+        ),
+    ] = None,
     objective: Goal = "makespan",
     metric: Metric = None,
     method: Annotated[
@@ -99,6 +109,7 @@ def schedule_command(
         ScheduleRequest(
             workload=workload,
             system=system,
+            keep_activations=keep_activations,
             objective=objective,
             metric=metric,
             method=method,

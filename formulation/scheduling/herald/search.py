@@ -12,6 +12,7 @@ from fractions import Fraction
 from tilewright.formulation.result import Status, TracePoint, relative_gap
 from tilewright.formulation.scheduling.herald.evaluator import ScheduleEvaluation, evaluate_schedule
 from tilewright.formulation.scheduling.herald.problem import ScheduleObjective, SchedulingProblem
+from tilewright.formulation.scheduling.herald.residency import with_results_kept
 from tilewright.formulation.scheduling.herald.schedule import Schedule
 from tilewright.formulation.search import Incumbent, Limits
 
@@ -70,8 +71,11 @@ class ScheduleSearch(Incumbent):
     def offer(self, schedule: Schedule, source: str, heuristic: bool = False) -> Fraction:
         """Re-evaluate a schedule; keep it if better.  Returns its value.
 
+        Which results stay in the shared memory is filled in where the method left it open.
+
         Raises ``IllegalScheduleError`` for a schedule that the evaluator rejects: methods promise legal ones.
         """
+        schedule = with_results_kept(self.problem, schedule)
         evaluation = evaluate_schedule(self.problem, schedule)
         if evaluation.violations:
             raise IllegalScheduleError(f"{source}: {evaluation.violations[0]}")

@@ -15,6 +15,7 @@ from tilewright.formulation.scheduling.herald.problem import (
 from tilewright.formulation.search import Limits
 from tilewright.hardware.scheduling.herald.system import SubAccelerator, System
 from tilewright.solvers.scheduling.herald.costs import CostTable, cost_table, fetch_cycles
+from tilewright.solvers.scheduling.herald.staying import Spills, may_stay, network_ends
 from tilewright.workloads.mapping.operator import Operator
 from tilewright.workloads.network import Network
 from tilewright.workloads.scheduling.workload import Workload
@@ -54,7 +55,18 @@ def schedule_problem(
     OutOfTimeError : where a limit struck
     """
     table = cost_table(workload_operators(workload), [system], limits, folder, told)
-    return problem_from_table(workload, system, metric, table)
+    problem = problem_from_table(workload, system, metric, table)
+    if not system.keep_activations:
+        return problem
+    networks = {part.name: part.network for part in workload.parts}
+    operators = {
+        (name, layer.name): layer.operator
+        for name, network in networks.items()
+        for layer in network.mac_layers
+    }
+    with Spills(system, metric, table, folder) as spills:
+        ends = {name: network_ends(network) for name, network in networks.items()}
+        return may_stay(problem, operators, ends, spills, limits)
 
 
 def problem_from_table(

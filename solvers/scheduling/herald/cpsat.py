@@ -65,6 +65,8 @@ class CpSatScheduler:
         warm_start(search)
         if search.objective is ScheduleObjective.ENERGY:
             _solve_energy(search, options)
+            if search.problem.keeps_results and len(options) <= _WHOLE and not search.done:
+                _solve_whole(search, options)
         elif not search.done:
             if len(search.problem.tasks) <= _WHOLE:
                 _solve_whole(search, options)
@@ -113,27 +115,34 @@ def _solve_whole(search: ScheduleSearch, options: Sequence[tuple[Option, ...]]) 
     """The whole problem as one model."""
     problem = search.problem
     assert search.schedule is not None
-    statement = state(problem, options, _horizon(problem, options))
+    keeping = problem.keeps_results and search.objective is not ScheduleObjective.MAKESPAN
+    statement = state(problem, options, _horizon(problem, options), keeping=keeping)
     scale = 1
     if search.objective is ScheduleObjective.MAKESPAN:
         statement.model.minimize(statement.makespan)
     else:
         scale = problem.energy_scale
-        most = int(sum(max(o.energy for o in own) for own in options) * scale) + int(
-            len(problem.edges) * problem.context_energy * scale
-        )
+        most = int(
+            sum(max(o.energy + o.input_spill + o.output_spill for o in own) for own in options) * scale
+        ) + int(len(problem.edges) * problem.context_energy * scale)
         horizon = _horizon(problem, options)
+        if search.objective is ScheduleObjective.ENERGY:
+            horizon = 1  # of what is minimised, energy alone
         if most * horizon >= _LARGEST:
             return
         energy = statement.model.new_int_var(0, most, "energy")
         statement.model.add(energy == statement.energy)
-        product = statement.model.new_int_var(0, most * horizon, "edp")
-        statement.model.add_multiplication_equality(product, [energy, statement.makespan])
-        statement.model.minimize(product)
+        if search.objective is ScheduleObjective.ENERGY:
+            statement.model.minimize(energy)
+        else:
+            product = statement.model.new_int_var(0, most * horizon, "edp")
+            statement.model.add_multiplication_equality(product, [energy, statement.makespan])
+            statement.model.minimize(product)
     statement.hint(search.schedule)
 
     def on_solution(callback: cp_model.CpSolverSolutionCallback) -> None:
-        search.offer(make_schedule(problem, *read(statement, callback)), "cpsat")
+        kept = {edge for edge, literal in statement.kept.items() if callback.boolean_value(literal)}
+        search.offer(make_schedule(problem, *read(statement, callback), kept), "cpsat")
 
     def on_bound(bound: int) -> None:
         search.raise_bound(Fraction(bound, scale), "cpsat")

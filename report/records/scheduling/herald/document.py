@@ -11,7 +11,7 @@ from typing import Any, Final, Literal
 from pydantic import ConfigDict, Field
 
 from tilewright.formulation.objective import parse_objective
-from tilewright.formulation.scheduling.herald.evaluator import ScheduleEvaluation
+from tilewright.formulation.scheduling.herald.evaluator import ScheduleEvaluation, placement_energies
 from tilewright.formulation.scheduling.herald.problem import ScheduleObjective, SchedulingProblem
 from tilewright.formulation.scheduling.herald.schedule import Schedule
 from tilewright.formulation.scheduling.herald.search import ScheduleResult
@@ -268,12 +268,12 @@ def placements(problem: SchedulingProblem, schedule: Schedule) -> list[Placement
             fetch_start=p.fetch_start,
             start=p.start,
             end=p.end,
-            energy_pj=number(p.option.energy),
+            energy_pj=number(energy),
             memory_bytes=p.option.memory,
             fetch_bytes=p.option.fetch_memory,
             sources={problem.tasks[task].name: place for task, place in p.sources.items()},
         )
-        for p in schedule.placements
+        for p, energy in zip(schedule.placements, placement_energies(problem, schedule), strict=True)
     ]
 
 
