@@ -54,7 +54,7 @@ def test_what_stays_costs_nothing_at_dram() -> None:
 
 
 def test_there_must_be_room() -> None:
-    """One byte less, and the result is stored; keeping it all the same is a violation, as is a wrong place."""
+    """One byte less, and the result is stored; keeping it is a violation then, as is a wrong place."""
     problem = chain(memory=4)
     options = {0: FIRST, 1: SECOND}
     stored = make_schedule(problem, {0: 0, 1: 4}, options)

@@ -139,7 +139,8 @@ class SchedulingProblem:
                 if not 0 <= option.engine < len(self.engines):
                     raise InputError(self.name, task.name, f"an option names engine {option.engine}")
                 figures = option.fetch, option.memory, option.fetch_memory, task.result_bytes
-                if option.cycles < 1 or min(*figures, option.input_spill, option.output_spill) < 0:
+                spills = option.input_spill, option.output_spill
+                if option.cycles < 1 or min(figures) < 0 or min(spills) < 0:
                     raise InputError(self.name, task.name, "expected at least one cycle and nothing negative")
         graph: nx.DiGraph[int] = nx.DiGraph()
         graph.add_nodes_from(range(len(self.tasks)))
@@ -235,12 +236,11 @@ class SchedulingProblem:
             self.context_cycles,
             str(self.context_energy),
         ]
-        spills = [
-            [task.result_bytes, [[str(o.input_spill), str(o.output_spill)] for o in task.options]]
-            for task in self.tasks
-        ]
-        if any(held or any(pair != ["0", "0"] for pair in pairs) for held, pairs in spills):
-            content.append(spills)
+        if self.keeps_results:
+            content += [
+                [task.result_bytes, [[str(o.input_spill), str(o.output_spill)] for o in task.options]]
+                for task in self.tasks
+            ]
         return hashlib.sha256(json.dumps(content).encode()).hexdigest()
 
 

@@ -50,13 +50,11 @@ def method(text: str, flag: str = "--method") -> Scheduler:
     if read.name not in _METHODS:
         raise InputError(flag, None, unknown_name(read.name, _METHODS))
     made = _loaded(read.name)
-    if is_dataclass(made):
-        found: Scheduler = with_options(made, read, flag)
-        return found
-    if read.options:
+    takes_options = is_dataclass(made)
+    if not takes_options and read.options:
         raise InputError(flag, text, f"{read.name} takes no options")
-    plain: Scheduler = made()
-    return plain
+    found: Scheduler = with_options(made, read, flag) if takes_options else made()
+    return found
 
 
 def method_options(name: str) -> str:

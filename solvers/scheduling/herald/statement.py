@@ -180,7 +180,11 @@ def equal_runs(problem: SchedulingProblem) -> list[list[tuple[int, ...]]]:
         if any(other not in place for task in indices for other in _neighbours(problem, task)):
             continue  # tied to another run, by what it reads or by who reads it
         key = tuple(
-            (problem.tasks[task].options, tuple(sorted(place[b] for b in problem.before[task])))
+            (
+                problem.tasks[task].options,
+                problem.tasks[task].result_bytes,
+                tuple(sorted(place[b] for b in problem.before[task])),
+            )
             for task in indices
         )
         groups.setdefault(key, []).append(indices)
