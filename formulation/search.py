@@ -17,7 +17,6 @@ from typing import Generic, Protocol, Self, TypeVar
 from tilewright.formulation.limits import Limits
 from tilewright.formulation.result import Answer, Evaluation, Origin, Result, Status, TracePoint, relative_gap
 
-Answer_contra = TypeVar("Answer_contra", contravariant=True)
 Evaluation_co = TypeVar("Evaluation_co", covariant=True)
 Listener = Callable[[TracePoint], None]
 
@@ -31,28 +30,30 @@ class DisagreementError(RuntimeError):
 
 
 @dataclass(frozen=True, slots=True)
-class Judgement(Generic[Evaluation_co]):
+class Judgement(Generic[Answer, Evaluation_co]):
     """What a problem says of an answer.
 
     Parameters
     ----------
+    answer : what was judged, completed where that leaves something open that the problem fills in
     key : objective key: less is better
     violations : rules of the machine or demands that it breaks; none for a legal answer
     """
 
+    answer: Answer
     evaluation: Evaluation_co
     key: Fraction
     violations: tuple[str, ...] = ()
 
 
-class Problem(Protocol[Answer_contra, Evaluation_co]):
+class Problem(Protocol[Answer, Evaluation_co]):
     """What is searched."""
 
     @property
     def content_hash(self) -> str:
         """SHA-256 of all that decides what is asked."""
 
-    def judge(self, answer: Answer_contra) -> Judgement[Evaluation_co]:
+    def judge(self, answer: Answer) -> Judgement[Answer, Evaluation_co]:
         """What an answer costs, and what it breaks."""
 
 
@@ -149,7 +150,7 @@ class Search(Generic[P, Answer, Evaluation]):
             return None
         with self._best.lock:
             if self._best.key is None or judgement.key < self._best.key:
-                self._best.answer, self._best.evaluation = answer, judgement.evaluation
+                self._best.answer, self._best.evaluation = judgement.answer, judgement.evaluation
                 self._best.key, self._best.improved_at = judgement.key, self.limits.elapsed
                 self._record(source, improved=True, origin=origin)
         return judgement.key

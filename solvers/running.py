@@ -68,6 +68,7 @@ class SearchRun(Generic[P, Answer, Evaluation]):
     listener : told of every better answer and bound
     before : offers what is known from the start
     grace : seconds that a search has to come back once it is asked to stop; ``None`` for the usual ones
+    unstated : what to tell where it ends before the problem is stated
     """
 
     def __init__(
@@ -79,6 +80,7 @@ class SearchRun(Generic[P, Answer, Evaluation]):
         listener: Callable[[TracePoint], None] = lambda point: None,
         before: Callable[[Search[P, Answer, Evaluation]], None] = lambda search: None,
         grace: float | None = None,
+        unstated: Callable[[], str] = lambda: "",
     ) -> None:
         self.search: Search[P, Answer, Evaluation] | None = None
         self.limits = limits
@@ -87,6 +89,7 @@ class SearchRun(Generic[P, Answer, Evaluation]):
         self._name = name
         self._listener = listener
         self._before = before
+        self._unstated = unstated
         self._watched: Watched[Result[Answer, Evaluation]] = Watched(self._work, limits, grace=grace)
 
     @property
@@ -117,7 +120,8 @@ class SearchRun(Generic[P, Answer, Evaluation]):
     def so_far(self, message: str = "", *, error: bool = False) -> Result[Answer, Evaluation]:
         """The best answer and bound that are known."""
         if self.search is None:
-            return no_result(self._name, self._method.version, self.limits, message, error=error)
+            told = message if error else self._unstated() or message
+            return no_result(self._name, self._method.version, self.limits, told, error=error)
         try:
             return self.search.result(self._name, self._method.version, False, message, error)
         except UnsoundBoundError as failure:

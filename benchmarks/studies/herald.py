@@ -5,6 +5,8 @@
     python -m tilewright.benchmarks.studies.herald styles --seconds 10 --workloads mlperf-8 \\
         --systems 'fda-*' 'rda-*' '*maelstrom*' --out batches.jsonl
     python -m tilewright.benchmarks.studies.herald codesign --seconds 240 --out codesign.jsonl
+    python -m tilewright.benchmarks.studies.herald utilization --out utilization.jsonl
+    python -m tilewright.benchmarks.studies.herald staying --out staying.jsonl
 
 Cost tables are computed beforehand and kept on disk; their time is told apart.
 """
@@ -15,12 +17,15 @@ import argparse
 import json
 import time
 from collections.abc import Iterator
+from dataclasses import replace
 from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any
 
 from tilewright.formulation.limits import Limits
+from tilewright.formulation.scheduling.herald.evaluator import evaluate_schedule
 from tilewright.formulation.scheduling.herald.problem import ScheduleObjective, SchedulingProblem
+from tilewright.formulation.scheduling.herald.residency import with_results_kept
 from tilewright.formulation.scheduling.herald.search import ScheduleGoal, ScheduleResult, ScheduleSearch
 from tilewright.hardware.scheduling.herald.classes import (
     CLASSES,
@@ -28,6 +33,7 @@ from tilewright.hardware.scheduling.herald.classes import (
     list_system_presets,
     system_preset,
 )
+from tilewright.heuristics.scheduling.herald.scheduler import greedy
 from tilewright.solvers.running import run_method
 from tilewright.solvers.scheduling.herald.build import METRIC_OF, schedule_problem, workload_operators
 from tilewright.solvers.scheduling.herald.costs import cost_table
@@ -132,10 +138,54 @@ def codesign(arguments: argparse.Namespace) -> Iterator[dict[str, Any]]:
             yield {"workload": workload, "class": size, **outcome.to_data()}
 
 
+def utilization(arguments: argparse.Namespace) -> Iterator[dict[str, Any]]:
+    """How busy the PEs of the NVDLA-style FDA are, and so what any machine of as many PEs could gain.
+
+    A PE does one multiply-accumulate per cycle at most, so that no machine is faster than MACs over PEs.
+    """
+    for workload in map(load_workload, arguments.workloads):
+        for size in arguments.classes:
+            system = system_preset(f"fda-{size}-nvdla")
+            problem = schedule_problem(workload, system, "edp", Limits(threads=2))
+            cycles = greedy(problem).makespan  # one engine: every order has the same sum
+            busy = workload.macs / (system.pes * cycles)
+            yield {
+                "workload": workload.name,
+                "class": size,
+                "macs": workload.macs,
+                "pes": system.pes,
+                "cycles": cycles,
+                "utilization": busy,
+                "largest_gain": 1 - busy,
+            }
+
+
+def staying(arguments: argparse.Namespace) -> Iterator[dict[str, Any]]:
+    """What step 7 saves: energy of Herald's baseline with results in DRAM, kept, and kept without limit."""
+    for workload in map(load_workload, arguments.workloads):
+        for size in arguments.classes:
+            system = replace(system_preset(f"fda-{size}-nvdla"), keep_activations=True)
+            problem = schedule_problem(workload, system, "edp", Limits(threads=2))
+            schedule = greedy(problem)
+            stored, kept = (
+                evaluate_schedule(problem, one).energy
+                for one in (schedule, with_results_kept(problem, schedule))
+            )
+            least = sum(min(option.energy for option in task.options) for task in problem.tasks)
+            yield {
+                "workload": workload.name,
+                "class": size,
+                "stored_pj": float(stored),
+                "kept_pj": float(kept),
+                "saved": float(1 - kept / stored),
+                "saved_without_limit": float(1 - least / stored),
+            }
+
+
 def main() -> None:
     """Run one of the parts."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("part", choices=("schedules", "styles", "codesign"))
+    parser.add_argument("part", choices=("schedules", "styles", "codesign", "utilization", "staying"))
     parser.add_argument("--workloads", nargs="+", default=WORKLOADS)
     parser.add_argument("--classes", nargs="+", default=list(CLASSES))
     parser.add_argument("--objectives", nargs="+", default=("makespan", "edp"))
@@ -145,7 +195,14 @@ def main() -> None:
     parser.add_argument("--gap", type=float, default=0.0)
     parser.add_argument("--out", type=Path, required=True)
     arguments = parser.parse_args()
-    rows = {"schedules": schedules, "styles": styles, "codesign": codesign}[arguments.part]
+    parts = {
+        "schedules": schedules,
+        "styles": styles,
+        "codesign": codesign,
+        "utilization": utilization,
+        "staying": staying,
+    }
+    rows = parts[arguments.part]
     with arguments.out.open("a", encoding="utf-8") as file:
         for row in rows(arguments):
             print(json.dumps(row), file=file, flush=True)

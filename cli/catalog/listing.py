@@ -162,8 +162,9 @@ def _methods() -> Listing:
         about = f"{entry.about}. Source: {entry.source}." + (f" Options: {options}." if options else "")
         rows.append((name, "mapping", "no", about))
     for name in METHODS.names():
-        found = METHODS.make(name)
+        found, options = METHODS.make(name), METHODS.options(name)
         about = (found.__doc__ or "").partition("\n")[0]
+        about += f" Options: {options}." if options else ""
         rows.append((name, "schedule", "yes" if found.exact else "no", about))
     return Listing(("method", "finds", "exact", _DESCRIPTION), tuple(rows))
 

@@ -1,4 +1,4 @@
-"""``tilewright show``: a machine, a network, a layer, a mapping, a result, or a cost model's formulas."""
+"""``tilewright show``: a machine, network, layer, mapping, result, schedule, or a cost model's formulas."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ def show_command(
     if directives:
         return _show_directives(Path(thing), layers or [])
     if Path(thing).suffix.lower() in _DATA:
-        return _show_file(Path(thing), arch, batch, layers or [])
+        return _show_file(Path(thing), arch, batch, layers or [], full=verbose)
     return _show_name(thing, batch)
 
 
@@ -103,13 +103,19 @@ def _show_name(thing: str, batch: int | None) -> int:
     return show_network(network)
 
 
-def _show_file(path: Path, arch: str | None, batch: int | None, patterns: list[str]) -> int:
+def _show_file(path: Path, arch: str | None, batch: int | None, patterns: list[str], *, full: bool) -> int:
     """Machines, layers, mappings and results are told apart by what the file holds."""
     from tilewright.report.records.files import is_result, parse_document, read_data
     from tilewright.report.records.mapping.mapping_file import is_mapping, parse_mapping
+    from tilewright.report.records.scheduling.herald.files import is_schedule, parse_schedule
 
     is_yaml = path.suffix.lower() in (".yaml", ".yml")
     data = read_data(path)
+    if is_schedule(data):
+        from tilewright.report.text.scheduling.herald.listing import document_views
+
+        show(*document_views(parse_schedule(data, str(path)), str(path), patterns, full=full))
+        return Exit.OK
     if is_result(data):
         return _show_result(parse_document(data, str(path)), str(path), patterns)
     if is_mapping(data):

@@ -13,14 +13,14 @@ from tilewright.formulation.limits import LimitReachedError
 from tilewright.formulation.result import Status, TracePoint
 from tilewright.formulation.search import UnsoundBoundError
 from tilewright.hardware.mapping.styles import CLOCK_MHZ, dataflow
-from tilewright.hardware.scheduling.herald.classes import accelerator_class
+from tilewright.hardware.scheduling.herald.classes import accelerator_class, with_steps
 from tilewright.report.records.files import json_text
 from tilewright.report.records.scheduling.herald.document import CodesignDocument, codesign_document
 from tilewright.report.text.scheduling.herald.tables import codesign_views
 from tilewright.solvers.background import failure_text
 from tilewright.solvers.running import LEFT_BEHIND
 from tilewright.solvers.scheduling.herald.partition import PartitionOutcome, PartitionSearch
-from tilewright.solvers.scheduling.herald.schedule import GRACE, WITHOUT_COSTS
+from tilewright.solvers.scheduling.herald.schedule import GRACE
 from tilewright.solvers.watched import Watched
 from tilewright.workloads.errors import InputError
 
@@ -32,6 +32,8 @@ class CodesignRequest(SchedulingRequest):
     accelerator_class: str
     dataflows: tuple[str, ...]
     search: str
+    pe_step: int | None
+    bandwidth_step: int | None
     scatter: Path | None
 
 
@@ -39,7 +41,9 @@ def run_codesign(request: CodesignRequest) -> int:
     """Carry out a request; returns the exit code."""
     objective = request.goal
     request.check_files(request.scatter)
-    resources = accelerator_class(request.accelerator_class)
+    resources = with_steps(
+        accelerator_class(request.accelerator_class), request.pe_step, request.bandwidth_step
+    )
     flows = [dataflow(name).name for name in request.dataflows]
     workload = resolve_workload(request.workload)
     settings = request.settings("cpsat")
@@ -53,6 +57,10 @@ def run_codesign(request: CodesignRequest) -> int:
                 progress.point(point)
                 saved.changed()
 
+        def note(text: str) -> None:
+            if not watched.abandoned:
+                progress.phase(text)
+
         search = PartitionSearch(
             workload,
             resources,
@@ -62,12 +70,12 @@ def run_codesign(request: CodesignRequest) -> int:
             request.search,
             request.metric,
             told=told,
-            note=progress.phase,
+            note=note,
         )
 
         def document_of(outcome: PartitionOutcome, *, complete: bool) -> CodesignDocument:
             return codesign_document(
-                workload, resources.name, flows, request.search, outcome, settings, complete=complete
+                workload, resources, flows, request.search, outcome, settings, complete=complete
             )
 
         saved = SavedFile(
@@ -79,7 +87,7 @@ def run_codesign(request: CodesignRequest) -> int:
         if isinstance(failure, InputError | UnsoundBoundError):
             raise failure
         message = LEFT_BEHIND if watched.abandoned and not stop.is_set() else ""
-        outcome = search.outcome(WITHOUT_COSTS if isinstance(failure, LimitReachedError) else message)
+        outcome = search.outcome(message)
         if failure is not None and not isinstance(failure, LimitReachedError):
             outcome = replace(outcome, status=Status.ERROR, message=failure_text(failure))
         document = document_of(outcome, complete=True)

@@ -59,10 +59,26 @@ def schedule_command(
             "--system", help="Preset (see [b]list systems[/b]) or YAML file.", rich_help_panel="Problem"
         ),
     ],
+    keep_activations: Annotated[
+        bool | None,
+        typer.Option(
+            "--keep-activations/--store-activations",
+            help="Results stay in the global memory while there is room, or all go to DRAM;"
+            " by default as the system says.",
+            show_default=False,
+            rich_help_panel="Problem",
+        ),
+    ] = None,
     objective: Goal = "makespan",
     metric: Metric = None,
     method: Annotated[
-        str, typer.Option("--method", "-m", help="See [b]list methods[/b].", rich_help_panel="Search")
+        str,
+        typer.Option(
+            "--method",
+            "-m",
+            help="Such as herald[[order=depth-first]; see [b]list methods[/b].",
+            rich_help_panel="Search",
+        ),
     ] = "cpsat",
     time_limit: options.TimeLimit = "60",
     gap: options.Gap = "0",
@@ -86,13 +102,14 @@ def schedule_command(
     from tilewright.solvers.mapping.machine_sizes import METRICS
     from tilewright.solvers.scheduling.herald.registry import METHODS
 
-    options.parse_choice(method, "--method", METHODS.names())
+    METHODS.make(method)
     if metric is not None:
         options.parse_choice(metric, "--metric", METRICS)
     return run_schedule(
         ScheduleRequest(
             workload=workload,
             system=system,
+            keep_activations=keep_activations,
             objective=objective,
             metric=metric,
             method=method,

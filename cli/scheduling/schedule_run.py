@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from contextlib import ExitStack
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from tilewright.cli.scheduling.request import SchedulingRequest, resolve_workload
@@ -25,6 +25,7 @@ class ScheduleRequest(SchedulingRequest):
     """The command line of ``schedule``, read."""
 
     system: str
+    keep_activations: bool | None
     method: str
     gantt: Path | None
     occupancy: Path | None
@@ -35,6 +36,8 @@ def run_schedule(request: ScheduleRequest) -> int:
     objective = request.goal
     request.check_files(request.gantt, request.occupancy)
     system = load_system(request.system)
+    if request.keep_activations is not None:
+        system = replace(system, keep_activations=request.keep_activations)
     workload = resolve_workload(request.workload)
     settings = request.settings(request.method)
     with graceful_stop() as stop, ExitStack() as stack:

@@ -64,10 +64,10 @@ class LayerProblem:
         """Evaluate any mapping against this problem's constraints, the user's included."""
         return evaluate_under(self.operator, self.engine, self.model, self.constraints, mapping, where)
 
-    def judge(self, mapping: Mapping) -> Judgement[Evaluation]:
+    def judge(self, mapping: Mapping) -> Judgement[Mapping, Evaluation]:
         """What a mapping costs, and which rules and demands it breaks."""
         found = self.evaluate(mapping)
-        return Judgement(found, self.key_of(found), found.violations)
+        return Judgement(mapping, found, self.key_of(found), found.violations)
 
     def key_of(self, evaluation: Evaluation) -> Fraction:
         """The exact objective key of an evaluated mapping."""

@@ -1,4 +1,4 @@
-"""Windows of many nests at once: `tilewright.formulation.mapping.windows` over arrays of tile sizes."""
+"""Windows of many nests at once: `tilewright.formulation.mapping.windows` over arrays of tile sizes.
 
 One array element is one nest.  Where at most one loop of an axis is spread nothing can coincide, and where
 both loops of an axis are spread at even distances a closed form counts what does; the other nests, each

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from importlib.resources import files
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from tilewright.report.records.files import check_writable, write_atomic
 from tilewright.workloads.errors import InputError
 
 _FOLDER = "tilewright.report.html"
+Row = TypeVar("Row")
 Figure = dict[str, Any]
 """Data and layout of a plot, as Plotly reads them."""
 
@@ -52,6 +53,12 @@ class Table:
     searchable: bool = False
     kind: str = field(default="table", init=False)
 
+    def __post_init__(self) -> None:
+        """Raise ``ValueError`` where a row has more or fewer cells than there are headings."""
+        for row in self.rows:
+            if len(row) != len(self.columns):
+                raise ValueError(f"{self.title}: {len(row)} cells under {len(self.columns)} headings")
+
 
 @dataclass(frozen=True, slots=True)
 class Plot:
@@ -64,6 +71,19 @@ class Plot:
 
 
 Section = Table | Plot
+
+
+def filled(
+    title: str,
+    columns: Sequence[tuple[Column, Callable[[Row], Cell]]],
+    rows: Iterable[Row],
+    note: str = "",
+    *,
+    searchable: bool = False,
+) -> Table:
+    """A table whose headings and cells come from one list: each column with what it shows of a row."""
+    body = [[cell(row) for _, cell in columns] for row in rows]
+    return Table(title, [column for column, _ in columns], body, note, searchable=searchable)
 
 
 def text_cell(text: str, style: str = "") -> Cell:

@@ -15,6 +15,7 @@ from tilewright.heuristics.scheduling.herald.partitions import binary_sample, gr
 from tilewright.heuristics.scheduling.herald.scheduler import (
     METRICS,
     HeraldSettings,
+    IdleRule,
     Ordering,
     balanced,
     greedy,
@@ -61,8 +62,25 @@ def test_looking_ahead_fills_idle_time() -> None:
     problem = problem_of([waits, other])
     chosen = preferred(feasible_options(problem), "cycles")
     order = initial_order(problem, Ordering.DEPTH_FIRST)
-    assert in_order(problem, chosen, order, eliminate_idle=False).makespan == 16
-    assert in_order(problem, chosen, order, eliminate_idle=True).makespan == 11
+    assert in_order(problem, chosen, order, IdleRule.OFF).makespan == 16
+    assert in_order(problem, chosen, order, IdleRule.EARLIEST).makespan == 11
+    assert in_order(problem, chosen, order, IdleRule.PRINTED).makespan == 11
+
+
+def test_the_printed_rule_moves_only_what_can_start_at_once() -> None:
+    """Where no head can start when the engine becomes free, the printed rule keeps the order."""
+    waits = [(Option(1, 9, Fraction(1)),), (Option(0, 1, Fraction(1)),)]
+    other = [(Option(1, 1, Fraction(1)),), (Option(0, 5, Fraction(1)),)]
+    problem = problem_of([waits, other])
+    chosen = preferred(feasible_options(problem), "cycles")
+    order = [2, 0, 1, 3]  # the second run's first layer begins; its second one is ready at cycle 1
+    starts = {}
+    for rule in IdleRule:
+        schedule = in_order(problem, chosen, order, rule)
+        assert not evaluate_schedule(problem, schedule).violations
+        starts[rule] = {p.task: p.start for p in schedule.placements}
+    assert starts[IdleRule.EARLIEST][3] == 1
+    assert starts[IdleRule.PRINTED][3] == starts[IdleRule.OFF][3] == 11
 
 
 @settings(max_examples=effort(60))
@@ -70,13 +88,13 @@ def test_looking_ahead_fills_idle_time() -> None:
     small_problems(most=12, fetch_memory=True),
     st.sampled_from(METRICS),
     st.sampled_from(Ordering),
-    st.booleans(),
+    st.sampled_from(IdleRule),
 )
 def test_schedules_are_legal(
-    problem: SchedulingProblem, metric: str, ordering: Ordering, eliminate: bool
+    problem: SchedulingProblem, metric: str, ordering: Ordering, idle: IdleRule
 ) -> None:
     """Whatever the settings, Herald and the greedy baseline pass the evaluator."""
-    chosen = HeraldSettings(metric, ordering, eliminate_idle=eliminate)
+    chosen = HeraldSettings(metric, ordering, idle=idle)
     for schedule in (herald(problem, chosen), greedy(problem, metric)):
         assert not evaluate_schedule(problem, schedule).violations
 

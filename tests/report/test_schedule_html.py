@@ -15,6 +15,7 @@ from systems import SYSTEM
 from tilewright.cli.main import run
 from tilewright.hardware.scheduling.herald import classes
 from tilewright.hardware.scheduling.herald.classes import AcceleratorClass
+from tilewright.report.html.page import Column, Table, text_cell
 from tilewright.report.pareto import pareto_front
 
 pytest.importorskip("plotly")
@@ -116,3 +117,39 @@ def test_plots_are_drawn_in_a_browser(tmp_path: Path) -> None:
     assert len(re.findall(r'class="main-svg"', page)) >= len(figures((tmp_path / "r.html").read_text()))
     assert page.count('class="barlayer mlayer"') >= 1
     assert len(re.findall(r'<g class="point">', page)) == 4
+
+
+def test_every_cell_stands_under_its_heading(capsys: pytest.CaptureFixture[str]) -> None:
+    """Whatever a table's heading says is what the document has there, as many cells as headings."""
+    args = ["schedule", "work.yaml", "--system", "system.yaml", "-q", "--threads", "1", "-f", "json"]
+    assert run([*args, "--report", "r.html"]) == 0
+    document = json.loads(capsys.readouterr().out)
+    table = Path("r.html").read_text().rsplit("<thead>", 1)[1]
+    headings = [re.sub("<.*?>", "", one).strip() for one in re.findall(r"<th\b.*?</th>", table, re.S)]
+    assert headings == [
+        "run",
+        "layer",
+        "sub-accelerator",
+        "dataflow",
+        "fetch",
+        "start",
+        "end",
+        "cycles",
+        "energy",
+        "memory",
+    ]
+    rows = [re.findall(r"<td\b.*?</td>", row, re.S) for row in re.findall(r"<tr>.*?</tr>", table, re.S)]
+    rows = [row for row in rows if row]
+    assert len(rows) == 4
+    for cells, placed in zip(rows, document["schedule"], strict=True):
+        shown = dict(zip(headings, (re.sub("<.*?>", "", cell).strip() for cell in cells), strict=True))
+        assert shown["start"].replace(",", "") == str(placed["start"])
+        assert shown["end"].replace(",", "") == str(placed["end"])
+        assert shown["memory"].replace(",", "") == str(placed["memory_bytes"])
+        assert shown["energy"].endswith("J")
+
+
+def test_a_row_of_another_length_is_refused() -> None:
+    """A table that is not as wide as its headings is never written."""
+    with pytest.raises(ValueError, match="1 cells under 2 headings"):
+        Table("odd", [Column("a"), Column("b")], [[text_cell("x")]])

@@ -8,7 +8,7 @@ from fractions import Fraction
 from itertools import pairwise
 
 from tilewright.formulation.scheduling.herald.problem import SchedulingProblem
-from tilewright.formulation.scheduling.herald.schedule import Placement, Schedule
+from tilewright.formulation.scheduling.herald.schedule import DRAM, MEMORY, Placement, Schedule
 
 
 @dataclass(frozen=True)
@@ -48,8 +48,9 @@ def evaluate_schedule(problem: SchedulingProblem, schedule: Schedule) -> Schedul
     violations = _presence(problem, schedule)
     placed = {placement.task: placement for placement in schedule.placements}
     engine_energy = [Fraction(0)] * len(problem.engines)
-    for placement in schedule.placements:
-        engine_energy[placement.option.engine] += placement.option.energy
+    for placement, energy in zip(schedule.placements, placement_energies(problem, schedule), strict=True):
+        engine_energy[placement.option.engine] += energy
+    violations += _places(problem, schedule)
     changes = 0
     for first, second in problem.edges:
         if first in placed and second in placed:
@@ -58,7 +59,7 @@ def evaluate_schedule(problem: SchedulingProblem, schedule: Schedule) -> Schedul
             violations += _dependency(problem, placed[first], placed[second], change)
     for engine in range(len(problem.engines)):
         violations += _one_at_a_time(problem, engine, schedule)
-    occupancy = _occupancy(schedule)
+    occupancy = _occupancy(problem, schedule)
     if problem.memory is not None:
         over = next(((cycle, used) for cycle, used in occupancy if used > problem.memory), None)
         if over is not None:
@@ -126,9 +127,59 @@ def _one_at_a_time(problem: SchedulingProblem, engine: int, schedule: Schedule) 
     return found
 
 
-def _occupancy(schedule: Schedule) -> tuple[tuple[int, int], ...]:
+def placement_energies(problem: SchedulingProblem, schedule: Schedule) -> list[Fraction]:
+    """What every placement costs: its option, and what is fetched from DRAM or written to it."""
+    readers: Counter[int] = Counter()
+    stored = set()
+    for placement in schedule.placements:
+        for first, place in placement.sources.items():
+            readers[first] += 1
+            if place != MEMORY:
+                stored.add(first)
+    found = []
+    for placement in schedule.placements:
+        option, energy = placement.option, placement.option.energy
+        if not placement.sources or any(place != MEMORY for place in placement.sources.values()):
+            energy += option.input_spill
+        if not readers[placement.task] or placement.task in stored:
+            energy += option.output_spill
+        found.append(energy)
+    return found
+
+
+def _places(problem: SchedulingProblem, schedule: Schedule) -> list[str]:
+    """Results are read from DRAM, or from the shared memory where they may stay in it."""
+    found = []
+    for placement in schedule.placements:
+        for first, place in placement.sources.items():
+            if place == DRAM or not 0 <= first < len(problem.tasks):
+                continue
+            name = problem.tasks[first].name
+            if place != MEMORY:
+                found.append(f"the result of {name} is read from {place!r}, expected {DRAM} or {MEMORY}")
+            elif not problem.tasks[first].result_bytes:
+                found.append(f"the result of {name} cannot stay in the shared memory")
+    return found
+
+
+def held_until(schedule: Schedule) -> dict[int, int]:
+    """Per task whose result stays in the shared memory, the cycle at which the last one has read it there."""
+    found: dict[int, int] = {}
+    for placement in schedule.placements:
+        for first, place in placement.sources.items():
+            if place == MEMORY:
+                found[first] = max(placement.end, found.get(first, 0))
+    return found
+
+
+def _occupancy(problem: SchedulingProblem, schedule: Schedule) -> tuple[tuple[int, int], ...]:
     """Bytes in use, as steps."""
     steps: Counter[int] = Counter()
+    starts = {placement.task: placement.start for placement in schedule.placements}
+    for task, end in held_until(schedule).items():
+        if task in starts and end > starts[task] and task < len(problem.tasks):
+            steps[starts[task]] += problem.tasks[task].result_bytes
+            steps[end] -= problem.tasks[task].result_bytes
     for placement in schedule.placements:
         option = placement.option
         steps[placement.fetch_start] += option.fetch_need

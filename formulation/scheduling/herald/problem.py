@@ -53,6 +53,8 @@ class Option:
     memory, fetch_memory : bytes of the shared memory taken while running, and while fetching
     layout : how the result is laid out in memory; reading another layout costs a context change
     mapping : what costs this, as evidence; two options that cost the same are equal whatever theirs
+    input_spill : pJ that come to ``energy`` unless it reads results, and all of them stayed in the memory
+    output_spill : pJ that come to it unless somebody reads its result, and all of them found it there
     """
 
     engine: int
@@ -63,6 +65,8 @@ class Option:
     fetch_memory: int = 0
     layout: str = ""
     mapping: Mapping | None = field(default=None, compare=False, repr=False)
+    input_spill: Fraction = Fraction(0)
+    output_spill: Fraction = Fraction(0)
 
     @property
     def fetch_need(self) -> int:
@@ -85,12 +89,15 @@ class Task:
     network : the network, equal for all its runs
     layer : the layer's name in the network
     options : at most one per engine and layout
+    result_bytes : of the shared memory, while the result stays there for those who read it, from the task's
+        start to the end of the last of them; 0 where it never stays
     """
 
     instance: str
     network: str
     layer: str
     options: tuple[Option, ...]
+    result_bytes: int = 0
 
     @property
     def name(self) -> str:
@@ -134,7 +141,9 @@ class SchedulingProblem:
             for option in task.options:
                 if not 0 <= option.engine < len(self.engines):
                     raise InputError(self.name, task.name, f"an option names engine {option.engine}")
-                if option.cycles < 1 or min(option.fetch, option.memory, option.fetch_memory) < 0:
+                figures = option.fetch, option.memory, option.fetch_memory, task.result_bytes
+                spills = option.input_spill, option.output_spill
+                if option.cycles < 1 or min(figures) < 0 or min(spills) < 0:
                     raise InputError(self.name, task.name, "expected at least one cycle and nothing negative")
         graph: nx.DiGraph[int] = nx.DiGraph()
         graph.add_nodes_from(range(len(self.tasks)))
@@ -180,8 +189,21 @@ class SchedulingProblem:
     @cached_property
     def energy_scale(self) -> int:
         """By which energies are multiplied to be integers."""
-        energies = {option.energy.denominator for task in self.tasks for option in task.options}
+        energies = {
+            energy.denominator
+            for task in self.tasks
+            for option in task.options
+            for energy in (option.energy, option.input_spill, option.output_spill)
+        }
         return math.lcm(self.context_energy.denominator, *energies)
+
+    @cached_property
+    def keeps_results(self) -> bool:
+        """Whether results may stay in the shared memory, or energies depend on whether they do."""
+        return any(
+            task.result_bytes or any(o.input_spill or o.output_spill for o in task.options)
+            for task in self.tasks
+        )
 
     @cached_property
     def obstacle(self) -> str | None:
@@ -200,7 +222,7 @@ class SchedulingProblem:
     @cached_property
     def content_hash(self) -> str:
         """SHA-256 of everything that a schedule's value depends on."""
-        content = [
+        content: list[object] = [
             self.engines,
             [
                 [
@@ -217,6 +239,11 @@ class SchedulingProblem:
             self.context_cycles,
             str(self.context_energy),
         ]
+        if self.keeps_results:
+            content += [
+                [task.result_bytes, [[str(o.input_spill), str(o.output_spill)] for o in task.options]]
+                for task in self.tasks
+            ]
         return hashlib.sha256(json.dumps(content).encode()).hexdigest()
 
 
@@ -250,4 +277,12 @@ def _is_dominated(index: int, options: Sequence[Option]) -> bool:
 
 
 def _figures(option: Option) -> tuple[int | Fraction, ...]:
-    return option.cycles, option.energy, option.fetch, option.memory, option.fetch_need
+    return (
+        option.cycles,
+        option.energy,
+        option.fetch,
+        option.memory,
+        option.fetch_need,
+        option.input_spill,
+        option.output_spill,
+    )

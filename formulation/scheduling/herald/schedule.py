@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 
 from tilewright.formulation.scheduling.herald.problem import Option, SchedulingProblem
 
 DRAM = "DRAM"
+MEMORY = "memory"
+"""Where a result is read from: stored in DRAM, or still in the shared memory."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,11 +60,24 @@ class Schedule:
 
 
 def make_schedule(
-    problem: SchedulingProblem, starts: Mapping[int, int], options: Mapping[int, Option]
+    problem: SchedulingProblem,
+    starts: Mapping[int, int],
+    options: Mapping[int, Option],
+    kept: Collection[tuple[int, int]] = (),
 ) -> Schedule:
-    """A schedule from start times and options; every result is read from DRAM, as Herald's costs assume."""
+    """A schedule from start times and options.
+
+    Parameters
+    ----------
+    kept : edges whose result is read from the shared memory; all others are read from DRAM
+    """
     placements = [
-        Placement(task, options[task], start, dict.fromkeys(problem.before[task], DRAM))
+        Placement(
+            task,
+            options[task],
+            start,
+            {first: MEMORY if (first, task) in kept else DRAM for first in problem.before[task]},
+        )
         for task, start in starts.items()
     ]
     return Schedule(tuple(sorted(placements, key=lambda p: (p.start, p.option.engine, p.task))))

@@ -8,6 +8,7 @@ from tilewright.formulation.method import Method
 from tilewright.formulation.result import Result
 from tilewright.formulation.scheduling.herald.evaluator import ScheduleEvaluation, evaluate_schedule
 from tilewright.formulation.scheduling.herald.problem import ScheduleObjective, SchedulingProblem
+from tilewright.formulation.scheduling.herald.residency import with_results_kept
 from tilewright.formulation.scheduling.herald.schedule import Schedule
 from tilewright.formulation.search import Judgement, Search
 
@@ -27,10 +28,14 @@ class ScheduleGoal:
         """Of the instance; the objective stands beside it in documents."""
         return self.instance.content_hash
 
-    def judge(self, schedule: Schedule) -> Judgement[ScheduleEvaluation]:
-        """What a schedule costs, and which dependency or buffer it violates."""
-        found = evaluate_schedule(self.instance, schedule)
-        return Judgement(found, self.objective.of(found.makespan, found.energy), found.violations)
+    def judge(self, schedule: Schedule) -> Judgement[Schedule, ScheduleEvaluation]:
+        """What a schedule costs, and which dependency or buffer it violates.
+
+        Which results stay in the shared memory is filled in where the method left it open.
+        """
+        whole = with_results_kept(self.instance, schedule)
+        found = evaluate_schedule(self.instance, whole)
+        return Judgement(whole, found, self.objective.of(found.makespan, found.energy), found.violations)
 
 
 ScheduleSearch = Search[ScheduleGoal, Schedule, ScheduleEvaluation]

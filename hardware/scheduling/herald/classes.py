@@ -9,7 +9,7 @@ and ``hda-edge-maelstrom-mlperf`` those for the other workloads.  All other syst
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 
 from tilewright.hardware.mapping.styles import CLOCK_MHZ, dataflow, dataflow_names
@@ -76,6 +76,29 @@ def accelerator_class(name: str, where: str = "--class") -> AcceleratorClass:
     if name not in CLASSES:
         raise InputError(where, None, unknown_name(name, CLASSES))
     return CLASSES[name]
+
+
+def with_steps(
+    resources: AcceleratorClass, pe_step: int | None = None, bandwidth_step: int | None = None
+) -> AcceleratorClass:
+    """The class with another granularity of its grid of partitions; ``None`` keeps the class's own.
+
+    Raises
+    ------
+    InputError : for steps of which the class's PEs or bandwidth are no whole number
+    """
+    changed = replace(
+        resources,
+        pe_step=pe_step or resources.pe_step,
+        bandwidth_step=bandwidth_step or resources.bandwidth_step,
+    )
+    for flag, whole, step in (
+        ("--pe-step", changed.pes, changed.pe_step),
+        ("--bandwidth-step", changed.bandwidth, changed.bandwidth_step),
+    ):
+        if whole % step:
+            raise InputError(flag, None, f"expected a divisor of {whole}, got {step}")
+    return changed
 
 
 def make_system(

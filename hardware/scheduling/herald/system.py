@@ -58,6 +58,8 @@ class System:
         same sub-accelerator runs; otherwise the sub-accelerator waits for them
     context_cycles, context_energy : what it costs (cycles before the start, pJ) when a layer reads the
         result of a layer that ran under another dataflow, whose data layout differs
+    keep_activations : whether a layer's result may stay in the global memory for the layers that read it
+        (Herald, section IV-A, step 7); otherwise every result goes to DRAM and is fetched again
     """
 
     name: str
@@ -68,6 +70,7 @@ class System:
     prefetch: bool = True
     context_cycles: int = 0
     context_energy: Fraction = Fraction(0)
+    keep_activations: bool = False
     description: str = ""
 
     @property
@@ -91,7 +94,8 @@ class System:
     def content_hash(self) -> str:
         """SHA-256 of everything but name and description."""
         data = system_to_dict(self)
-        content = {key: value for key, value in data.items() if key not in ("name", "description")}
+        names = {"name", "description"} | (set() if self.keep_activations else {"keep_activations"})
+        content = {key: value for key, value in data.items() if key not in names}
         return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()
 
 
@@ -106,6 +110,7 @@ def system_to_dict(system: System) -> dict[str, Any]:
         "prefetch": system.prefetch,
         "context_cycles": system.context_cycles,
         "context_energy_pj": exact(system.context_energy),
+        "keep_activations": system.keep_activations,
         "sub_accelerators": [
             {
                 "name": sub.name,

@@ -85,6 +85,7 @@ class SystemFile(Section):
     dram_bandwidth: BandwidthField = Field(description="between DRAM and global memory, such as 16 GB/s")
     prefetch: Flag = True
     context_change: ContextSection = ContextSection()
+    keep_activations: Flag = False
     sub_accelerators: Annotated[list[SubAcceleratorSection], Field(min_length=1)] = Field(
         description="a list of sub-accelerators"
     )
@@ -147,5 +148,6 @@ def _build(file: SystemFile, name: str) -> System:
         prefetch=file.prefetch,
         context_cycles=int(file.context_change.cycles),
         context_energy=file.context_change.energy,
+        keep_activations=file.keep_activations,
         description=file.description,
     )

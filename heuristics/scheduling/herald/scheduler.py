@@ -13,6 +13,7 @@ The greedy baseline of section V-B is step 1 with a plain order.
 
 from __future__ import annotations
 
+import heapq
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -39,6 +40,19 @@ class Ordering(StrEnum):
     BREADTH_FIRST = "breadth-first"
 
 
+class IdleRule(StrEnum):
+    """What becomes of idle time before an engine's next layer, which has to wait (figure 9).
+
+    The heads of all networks are looked through.  ``PRINTED`` moves the first one ahead that can start when
+    the engine becomes free, and leaves the order as it is where there is none; ``EARLIEST`` then takes the
+    one that can start first.
+    """
+
+    EARLIEST = "earliest"
+    PRINTED = "printed"
+    OFF = "off"
+
+
 @dataclass(frozen=True, slots=True)
 class HeraldSettings:
     """The user's parameters.
@@ -48,16 +62,18 @@ class HeraldSettings:
     metric : by which layers prefer sub-accelerators, and which balancing must lower
     ordering : the initial order
     unbalance : the largest load over the smallest that is allowed without balancing
-    eliminate_idle : whether to look ahead for layers that fill idle time
+    idle : how layers are looked for that fill idle time
     patience : moves in a row that may fail to lower the cost of the schedule before balancing ends; 0 to
         balance by loads alone, without building a schedule for every move
+    balance : whether layers move off the fullest sub-accelerator at all
     """
 
     metric: str = "edp"
     ordering: Ordering = Ordering.BREADTH_FIRST
     unbalance: float = 1.1
-    eliminate_idle: bool = True
+    idle: IdleRule = IdleRule.EARLIEST
     patience: int = 50
+    balance: bool = True
 
 
 def herald(
@@ -72,11 +88,11 @@ def herald(
     settings = settings or HeraldSettings()
     options = feasible_options(problem)
     chosen = preferred(options, settings.metric)
-    if not settings.patience:
-        chosen = balanced(problem, options, chosen, settings)
+    if settings.balance and not settings.patience:
+        chosen = balanced(problem, options, chosen, settings, stopped)
     order = initial_order(problem, settings.ordering)
-    schedule = in_order(problem, chosen, order, settings.eliminate_idle)
-    if settings.patience:
+    schedule = in_order(problem, chosen, order, settings.idle, stopped)
+    if settings.balance and settings.patience:
         schedule = _with_feedback(problem, options, chosen, order, schedule, settings, stopped)
     return schedule
 
@@ -84,7 +100,7 @@ def herald(
 def greedy(problem: SchedulingProblem, metric: str = "edp") -> Schedule:
     """The baseline: every layer where it costs least, networks one after the other, nothing moved."""
     chosen = preferred(feasible_options(problem), metric)
-    return in_order(problem, chosen, initial_order(problem, Ordering.DEPTH_FIRST), eliminate_idle=False)
+    return in_order(problem, chosen, initial_order(problem, Ordering.DEPTH_FIRST), IdleRule.OFF)
 
 
 def preferred(options: Sequence[tuple[Option, ...]], metric: str) -> list[Option]:
@@ -134,7 +150,7 @@ def _with_feedback(
         _, task, other = min(moves, key=lambda move: move[:2])
         tried.add((task, other))
         before, chosen[task] = chosen[task], other
-        new = in_order(problem, chosen, order, settings.eliminate_idle)
+        new = in_order(problem, chosen, order, settings.idle, stopped)
         new_cost = _cost_of(new, settings.metric)
         if new_cost < cost:
             schedule, cost, failures = new, new_cost, 0
@@ -166,6 +182,7 @@ def balanced(
     options: Sequence[tuple[Option, ...]],
     chosen: Sequence[Option],
     settings: HeraldSettings,
+    stopped: Callable[[], bool] = lambda: False,
 ) -> list[Option]:
     """Move tasks from the fullest to the emptiest engine while loads are unbalanced and the cost falls.
 
@@ -175,7 +192,7 @@ def balanced(
     chosen = list(chosen)
     loads = _loads(problem, chosen)
     energy = sum((option.energy for option in chosen), Fraction(0))
-    while max(loads) > settings.unbalance * min(loads):
+    while max(loads) > settings.unbalance * min(loads) and not stopped():
         full, empty = loads.index(max(loads)), loads.index(min(loads))
         cost = _overall(max(loads), energy, settings.metric)
         best: tuple[Fraction, int, Option] | None = None
@@ -211,17 +228,42 @@ def _overall(load: int, energy: Fraction, metric: str) -> Fraction:
 
 
 def initial_order(problem: SchedulingProblem, ordering: Ordering) -> list[int]:
-    """All tasks, each behind those that it depends on."""
+    """All tasks, each behind those that it depends on.
+
+    Where runs read each other's results, a task that comes too early waits for the first place behind
+    everything that it reads; the order of all others stays.
+    """
     runs = list(problem.instances.values())
     if ordering is Ordering.DEPTH_FIRST:
-        return [task for run in runs for task in run]
-    return [task for layers in zip_longest(*runs) for task in layers if task is not None]
+        wanted = [task for run in runs for task in run]
+    else:
+        wanted = [task for layers in zip_longest(*runs) for task in layers if task is not None]
+    rank = {task: place for place, task in enumerate(wanted)}
+    waiting = [len(set(before)) for before in problem.before]
+    ready = [rank[task] for task in wanted if not waiting[task]]
+    heapq.heapify(ready)
+    found = []
+    while ready:
+        task = wanted[heapq.heappop(ready)]
+        found.append(task)
+        for other in {*problem.after[task]}:
+            waiting[other] -= 1
+            if not waiting[other]:
+                heapq.heappush(ready, rank[other])
+    return found
 
 
 def in_order(
-    problem: SchedulingProblem, chosen: Sequence[Option], order: Sequence[int], eliminate_idle: bool
+    problem: SchedulingProblem,
+    chosen: Sequence[Option],
+    order: Sequence[int],
+    idle: IdleRule,
+    stopped: Callable[[], bool] = lambda: False,
 ) -> Schedule:
-    """Run every engine's tasks in an order, filling idle time by looking ahead where that is wanted."""
+    """Run every engine's tasks in an order, filling idle time by looking ahead where that is wanted.
+
+    Once ``stopped`` the rest is put in order without looking ahead.
+    """
     timeline = Timeline(problem)
     rank = {task: i for i, task in enumerate(order)}
     queues: list[dict[str, deque[int]]] = [{} for _ in problem.engines]
@@ -229,8 +271,9 @@ def in_order(
         queues[chosen[task].engine].setdefault(problem.tasks[task].instance, deque()).append(task)
     for _ in order:
         best: tuple[int, int, int] | None = None
+        rule = IdleRule.OFF if idle is IdleRule.OFF or stopped() else idle
         for queue in queues:
-            found = _next(problem, timeline, chosen, rank, queue, eliminate_idle) if queue else None
+            found = _next(problem, timeline, chosen, rank, queue, rule) if queue else None
             if found is not None and (best is None or found < best):
                 best = found
         assert best is not None  # the order respects dependencies, so some queue's head is ready
@@ -249,16 +292,19 @@ def _next(
     chosen: Sequence[Option],
     rank: Mapping[int, int],
     queue: Mapping[str, deque[int]],
-    eliminate_idle: bool,
+    idle: IdleRule,
 ) -> tuple[int, int, int] | None:
     """Start, rank and task of what an engine runs next; ``None`` while that waits for another engine."""
-    heads = sorted((rank[own[0]], own[0]) for own in queue.values())
+    heads = [(rank[own[0]], own[0]) for own in queue.values()]
+    heads = [min(heads)] if idle is IdleRule.OFF else sorted(heads)
     best: tuple[int, int, int] | None = None
     for place, task in heads:  # the head layer of every network
         start = _start(problem, timeline, chosen, task)
-        if start is not None and (best is None or start < best[0]):
+        at_once = start == timeline.free[chosen[task].engine]
+        in_turn = idle is not IdleRule.PRINTED or place == heads[0][0]
+        if start is not None and (at_once or in_turn) and (best is None or start < best[0]):
             best = start, place, task
-        if not eliminate_idle or (best is not None and best[0] == timeline.free[chosen[task].engine]):
+        if at_once:
             break
     return best
 

@@ -13,6 +13,7 @@ from fractions import Fraction
 
 from ortools.linear_solver import pywraplp
 
+from tilewright.formulation.limits import Limits
 from tilewright.formulation.scheduling.herald.problem import Option, ScheduleObjective, SchedulingProblem
 from tilewright.formulation.scheduling.herald.search import ScheduleSearch
 from tilewright.solvers.scheduling.herald.front import Front
@@ -22,6 +23,7 @@ from tilewright.solvers.scheduling.herald.statement import equal_runs
 _SAFETY = Fraction(1, 10**7)  # relative; far above the LP solver's tolerance of 1e-9 on scaled figures
 _INSIDE = Fraction(1, 10**5)  # the LP at its least makespan itself may look infeasible
 _CUTS = 40
+_PART = 0.5  # of the time that is left, at most, for one LP
 _ENOUGH = Fraction(1, 10**4)
 
 
@@ -48,9 +50,17 @@ class _Relaxed:
 
 
 class AssignmentRelaxation:
-    """The LP over options, for makespans that are given or sought."""
+    """The LP over options, for makespans that are given or sought.
 
-    def __init__(self, problem: SchedulingProblem, options: Sequence[tuple[Option, ...]]) -> None:
+    Parameters
+    ----------
+    limits : an LP that is not solved when they strike proves nothing, and costs no more time
+    """
+
+    def __init__(
+        self, problem: SchedulingProblem, options: Sequence[tuple[Option, ...]], limits: Limits | None = None
+    ) -> None:
+        self._limits = limits or Limits()
         self._problem = problem
         self._options = options
         self._unit_energy = float(sum(max(o.energy for o in own) for own in options)) or 1.0
@@ -105,6 +115,8 @@ class AssignmentRelaxation:
         """Add half-planes until the least product is the LP's own."""
         at = front.makespan
         for _ in range(_CUTS):
+            if self._limits.expired:
+                return
             at = max(at, front.makespan * (1 + _INSIDE))
             relaxed = self._at(at)
             if relaxed is None:
@@ -131,6 +143,8 @@ class AssignmentRelaxation:
         self, makespan: float | None
     ) -> tuple[pywraplp.Solver, pywraplp.Variable, pywraplp.LinearExpr]:
         solver = pywraplp.Solver.CreateSolver("GLOP")
+        if self._limits.remaining is not None:
+            solver.SetTimeLimit(max(1, int(1000 * _PART * self._limits.remaining)))
         low, high = (0.0, solver.infinity()) if makespan is None else (makespan, makespan)
         length = solver.NumVar(low, high, "")
         loads: list[list[pywraplp.LinearExpr]] = [[] for _ in self._problem.engines]
@@ -164,27 +178,43 @@ def lp_prices(
     options: Sequence[tuple[Option, ...]],
     objective: ScheduleObjective,
     front: Front,
+    limits: Limits | None = None,
 ) -> tuple[Prices, ...]:
-    """What engines and energy are worth in the assignment LP."""
-    return AssignmentRelaxation(problem, options).prices(objective, front)
+    """What engines and energy are worth in the assignment LP; all the same where no time is left for it."""
+    return AssignmentRelaxation(problem, options, limits).prices(objective, front)
+
+
+def first_bounds(search: ScheduleSearch, options: Sequence[tuple[Option, ...]]) -> Front:
+    """Bounds in closed form, one pass over the tasks: every search has one, however short its limit.
+
+    The longest chain with every task on its fastest engine; the work of all tasks, each on its fastest
+    engine, with no engine idle; every task at its cheapest option; for the product, both at once.
+    """
+    shortest = sum(min(option.cycles for option in own) for own in options)
+    idle_free = -(-shortest // len(search.problem.instance.engines))
+    front = Front(
+        least_energy(options), Fraction(max(critical_path(search.problem.instance, options), idle_free))
+    )
+    match search.problem.objective:
+        case ScheduleObjective.MAKESPAN:
+            search.raise_bound(front.makespan, "loads and chains")
+        case ScheduleObjective.ENERGY:
+            search.raise_bound(front.energy, "cheapest options")
+        case ScheduleObjective.EDP:
+            search.raise_bound(front.least_product()[0], "loads and chains")
+    return front
 
 
 def basic_bounds(search: ScheduleSearch, options: Sequence[tuple[Option, ...]]) -> Front:
-    """Bounds that cost next to nothing: critical path, cheapest options, the assignment LP."""
-    problem = search.problem.instance
-    relaxation = AssignmentRelaxation(problem, options)
-    shortest = sum(min(option.cycles for option in own) for own in options)
-    makespan = max(
-        critical_path(problem, options),
-        relaxation.least_makespan(),
-        -(-shortest // len(problem.engines)),  # exact where the LP's rounding is not: on one engine
-    )
-    front = Front(least_energy(options), Fraction(makespan))
+    """Bounds that cost little: those in closed form, then the assignment LP as far as time is left."""
+    front = first_bounds(search, options)
+    if search.limits.expired or search.problem.objective is ScheduleObjective.ENERGY:
+        return front
+    relaxation = AssignmentRelaxation(search.problem.instance, options, search.limits)
+    makespan = front.makespan = max(front.makespan, Fraction(relaxation.least_makespan()))
     match search.problem.objective:
         case ScheduleObjective.MAKESPAN:
             search.raise_bound(makespan, "assignment LP")
-        case ScheduleObjective.ENERGY:
-            search.raise_bound(front.energy, "cheapest options")
         case ScheduleObjective.EDP:
             relaxation.tighten(front)
             search.raise_bound(front.least_product()[0], "assignment LP")

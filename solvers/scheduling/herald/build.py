@@ -17,6 +17,7 @@ from tilewright.hardware.mapping.styles import Dataflow
 from tilewright.hardware.scheduling.herald.system import SubAccelerator, System
 from tilewright.solvers.scheduling.herald.costs import CostTable, cost_table, fetch_cycles
 from tilewright.solvers.scheduling.herald.evidence import Cost
+from tilewright.solvers.scheduling.herald.staying import Spills, may_stay, network_ends
 from tilewright.workloads.mapping.operator import Operator
 from tilewright.workloads.network import Network
 from tilewright.workloads.scheduling.workload import Workload
@@ -42,6 +43,7 @@ def schedule_problem(
     limits: Limits,
     folder: Path | None = None,
     note: Callable[[str], None] | None = None,
+    told: Callable[[int, int], None] | None = None,
 ) -> SchedulingProblem:
     """State the problem, computing costs that are not known yet.
 
@@ -50,14 +52,24 @@ def schedule_problem(
     metric : by which the mapping of a layer on a sub-accelerator is chosen: ``cycles``, ``energy`` or ``edp``
     folder : of the cost tables
     note : told in a line where costs on disk were not believed or could not be read
+    told : called with the number of costs that have been computed, and of all that are missing
 
     Raises
     ------
     LimitReachedError : where a limit struck
     """
-    operators = workload_operators(workload)
-    table = cost_table(operators, [system], limits, folder, metric=metric, note=note)
-    return problem_from_table(workload, system, metric, table)
+    table = cost_table(workload_operators(workload), [system], limits, folder, told, metric=metric, note=note)
+    problem = problem_from_table(workload, system, metric, table)
+    if not system.keep_activations:
+        return problem
+    networks = {part.name: part.network for part in workload.parts}
+    operators = {
+        (name, layer.name): layer.operator
+        for name, network in networks.items()
+        for layer in network.mac_layers
+    }
+    ends = {name: network_ends(network) for name, network in networks.items()}
+    return may_stay(problem, operators, ends, Spills(system, metric, table), limits)
 
 
 def problem_from_table(

@@ -106,6 +106,8 @@ def cost_table(
                     ordered = sorted(missing, key=lambda p: (p.array, p.bandwidth))
                     jobs.append(_Job(operator, flow, memory, tuple(ordered)))
         shelf.tell()
+        if told is not None and jobs:
+            told(0, len(jobs))
         for done, (job, found) in enumerate(_surveys(jobs, limits)):
             shelf.write(job, found)
             known[job.operator, job.flow.name, job.memory] |= _answers(job, found)

@@ -64,10 +64,12 @@ class CpSatScheduler:
         if obstacle is not None:
             return Outcome(True, obstacle)
         options = feasible_options(search.problem.instance)
-        warm_start(search)
         front = basic_bounds(search, options)
+        warm_start(search)
         if search.problem.objective is ScheduleObjective.ENERGY:
             _solve_energy(search, options)
+            if search.problem.instance.keeps_results and len(options) <= _WHOLE and not search.done:
+                _solve_whole(search, options)
         elif not search.done:
             if len(search.problem.instance.tasks) <= _WHOLE:
                 _solve_whole(search, options)
@@ -77,19 +79,17 @@ class CpSatScheduler:
 
 
 def warm_start(search: ScheduleSearch) -> None:
-    """Schedules by Herald's heuristics; the first one even where no time is left."""
+    """Schedules by Herald's heuristics; the quickest one even where no time is left."""
     problem = search.problem.instance
     metric = metric_of(search.problem.objective)
+    search.confirm(greedy(problem, metric), "greedy", origin=Origin.HEURISTIC)
     for ordering in Ordering:
         for balance in (metric, "cycles"):
-            if search.limits.expired and search.answer is not None:
+            if search.limits.expired:
                 return
-            search.confirm(
-                herald(problem, HeraldSettings(balance, ordering, patience=0)),
-                "herald",
-                origin=Origin.HEURISTIC,
-            )
-    search.confirm(greedy(problem, metric), "greedy", origin=Origin.HEURISTIC)
+            settings = HeraldSettings(balance, ordering, patience=0)
+            found = herald(problem, settings, lambda: search.limits.expired)
+            search.confirm(found, "herald", origin=Origin.HEURISTIC)
 
 
 def _solve_energy(search: ScheduleSearch, options: Sequence[tuple[Option, ...]]) -> None:
@@ -118,27 +118,34 @@ def _solve_whole(search: ScheduleSearch, options: Sequence[tuple[Option, ...]]) 
     """The whole problem as one model."""
     problem = search.problem.instance
     assert search.answer is not None
-    statement = state(problem, options, _horizon(problem, options))
+    keeping = problem.keeps_results and search.problem.objective is not ScheduleObjective.MAKESPAN
+    statement = state(problem, options, _horizon(problem, options), keeping=keeping)
     scale = 1
     if search.problem.objective is ScheduleObjective.MAKESPAN:
         statement.model.minimize(statement.makespan)
     else:
         scale = problem.energy_scale
-        most = int(sum(max(o.energy for o in own) for own in options) * scale) + int(
-            len(problem.edges) * problem.context_energy * scale
-        )
+        most = int(
+            sum(max(o.energy + o.input_spill + o.output_spill for o in own) for own in options) * scale
+        ) + int(len(problem.edges) * problem.context_energy * scale)
         horizon = _horizon(problem, options)
+        if search.problem.objective is ScheduleObjective.ENERGY:
+            horizon = 1  # of what is minimised, energy alone
         if most * horizon >= _LARGEST:
             return
         energy = statement.model.new_int_var(0, most, "energy")
         statement.model.add(energy == statement.energy)
-        product = statement.model.new_int_var(0, most * horizon, "edp")
-        statement.model.add_multiplication_equality(product, [energy, statement.makespan])
-        statement.model.minimize(product)
+        if search.problem.objective is ScheduleObjective.ENERGY:
+            statement.model.minimize(energy)
+        else:
+            product = statement.model.new_int_var(0, most * horizon, "edp")
+            statement.model.add_multiplication_equality(product, [energy, statement.makespan])
+            statement.model.minimize(product)
     statement.hint(search.answer)
 
     def on_solution(values: Values) -> None:
-        search.confirm(make_schedule(problem, *read(statement, values)), "cpsat")
+        kept = {edge for edge, literal in statement.kept.items() if values.boolean_value(literal)}
+        search.confirm(make_schedule(problem, *read(statement, values), kept), "cpsat")
 
     def on_bound(bound: int) -> None:
         search.raise_bound(Fraction(bound, scale), "cpsat")
@@ -157,7 +164,7 @@ def _solve_large(search: ScheduleSearch, options: Sequence[tuple[Option, ...]], 
     Whoever called gets control back soon after the search is done, even if a thread is still within
     CP-SAT's presolve or compiling for the first time.
     """
-    prices = lp_prices(search.problem.instance, options, search.problem.objective, front)
+    prices = lp_prices(search.problem.instance, options, search.problem.objective, front, search.limits)
     first, second = (
         Improver(search.problem.instance, options, seed, prices)
         for seed in (2 * search.limits.seed, 2 * search.limits.seed + 1)

@@ -9,6 +9,7 @@ the whole grid.
 from __future__ import annotations
 
 import heapq
+import math
 import threading
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
@@ -39,14 +40,16 @@ from tilewright.heuristics.scheduling.herald.partitions import (
 )
 from tilewright.heuristics.scheduling.herald.scheduler import HeraldSettings, Ordering, herald, metric_of
 from tilewright.solvers.caches import cache_folder
-from tilewright.solvers.scheduling.herald.bounds import basic_bounds
+from tilewright.solvers.scheduling.herald.bounds import basic_bounds, first_bounds
 from tilewright.solvers.scheduling.herald.build import METRIC_OF, problem_from_table, workload_operators
 from tilewright.solvers.scheduling.herald.costs import cost_table
+from tilewright.solvers.scheduling.herald.costs_progress import CostsProgress
 from tilewright.solvers.scheduling.herald.cpsat import CpSatScheduler
 from tilewright.workloads.errors import InputError, unknown_name
 from tilewright.workloads.scheduling.workload import Workload
 
 _SLICE = 4.0  # seconds that a partition is scheduled for at first; doubled at every further visit
+_LARGEST = 20_000  # partitions of a grid
 _RANDOM = 32  # partitions of a random sample
 
 
@@ -166,6 +169,10 @@ def partitions_of(resources: AcceleratorClass, parts: int, strategy: str, seed: 
     """The partitions of a class that a strategy looks at; raises ``InputError`` for an unknown one."""
     if strategy not in STRATEGIES:
         raise InputError("--search", None, unknown_name(strategy, STRATEGIES))
+    steps = resources.pes // resources.pe_step, resources.bandwidth // resources.bandwidth_step
+    many = math.prod(math.comb(whole - 1, parts - 1) for whole in steps if whole)
+    if many > _LARGEST:
+        raise InputError("--pe-step", None, f"a grid of {many} partitions, expected at most {_LARGEST}")
     points = grid(resources.pes, resources.pe_step, resources.bandwidth, resources.bandwidth_step, parts)
     if strategy == "binary":
         return binary_sample(points)
@@ -215,6 +222,7 @@ class PartitionSearch:
         self._unfit = 0
         self._complete = False  # whether every partition has a bound
         self._table_seconds = 0.0
+        self._costs = CostsProgress(self._say)
 
     def run(self) -> PartitionOutcome:
         """Search until proven or until the limits strike.
@@ -229,6 +237,7 @@ class PartitionSearch:
             [system for _, system in self._systems],
             limits,
             self._folder,
+            self._costs.told,
             note=self._say,
         )
         self._table_seconds = limits.elapsed
@@ -238,13 +247,20 @@ class PartitionSearch:
                 break
             problem = problem_from_table(self._workload, system, self._metric, table)
             if problem.obstacle is None:
-                self._candidates.append(self._candidate(parts, system, problem))
+                found = self._candidate(parts, system, problem)
+                with self._lock:
+                    self._candidates.append(found)
                 self._tell()
             else:
                 self._unfit += 1
-        self._complete = len(self._candidates) + self._unfit == len(self._systems)
+        with self._lock:
+            self._complete = len(self._candidates) + self._unfit == len(self._systems)
         if self._candidates:
             self._say(f"{len(self._candidates)} partitions bounded after {limits.elapsed:.1f} s")
+            self._tell()
+            for one in sorted(self._candidates, key=lambda one: one.bound):
+                if not limits.expired:
+                    self._refine(one)
             self._branch()
             self._question(min(self._candidates, key=lambda one: one.value))
         return self.outcome()
@@ -256,6 +272,13 @@ class PartitionSearch:
         best = min(candidates, key=lambda one: one.value, default=None)
         if best is None and self._complete:
             message = "no partition runs every layer"
+        elif best is None:
+            message = self._costs.stopped
+        elif not self._complete and not message:
+            known = len(candidates) + self._unfit
+            message = (
+                f"{known} of {len(self._systems)} partitions looked at, so that there is no bound of all"
+            )
         scheduled = sum(one.result is not None for one in candidates)
         goal = Fraction(0) if value is None else self._goal(value)
         return PartitionOutcome(
@@ -291,20 +314,39 @@ class PartitionSearch:
             return value, None
         return value, min(value, *(one.bound for one in self._candidates))
 
+    def _probe(self, problem: SchedulingProblem, ordering: Ordering) -> ScheduleSearch:
+        """One of Herald's schedules, balanced by loads."""
+        settings = HeraldSettings(metric_of(self._objective), ordering, patience=0)
+        probe = ScheduleSearch(ScheduleGoal(problem, self._objective), replace(self._limits))
+        probe.offer(
+            herald(problem, settings, lambda: self._limits.expired), "herald", origin=Origin.HEURISTIC
+        )
+        return probe
+
     def _candidate(self, parts: Parts, system: System, problem: SchedulingProblem) -> Candidate:
-        """The better of Herald's schedules, balanced by loads, and the cheap bound."""
-        metric = metric_of(self._objective)
-        probe = ScheduleSearch(ScheduleGoal(problem, self._objective), Limits())
-        for ordering in Ordering:
-            schedule = herald(problem, HeraldSettings(metric, ordering, patience=0))
-            probe.offer(schedule, "herald", origin=Origin.HEURISTIC)
-        basic_bounds(probe, feasible_options(problem))
+        """What is known at once: Herald's breadth-first schedule and the bound in closed form."""
+        probe = self._probe(problem, Ordering.BREADTH_FIRST)
+        first_bounds(probe, feasible_options(problem))
         assert probe.bound is not None
         assert probe.answer is not None
         assert probe.evaluation is not None
         assert probe.key is not None
         found = probe.evaluation.makespan, probe.evaluation.energy
         return Candidate(parts, system, problem, probe.bound, probe.key, probe.answer, found)
+
+    def _refine(self, one: Candidate) -> None:
+        """The better of Herald's two schedules, and the LP's bound."""
+        probe = self._probe(one.problem, Ordering.DEPTH_FIRST)
+        basic_bounds(probe, feasible_options(one.problem))
+        assert probe.answer is not None
+        assert probe.evaluation is not None
+        with self._lock:
+            if probe.key is not None and probe.key < one.value:
+                one.value, one.schedule = probe.key, probe.answer
+                one.herald = probe.evaluation.makespan, probe.evaluation.energy
+            if probe.bound is not None:
+                one.bound = max(one.bound, probe.bound)
+        self._tell()
 
     def _goal(self, value: Fraction) -> Fraction:
         """A partition whose bound reaches this cannot improve on ``value`` by more than the gap allows."""

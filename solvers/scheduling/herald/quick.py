@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from dataclasses import dataclass
 from importlib.metadata import version
 
 from tilewright import __version__
 from tilewright.formulation.method import Outcome
+from tilewright.formulation.options import option
 from tilewright.formulation.result import Origin
-from tilewright.formulation.scheduling.herald.problem import feasible_options
+from tilewright.formulation.scheduling.herald.problem import ScheduleObjective, feasible_options
 from tilewright.formulation.scheduling.herald.search import ScheduleSearch
 from tilewright.heuristics.scheduling.herald.scheduler import (
+    METRICS,
     HeraldSettings,
+    IdleRule,
     Ordering,
     greedy,
     herald,
@@ -21,6 +26,7 @@ from tilewright.solvers.scheduling.herald.bounds import basic_bounds, lp_prices
 from tilewright.solvers.scheduling.herald.cpsat import warm_start
 from tilewright.solvers.scheduling.herald.windows import WindowSearch
 
+_AS_OBJECTIVE = "objective"
 _ROUNDS = 3  # of annealing before the neighbourhoods
 
 
@@ -38,8 +44,8 @@ class _Heuristic:
         """Offer schedules, and the cheap bounds."""
         obstacle = search.problem.instance.obstacle
         if obstacle is None:
-            self.offer(search)
             basic_bounds(search, feasible_options(search.problem.instance))
+            self.offer(search)
         return Outcome(obstacle is not None, obstacle or "")
 
     def offer(self, search: ScheduleSearch) -> None:
@@ -47,33 +53,61 @@ class _Heuristic:
         raise NotImplementedError
 
 
+@dataclass(frozen=True)
 class HeraldScheduler(_Heuristic):
     """Herald's scheduler: preference, balancing, both orders, idle time eliminated."""
 
+    metric: str = option(
+        _AS_OBJECTIVE,
+        "by which layers prefer sub-accelerators and moves are judged",
+        choices=(_AS_OBJECTIVE, *METRICS),
+    )
+    order: str = option("both", "initial order of layers", choices=("both", *map(str, Ordering)))
+    feedback: str = option(
+        "schedule",
+        "layers move off the fullest sub-accelerator by whole schedules, by loads, or never",
+        choices=("schedule", "loads", "off"),
+    )
+    unbalance: float = option(1.1, "largest load over the smallest that is left alone", low=1)
+    patience: int = option(50, "moves in a row that may fail before feedback by schedules ends", low=1)
+    idle: str = option("earliest", "rule of post-processing", choices=tuple(map(str, IdleRule)))
+
     name = "herald"
 
-    def offer(self, search: ScheduleSearch) -> None:
-        """The better of depth-first and breadth-first."""
-        metric = metric_of(search.problem.objective)
+    def settings(self, objective: ScheduleObjective) -> Iterator[HeraldSettings]:
+        """One for each initial order that is asked for."""
         for ordering in Ordering:
-            schedule = herald(
-                search.problem.instance, HeraldSettings(metric, ordering), lambda: search.limits.expired
-            )
-            search.confirm(schedule, f"herald, {ordering}", origin=Origin.HEURISTIC)
+            if self.order in ("both", ordering):
+                yield HeraldSettings(
+                    metric=metric_of(objective) if self.metric == _AS_OBJECTIVE else self.metric,
+                    ordering=ordering,
+                    unbalance=self.unbalance,
+                    idle=IdleRule(self.idle),
+                    patience=self.patience if self.feedback == "schedule" else 0,
+                    balance=self.feedback != "off",
+                )
+
+    def offer(self, search: ScheduleSearch) -> None:
+        """The better of the orders."""
+        for settings in self.settings(search.problem.objective):
+            schedule = herald(search.problem.instance, settings, lambda: search.limits.expired)
+            search.confirm(schedule, f"herald, {settings.ordering}", origin=Origin.HEURISTIC)
 
 
+@dataclass(frozen=True)
 class GreedyScheduler(_Heuristic):
     """Herald's baseline: every layer where it costs least."""
+
+    metric: str = option(
+        _AS_OBJECTIVE, "by which layers prefer sub-accelerators", choices=(_AS_OBJECTIVE, *METRICS)
+    )
 
     name = "greedy"
 
     def offer(self, search: ScheduleSearch) -> None:
         """One schedule."""
-        search.confirm(
-            greedy(search.problem.instance, metric_of(search.problem.objective)),
-            "greedy",
-            origin=Origin.HEURISTIC,
-        )
+        metric = metric_of(search.problem.objective) if self.metric == _AS_OBJECTIVE else self.metric
+        search.confirm(greedy(search.problem.instance, metric), "greedy", origin=Origin.HEURISTIC)
 
 
 class AnnealingScheduler(_Heuristic):
@@ -86,7 +120,11 @@ class AnnealingScheduler(_Heuristic):
         HeraldScheduler().offer(search)
         options = feasible_options(search.problem.instance)
         prices = lp_prices(
-            search.problem.instance, options, search.problem.objective, basic_bounds(search, options)
+            search.problem.instance,
+            options,
+            search.problem.objective,
+            basic_bounds(search, options),
+            search.limits,
         )
         annealing = Annealing(search.problem.instance, options, search.limits.seed, prices)
         annealing.run(search, rounds=1 if search.limits.seconds is None else None)
@@ -106,7 +144,11 @@ class WindowScheduler(_Heuristic):
         warm_start(search)
         options = feasible_options(search.problem.instance)
         prices = lp_prices(
-            search.problem.instance, options, search.problem.objective, basic_bounds(search, options)
+            search.problem.instance,
+            options,
+            search.problem.objective,
+            basic_bounds(search, options),
+            search.limits,
         )
         Annealing(search.problem.instance, options, search.limits.seed, prices).run(search, rounds=_ROUNDS)
         windows = WindowSearch(search.problem.instance, options, search.limits.seed, prices[0])

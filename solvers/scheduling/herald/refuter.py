@@ -33,6 +33,7 @@ from tilewright.formulation.scheduling.herald.problem import (
     SchedulingProblem,
     feasible_options,
 )
+from tilewright.formulation.scheduling.herald.residency import with_results_kept
 from tilewright.formulation.scheduling.herald.schedule import Schedule, make_schedule
 from tilewright.formulation.scheduling.herald.timeline import memory_may_bind
 from tilewright.solvers.cpsat_run import CpSatRun
@@ -91,13 +92,15 @@ def schedule_below(
         if isinstance(found, Answer):
             return Below(found)
         if question.whole:
-            schedule = make_schedule(problem, found.starts, found.chosen)
+            schedule = with_results_kept(problem, make_schedule(problem, found.starts, found.chosen))
             evaluation = evaluate_schedule(problem, schedule)
             if evaluation.violations:
                 raise RuntimeError(f"orders of pairs allow an illegal schedule: {evaluation.violations[0]}")
             reached = objective.of(evaluation.makespan, evaluation.energy)
             if reached < value:
                 return Below(Answer.FOUND, schedule, reached)
+            if problem.keeps_results and objective is not ScheduleObjective.MAKESPAN:
+                return Below(Answer.OPEN)  # here all results stay, whether there is room or not
         elif objective.of(found.makespan, found.energy) < value:
             return Below(Answer.OPEN)
         stretches += _divided(stretch, found.makespan, value)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from tilewright.formulation.limits import LimitReachedError, Limits
+from tilewright.formulation.limits import Limits
 from tilewright.formulation.result import TracePoint
 from tilewright.formulation.scheduling.herald.evaluator import ScheduleEvaluation
 from tilewright.formulation.scheduling.herald.problem import ScheduleObjective
@@ -13,12 +13,12 @@ from tilewright.formulation.scheduling.herald.search import ScheduleGoal, Schedu
 from tilewright.hardware.scheduling.herald.system import System
 from tilewright.solvers.running import SearchRun
 from tilewright.solvers.scheduling.herald.build import schedule_problem
+from tilewright.solvers.scheduling.herald.costs_progress import CostsProgress
 from tilewright.solvers.scheduling.herald.registry import METHODS
 from tilewright.workloads.scheduling.workload import Workload
 
 GRACE = 0.8
 """Seconds that a search has to come back; all that it has found is in its state, so that none is lost."""
-WITHOUT_COSTS = "stopped while costs of layers were computed; those that are known are kept"
 
 ScheduleRun = SearchRun[ScheduleGoal, Schedule, ScheduleEvaluation]
 
@@ -45,13 +45,11 @@ def schedule_run(
     InputError : for an unknown method or option
     """
     scheduler = METHODS.make(method)
+    costs = CostsProgress(phase)
 
     def state(heard: Callable[[TracePoint], None]) -> ScheduleSearch:
-        try:
-            problem = schedule_problem(workload, system, metric, limits, note=phase)
-        except LimitReachedError:
-            raise LimitReachedError(WITHOUT_COSTS) from None
+        problem = schedule_problem(workload, system, metric, limits, note=phase, told=costs.told)
         phase(f"{scheduler.name} on {len(problem.tasks)} layers")
         return ScheduleSearch(ScheduleGoal(problem, objective), limits, heard, exact=scheduler.exact)
 
-    return SearchRun(state, scheduler, method, limits, told, grace=GRACE)
+    return SearchRun(state, scheduler, method, limits, told, grace=GRACE, unstated=lambda: costs.stopped)

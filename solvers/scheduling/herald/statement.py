@@ -16,6 +16,7 @@ from ortools.sat.python import cp_model
 from tilewright.formulation.scheduling.herald.problem import Option, SchedulingProblem
 from tilewright.formulation.scheduling.herald.schedule import Placement, Schedule
 from tilewright.formulation.scheduling.herald.timeline import memory_may_bind
+from tilewright.solvers.scheduling.herald.residence import Residence
 
 
 @dataclass
@@ -27,6 +28,7 @@ class ScheduleStatement:
     choices : per task, one literal per option
     starts : per task
     makespan, energy : the figures; energy in units of ``1 / energy_scale`` pJ
+    kept : per edge whose result may be read from the shared memory, whether it is
     """
 
     model: cp_model.CpModel
@@ -36,6 +38,7 @@ class ScheduleStatement:
     starts: list[cp_model.IntVar]
     makespan: cp_model.IntVar
     energy: cp_model.LinearExprT
+    kept: dict[tuple[int, int], cp_model.IntVar]
 
     def placed(self, solver: cp_model.CpSolver) -> tuple[dict[int, int], dict[int, Option]]:
         """Starts and options of a solution."""
@@ -63,6 +66,7 @@ def state(
     horizon: int,
     sequenced: Collection[int] | None = None,
     symmetric: bool = True,
+    keeping: bool = False,
 ) -> ScheduleStatement:
     """The model.
 
@@ -72,6 +76,8 @@ def state(
     horizon : an upper bound on the makespan
     sequenced : tasks that may not overlap on their engine; ``None`` for all
     symmetric : whether equal runs may be put in order of their first starts
+    keeping : whether results that stay in the shared memory are decided, too; otherwise all that can stay is
+        taken to stay and to need no room, a relaxation.  Where so, all tasks must be sequenced
     """
     model = cp_model.CpModel()
     free = range(len(problem.tasks)) if sequenced is None else sequenced
@@ -85,7 +91,7 @@ def state(
     loads: list[list[cp_model.LinearExpr]] = [[] for _ in problem.engines]
     energies: list[cp_model.LinearExpr] = []
     memory: list[tuple[cp_model.IntervalVar, int]] = []
-    watch = memory_may_bind(problem)
+    watch = memory_may_bind(problem) or (keeping and problem.memory is not None)
     fetches = {option.engine for own in options for option in own if option.fetch}
     for index in range(len(problem.tasks)):
         start = model.new_int_var(0, horizon, f"start{index}")
@@ -119,6 +125,12 @@ def state(
         if fetching[engine]:
             model.add_no_overlap(fetching[engine])
         model.add(sum(loads[engine]) <= makespan)
+    kept: dict[tuple[int, int], cp_model.IntVar] = {}
+    if keeping:
+        stay = Residence(model, problem, options, choices)
+        kept, held = stay.decide(starts, durations, horizon)
+        memory += held if watch else []
+        energies += stay.spills(kept)
     if memory:
         assert problem.memory is not None
         model.add_cumulative([i for i, _ in memory], [need for _, need in memory], problem.memory)
@@ -128,7 +140,7 @@ def state(
         for first, second in symmetric_pairs(problem):
             model.add(starts[first] <= starts[second])
     return ScheduleStatement(
-        model, problem, options, choices, starts, makespan, sum(energies) + context * sum(changes)
+        model, problem, options, choices, starts, makespan, sum(energies) + context * sum(changes), kept
     )
 
 
@@ -157,19 +169,30 @@ def _dependencies(
 
 
 def equal_runs(problem: SchedulingProblem) -> list[list[tuple[int, ...]]]:
-    """Runs that are alike in tasks, options and edges: their tasks, position by position."""
+    """Runs that could be exchanged: alike in tasks, options and edges, and none tied to any other run.
+
+    Returns their tasks, position by position.
+    """
     groups: dict[object, list[tuple[int, ...]]] = {}
     for indices in problem.instances.values():
         indices = tuple(sorted(indices))
         place = {task: position for position, task in enumerate(indices)}
-        if any(other not in place for task in indices for other in problem.before[task]):
-            continue  # tied to another run
+        if any(other not in place for task in indices for other in _neighbours(problem, task)):
+            continue  # tied to another run, by what it reads or by who reads it
         key = tuple(
-            (problem.tasks[task].options, tuple(sorted(place[b] for b in problem.before[task])))
+            (
+                problem.tasks[task].options,
+                problem.tasks[task].result_bytes,
+                tuple(sorted(place[b] for b in problem.before[task])),
+            )
             for task in indices
         )
         groups.setdefault(key, []).append(indices)
     return [runs for runs in groups.values() if len(runs) > 1]
+
+
+def _neighbours(problem: SchedulingProblem, task: int) -> tuple[int, ...]:
+    return (*problem.before[task], *problem.after[task])
 
 
 def symmetric_pairs(problem: SchedulingProblem) -> list[tuple[int, int]]:

@@ -8,7 +8,7 @@ from fractions import Fraction
 
 from tilewright.formulation.objective import parse_objective
 from tilewright.formulation.scheduling.herald.problem import ScheduleObjective
-from tilewright.hardware.scheduling.herald.classes import accelerator_class, make_system
+from tilewright.hardware.scheduling.herald.classes import accelerator_class, make_system, with_steps
 from tilewright.report.checks.mapping.document import claim_faults
 from tilewright.report.checks.scheduling.herald.schedule import ScheduleCheck, check_schedule, settings_faults
 from tilewright.report.checks.trace import trace_faults
@@ -106,7 +106,9 @@ def _point_faults(point: PartitionPointRecord, objective: ScheduleObjective) -> 
 def _grid_faults(document: CodesignDocument) -> Iterator[str]:
     """The points must be those of the class's grid, as far as every layer fits and time was left."""
     try:
-        resources = accelerator_class(document.accelerator_class)
+        resources = with_steps(
+            accelerator_class(document.accelerator_class), document.pe_step, document.bandwidth_step
+        )
         grid = partitions_of(resources, len(document.dataflows), document.search, document.settings.seed)
     except InputError as error:
         yield str(error)

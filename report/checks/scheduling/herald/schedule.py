@@ -96,6 +96,8 @@ def _problem_faults(document: ScheduleDocument, problem: SchedulingProblem, syst
     machine = (system.memory_bytes, system.context_cycles, system.context_energy)
     if (problem.memory, problem.context_cycles, problem.context_energy) != machine:
         yield "problem: shared memory or context change are not those of the system"
+    if problem.keeps_results and not system.keep_activations:
+        yield "problem: results stay in the shared memory, but the system sends them to DRAM"
     flows = [{flow.name for flow in sub.dataflows} for sub in system.subs]
     odd = {
         (problem.engines[option.engine], option.layout)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from fractions import Fraction
 from pathlib import Path
 
@@ -13,7 +13,17 @@ from tilewright.formulation.scheduling.herald.problem import ScheduleObjective
 from tilewright.report.checks.scheduling.herald.schedule import schedule_of
 from tilewright.report.html.figures import convergence_figure
 from tilewright.report.html.mapping.result import course
-from tilewright.report.html.page import Cell, Column, Plot, Section, Table, number_cell, text_cell, write_page
+from tilewright.report.html.page import (
+    Cell,
+    Column,
+    Plot,
+    Section,
+    Table,
+    filled,
+    number_cell,
+    text_cell,
+    write_page,
+)
 from tilewright.report.html.scheduling.herald.figures import (
     gantt_figure,
     memory_figure,
@@ -29,6 +39,7 @@ from tilewright.report.records.scheduling.herald.document import (
     ScheduleDocument,
     objective_name,
 )
+from tilewright.report.records.scheduling.herald.system import SubAcceleratorRecord
 from tilewright.report.text.quantities import (
     count_text,
     energy_text,
@@ -129,92 +140,100 @@ def _course(
 
 
 def _engines(document: ScheduleDocument) -> Table:
-    columns = [
-        Column("sub-accelerator"),
-        Column("dataflow"),
-        Column("PEs", True),
-        Column("bytes per cycle", True, "between global memory and PEs"),
-        Column("layers", True),
-        Column("busy", True, "part of the makespan"),
-        Column("energy", True),
-    ]
     metrics, rows = document.metrics, document.schedule or []
     assert metrics is not None
-    body = [
-        [
-            text_cell(sub.name),
-            text_cell("/".join(sub.dataflows)),
-            number_cell(count_text(sub.pes), sub.pes),
-            number_cell(sub.bytes_per_cycle, float(Fraction(sub.bytes_per_cycle))),
-            _count(sum(row.engine == sub.name for row in rows)),
-            number_cell(percent_text(metrics.utilization[sub.name]), metrics.utilization[sub.name]),
-            _energy(metrics.energy_by_engine_pj[sub.name]),
-        ]
-        for sub in document.system.sub_accelerators
-    ]
+
+    def busy(sub: SubAcceleratorRecord) -> Cell:
+        share = metrics.utilization[sub.name]
+        return number_cell(percent_text(share), share)
+
     total = f"Makespan {count_text(metrics.makespan)} cycles, energy {energy_text(metrics.energy_pj)}."
-    return Table("Sub-accelerators", columns, body, total)
+    return filled(
+        "Sub-accelerators",
+        [
+            (Column("sub-accelerator"), lambda sub: text_cell(sub.name)),
+            (Column("dataflow"), lambda sub: text_cell("/".join(sub.dataflows))),
+            (Column("PEs", True), lambda sub: _count(sub.pes)),
+            (
+                Column("bytes per cycle", True, "between global memory and PEs"),
+                lambda sub: number_cell(sub.bytes_per_cycle, float(Fraction(sub.bytes_per_cycle))),
+            ),
+            (Column("layers", True), lambda sub: _count(sum(row.engine == sub.name for row in rows))),
+            (Column("busy", True, "part of the makespan"), busy),
+            (Column("energy", True), lambda sub: _energy(metrics.energy_by_engine_pj[sub.name])),
+        ],
+        document.system.sub_accelerators,
+        total,
+    )
 
 
 def _layers(rows: Sequence[PlacementRecord]) -> Table:
-    columns = [
-        Column("run"),
-        Column("layer"),
-        Column("sub-accelerator"),
-        Column("dataflow"),
-        Column("fetch", True, "cycle at which fetching its first weights begins"),
-        Column("fetch", True, "cycle at which fetching its first weights begins"),
-        Column("start", True, "cycle"),
-        Column("end", True, "cycle"),
-        Column("cycles", True),
-        Column("energy", True),
-        Column("memory", True, "bytes"),
-    ]
+    return filled(
+        "Layers",
+        [
+            (Column("run"), lambda row: text_cell(row.instance)),
+            (Column("layer"), lambda row: text_cell(row.layer)),
+            (Column("sub-accelerator"), lambda row: text_cell(row.engine)),
+            (Column("dataflow"), lambda row: text_cell(row.layout)),
+            (
+                Column("fetch", True, "cycle at which fetching its first weights begins"),
+                lambda row: _count(row.fetch_start),
+            ),
+            (Column("start", True, "cycle"), lambda row: _count(row.start)),
+            (Column("end", True, "cycle"), lambda row: _count(row.end)),
+            (Column("cycles", True), lambda row: _count(row.end - row.start)),
+            (Column("energy", True), lambda row: _energy(row.energy_pj)),
+            (Column("memory", True, "bytes"), lambda row: _count(row.memory_bytes)),
+        ],
+        rows,
+        _SORTS,
+        searchable=True,
+    )
 
-    def cells(row: PlacementRecord) -> list[Cell]:
-        texts = map(text_cell, (row.instance, row.layer, row.engine, row.layout))
-        times = map(_count, (row.fetch_start, row.start, row.end, row.end - row.start))
-        return [*texts, *times, _energy(row.energy_pj), _count(row.memory_bytes)]
 
-    return Table("Layers", columns, [cells(row) for row in rows], _SORTS, searchable=True)
+Point = tuple[Column, Callable[[PartitionPointRecord], Cell]]
 
 
 def _points(document: CodesignDocument) -> Table:
     objective = parse_objective(objective_name(ScheduleObjective(document.objective)))
     front = {*pareto_front([(float(point.cycles), point.energy_pj) for point in document.points])}
-    columns = [
-        *(Column(f"{flow} PEs", True) for flow in document.dataflows),
-        *(Column(f"{flow} B/cycle", True) for flow in document.dataflows),
-        Column("cycles", True),
-        Column("energy", True),
-        Column(document.objective, True),
-        Column("bound", True, "no schedule on the partition has less"),
-        Column("bound / best", True, "at least 1 where the bound rules the partition out"),
-        Column("scheduled"),
-        Column("Pareto"),
-    ]
     best = document.value or 0
 
-    def cells(point: PartitionPointRecord) -> list[Cell]:
-        out = point.bound >= best
-        ratio = point.bound / best if best else None
-        return [
-            *(number_cell(f"{part['pes']:g}", part["pes"]) for part in point.partition),
-            *(
-                number_cell(f"{part['bytes_per_cycle']:g}", part["bytes_per_cycle"])
-                for part in point.partition
-            ),
-            _count(point.cycles),
-            _energy(point.energy_pj),
-            number_cell(objective_text(objective, point.value), point.value),
-            number_cell(objective_text(objective, point.bound), point.bound),
-            number_cell("-" if ratio is None else f"{ratio:.4f}", ratio, "good" if out else "fair"),
-            text_cell("yes" if point.scheduled else "no"),
-            text_cell("yes" if (float(point.cycles), point.energy_pj) in front else "no"),
-        ]
+    def part(index: int, flow: str, title: str, field: str) -> Point:
+        def cell(point: PartitionPointRecord) -> Cell:
+            size = point.partition[index][field]
+            return number_cell(f"{size:g}", size)
 
+        return Column(f"{flow} {title}", True), cell
+
+    def ratio(point: PartitionPointRecord) -> Cell:
+        found = point.bound / best if best else None
+        out = point.bound >= best
+        return number_cell("-" if found is None else f"{found:.4f}", found, "good" if out else "fair")
+
+    def is_in_front(point: PartitionPointRecord) -> bool:
+        return (float(point.cycles), point.energy_pj) in front
+
+    flows = [*enumerate(document.dataflows)]
+    columns: list[Point] = [
+        *(part(index, flow, "PEs", "pes") for index, flow in flows),
+        *(part(index, flow, "B/cycle", "bytes_per_cycle") for index, flow in flows),
+        (Column("cycles", True), lambda point: _count(point.cycles)),
+        (Column("energy", True), lambda point: _energy(point.energy_pj)),
+        (
+            Column(document.objective, True),
+            lambda point: number_cell(objective_text(objective, point.value), point.value),
+        ),
+        (
+            Column("bound", True, "no schedule on the partition has less"),
+            lambda point: number_cell(objective_text(objective, point.bound), point.bound),
+        ),
+        (Column("bound / best", True, "at least 1 where the bound rules the partition out"), ratio),
+        (Column("scheduled"), lambda point: text_cell("yes" if point.scheduled else "no")),
+        (Column("Pareto"), lambda point: text_cell("yes" if is_in_front(point) else "no")),
+    ]
     ordered = sorted(document.points, key=lambda point: point.value)
-    return Table("All partitions", columns, [cells(point) for point in ordered], _SORTS, searchable=True)
+    return filled("All partitions", columns, ordered, _SORTS, searchable=True)
 
 
 def _count(number: int) -> Cell:

@@ -13,10 +13,11 @@ from typing import Any, Final, Literal
 from pydantic import ConfigDict, Field
 
 from tilewright.formulation.objective import parse_objective
-from tilewright.formulation.scheduling.herald.evaluator import ScheduleEvaluation
+from tilewright.formulation.scheduling.herald.evaluator import ScheduleEvaluation, placement_energies
 from tilewright.formulation.scheduling.herald.problem import ScheduleObjective, SchedulingProblem
 from tilewright.formulation.scheduling.herald.schedule import Schedule
 from tilewright.formulation.scheduling.herald.search import ScheduleResult
+from tilewright.hardware.scheduling.herald.classes import AcceleratorClass
 from tilewright.hardware.scheduling.herald.system import System
 from tilewright.heuristics.scheduling.herald.partitions import Parts
 from tilewright.report.records.mapping.build import number, trace_record, versions
@@ -139,6 +140,8 @@ class CodesignDocument(ClaimRecord):
     accelerator_class: str
     dataflows: list[str]
     search: str
+    pe_step: int | None = Field(default=None, ge=1, description="PEs by which partitions of the grid differ")
+    bandwidth_step: int | None = Field(default=None, ge=1, description="bytes per cycle, likewise")
     objective: Literal["makespan", "energy", "edp"]
     settings: ScheduleSettingsRecord
     status: StatusName
@@ -215,7 +218,7 @@ def schedule_document(
 
 def codesign_document(
     workload: Workload,
-    accelerator_class: str,
+    resources: AcceleratorClass,
     dataflows: list[str],
     search: str,
     outcome: PartitionOutcome,
@@ -232,9 +235,11 @@ def codesign_document(
         command="codesign",
         complete=complete,
         workload=workload.name,
-        accelerator_class=accelerator_class,
+        accelerator_class=resources.name,
         dataflows=dataflows,
         search=search,
+        pe_step=resources.pe_step,
+        bandwidth_step=resources.bandwidth_step,
         settings=settings,
         points=[PartitionPointRecord(**point) for point in data.pop("points")],
         best=None
@@ -283,12 +288,12 @@ def placements(problem: SchedulingProblem, schedule: Schedule) -> list[Placement
             fetch_start=p.fetch_start,
             start=p.start,
             end=p.end,
-            energy_pj=number(p.option.energy),
+            energy_pj=number(energy),
             memory_bytes=p.option.memory,
             fetch_bytes=p.option.fetch_memory,
             sources={problem.tasks[task].name: place for task, place in p.sources.items()},
         )
-        for p in schedule.placements
+        for p, energy in zip(schedule.placements, placement_energies(problem, schedule), strict=True)
     ]
 
 

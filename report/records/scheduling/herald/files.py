@@ -6,7 +6,8 @@ from collections.abc import Sequence
 from typing import Any
 
 from tilewright.formulation.scheduling.herald.problem import Option, SchedulingProblem
-from tilewright.formulation.scheduling.herald.schedule import Schedule, make_schedule
+from tilewright.formulation.scheduling.herald.residency import with_results_kept
+from tilewright.formulation.scheduling.herald.schedule import MEMORY, Schedule, make_schedule
 from tilewright.formulation.scheduling.herald.timeline import Timeline
 from tilewright.report.records.files import parse_record
 from tilewright.report.records.scheduling.herald.document import (
@@ -39,7 +40,9 @@ def edited_schedule(
 ) -> tuple[dict[str, Any], SchedulingProblem, Schedule]:
     """The document, the problem and the schedule of a file whose rows may have been edited.
 
-    Of a row only ``task``, ``engine``, ``layout`` (where the engine has several) and ``start`` count.
+    Of a row only ``task``, ``engine``, ``layout`` (where the engine has several), ``start`` and the results
+    that ``sources`` has in the shared memory count; where no row has any there, results are kept as far as
+    there is room.
 
     Parameters
     ----------
@@ -71,13 +74,22 @@ def edited_schedule(
         )
     starts = [row.get("start") for row in rows]
     if in_order or all(start is None for start in starts):
-        return data, problem, _in_order(problem, chosen, f"{where}: schedule")
+        placed = _in_order(problem, chosen, f"{where}: schedule")
+        return data, problem, with_results_kept(problem, placed)
     if not all(isinstance(start, int) and not isinstance(start, bool) for start in starts):
         raise InputError(where, "schedule", "expected a start, in whole cycles, in every row or in none")
     if len({task for task, _ in chosen}) < len(chosen):
         raise InputError(where, "schedule", "expected every task once")
     begun = {task: int(start) for (task, _), start in zip(chosen, starts, strict=True)}
-    return data, problem, make_schedule(problem, begun, dict(chosen))
+    kept = {
+        (names[first], task)
+        for (task, _), row in zip(chosen, rows, strict=True)
+        if isinstance(row.get("sources"), dict)
+        for first, place in row["sources"].items()
+        if place == MEMORY and first in names
+    }
+    schedule = make_schedule(problem, begun, dict(chosen), kept)
+    return data, problem, with_results_kept(problem, schedule)
 
 
 def option_of(problem: SchedulingProblem, task: int, engine: object, layout: object, where: str) -> Option:

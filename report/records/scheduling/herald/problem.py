@@ -32,6 +32,8 @@ class OptionRecord(Record):
     memory_bytes: int = Field(ge=0)
     fetch_bytes: int = Field(ge=0)
     mapping: MappingRecord | None = Field(default=None, description="what costs this; null where not known")
+    input_spill_pj_exact: ExactText = Field(default="0", description="unless all that it reads has stayed")
+    output_spill_pj_exact: ExactText = Field(default="0", description="unless all readers find it in memory")
 
 
 class CostsRecord(Record):
@@ -39,6 +41,7 @@ class CostsRecord(Record):
 
     operator: OperatorRecord | None = Field(description="null where the layer's nest is not known")
     options: list[OptionRecord]
+    result_bytes: int = Field(default=0, ge=0, description="while the result stays; 0 where it never does")
 
 
 class RunRecord(Record):
@@ -79,7 +82,8 @@ class ProblemRecord(Record):
                 inside = _pairs(run.edges, len(run.layers), here)
                 edges += [(len(tasks) + first, len(tasks) + second) for first, second in inside]
                 tasks += [
-                    Task(instance, run.network, layer, options[costs]) for layer, costs in run.layers.items()
+                    Task(instance, run.network, layer, options[costs], self.costs[costs].result_bytes)
+                    for layer, costs in run.layers.items()
                 ]
         return SchedulingProblem(
             name=self.name,
@@ -111,15 +115,17 @@ def problem_record(problem: SchedulingProblem, operators: Operators) -> ProblemR
     costs: list[CostsRecord] = []
     made = {key: OperatorRecord.of(operator) for key, operator in operators.items()}
     texts = {key: operator.model_dump_json() for key, operator in made.items()}
-    places: dict[tuple[str, tuple[Option, ...]], int] = {}
+    places: dict[tuple[str, tuple[Option, ...], int], int] = {}
 
     def costs_of(task: Task) -> int:
         layer = task.network, task.layer
-        key = texts.get(layer, ""), task.options
+        key = texts.get(layer, ""), task.options, task.result_bytes
         if key not in places:
             places[key] = len(costs)
             options = [_option_record(option, problem.engines) for option in task.options]
-            costs.append(CostsRecord(operator=made.get(layer), options=options))
+            costs.append(
+                CostsRecord(operator=made.get(layer), options=options, result_bytes=task.result_bytes)
+            )
         return places[key]
 
     runs: list[RunRecord] = []
@@ -171,6 +177,8 @@ def _option_record(option: Option, engines: Sequence[str]) -> OptionRecord:
         memory_bytes=option.memory,
         fetch_bytes=option.fetch_memory,
         mapping=None if option.mapping is None else MappingRecord(nodes=option.mapping.to_data()),
+        input_spill_pj_exact=str(option.input_spill),
+        output_spill_pj_exact=str(option.output_spill),
     )
 
 
@@ -185,6 +193,8 @@ def _option(record: OptionRecord, places: Mapping[str, int], where: str) -> Opti
         memory=record.memory_bytes,
         fetch_memory=record.fetch_bytes,
         layout=record.layout,
+        input_spill=Fraction(record.input_spill_pj_exact),
+        output_spill=Fraction(record.output_spill_pj_exact),
     )
 
 

@@ -38,6 +38,7 @@ class SystemRecord(Record):
     prefetch: bool
     context_cycles: int = Field(ge=0)
     context_energy_pj: ExactNumber
+    keep_activations: bool = False
     sub_accelerators: list[SubAcceleratorRecord] = Field(min_length=1)
 
     @classmethod
@@ -67,5 +68,6 @@ class SystemRecord(Record):
             prefetch=self.prefetch,
             context_cycles=self.context_cycles,
             context_energy=Fraction(self.context_energy_pj),
+            keep_activations=self.keep_activations,
             description=self.description,
         )

@@ -20,6 +20,7 @@ def system_views(system: System) -> list[RenderableType]:
     shared.add_row("clock", f"{exact(system.clock_mhz)} MHz")
     shared.add_row("DRAM", f"{exact(system.dram_bandwidth)} B/cycle")
     shared.add_row("first weights are", "fetched ahead" if system.prefetch else "waited for")
+    shared.add_row("results", "stay while there is room" if system.keep_activations else "go to DRAM")
     if system.context_cycles or system.context_energy:
         change = f"{system.context_cycles} cycles, {exact(system.context_energy)} pJ"
         shared.add_row("context change", change)

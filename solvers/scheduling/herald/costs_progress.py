@@ -1,0 +1,43 @@
+"""How far the costs of layers have come, for progress and for whoever has to stop before all are known."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+
+_PAUSE = 1.0  # seconds between two lines
+
+
+class CostsProgress:
+    """Told of every cost that is computed; says so at most once a second.
+
+    Parameters
+    ----------
+    say : told in words
+    """
+
+    def __init__(self, say: Callable[[str], None]) -> None:
+        self._say = say
+        self._done: tuple[int, int] | None = None
+        self._last = 0.0
+
+    def told(self, done: int, total: int) -> None:
+        """So many costs of layers under a dataflow have been computed, of all that were not known."""
+        self._done = done, total
+        now = time.monotonic()
+        if done == total or now - self._last >= _PAUSE:
+            self._last = now
+            self._say(self.text)
+
+    @property
+    def text(self) -> str:
+        """Such as ``costs of layers: 12 of 238 computed``."""
+        if self._done is None:
+            return "costs of layers"
+        done, total = self._done
+        return f"costs of layers: {done} of {total} computed"
+
+    @property
+    def stopped(self) -> str:
+        """What to tell where the limit struck first."""
+        return f"stopped while {self.text}; those are kept, and a further call goes on from them"

@@ -1,0 +1,137 @@
+"""Results that may stay in the global memory (Herald, section IV-A, step 7): what that saves, and whose may.
+
+An option's energy has all accesses of its mapping.  Where a result stays, its elements move within the global
+memory: what is charged there stays as it is, and what they cost at DRAM is taken off.  So an option is split
+into the energy that it has in any case and what is added where inputs are fetched from DRAM, or the result
+is written to it (partial sums that go there and back included).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from fractions import Fraction
+
+import networkx as nx
+
+from tilewright.formulation.limits import LimitReachedError, Limits
+from tilewright.formulation.mapping.cost.registry import cost_model
+from tilewright.formulation.mapping.evaluator import evaluate_mapping
+from tilewright.formulation.mapping.mapping import Mapping as LoopNest
+from tilewright.formulation.scheduling.herald.problem import Option, SchedulingProblem, Task
+from tilewright.hardware.mapping.styles import DRAM, dataflow
+from tilewright.hardware.scheduling.herald.system import System
+from tilewright.solvers.scheduling.herald.costs import CostTable, tile_memory
+from tilewright.workloads.mapping.operator import Operator, Role
+from tilewright.workloads.network import Network
+
+
+@dataclass(frozen=True, slots=True)
+class Ends:
+    """Layers of a network whose data do not only come from, or only go to, layers that are scheduled."""
+
+    reading: frozenset[str]
+    leaving: frozenset[str]
+
+
+def network_ends(network: Network) -> Ends:
+    """Layers that also read the network's inputs, and layers whose results also leave it.
+
+    Layers that do not multiply and accumulate are passed over, as everywhere in these problems.
+    """
+    graph = network.graph
+    fed: set[str] = set()  # layers into which something flows that no scheduled layer makes
+    for layer in network.layers:
+        linked = {link.operand for link in network.links if link.consumer == layer.name and link.producer}
+        outside = {
+            link.operand for link in network.links if link.consumer == layer.name and not link.producer
+        }
+        read = {tensor.name for tensor in layer.operator.tensors if tensor.role is Role.INPUT}
+        before = [name for name in graph.predecessors(layer.name) if not _is_mac(network, name)]
+        if outside or read - linked or any(name in fed for name in before):
+            fed.add(layer.name)
+    leaving: set[str] = set()
+    for name in reversed([*nx.topological_sort(graph)]):
+        after = [other for other in graph.successors(name) if not _is_mac(network, other)]
+        if name in network.outputs or any(other in leaving for other in after):
+            leaving.add(name)
+    return Ends(frozenset(fed), frozenset(leaving))
+
+
+def _is_mac(network: Network, name: str) -> bool:
+    return bool(network.graph.nodes[name]["layer"].operator.is_mac)
+
+
+class Spills:
+    """Energy at DRAM of a layer's inputs and result, from the mappings behind a cost table."""
+
+    def __init__(self, system: System, metric: str, table: CostTable) -> None:
+        self._system, self._metric, self._table = system, metric, table
+        self._known: dict[tuple[Operator, str, LoopNest], tuple[Fraction, Fraction]] = {}
+
+    def split(self, operator: Operator, option: Option) -> Option:
+        """The option with what it costs at DRAM apart from the rest."""
+        sub = self._system.subs[option.engine]
+        flow = dataflow(option.layout)
+        cost = self._table.cost(operator, flow, sub, self._system, self._metric)
+        assert cost is not None  # the option was made of it
+        key = operator, flow.name, cost.mapping
+        if key not in self._known:
+            engine = flow.engine(sub.pes, sub.bandwidth, tile_memory(sub, self._system))
+            found = evaluate_mapping(operator, engine, cost_model(engine.cost_model), cost.mapping)
+            level = engine.levels[0]
+            spent = {Role.INPUT: Fraction(0), Role.WEIGHT: Fraction(0), Role.OUTPUT: Fraction(0)}
+            roles = {tensor.name: tensor.role for tensor in operator.tensors}
+            for row in found.accesses:
+                if row.level == DRAM:
+                    written = (row.fills + row.updates) * level.write_energy
+                    spent[roles[row.tensor]] += row.reads * level.read_energy + written
+            self._known[key] = spent[Role.INPUT], spent[Role.OUTPUT]
+        inputs, output = (energy * sub.energy_factor for energy in self._known[key])
+        return replace(
+            option, energy=option.energy - inputs - output, input_spill=inputs, output_spill=output
+        )
+
+
+def may_stay(
+    problem: SchedulingProblem,
+    operators: Mapping[tuple[str, str], Operator],
+    ends: Mapping[str, Ends],
+    spills: Spills,
+    limits: Limits,
+) -> SchedulingProblem:
+    """The problem in which results may stay in the shared memory.
+
+    A result that leaves the network is written in any case; an input that comes from outside is fetched in
+    any case; what is larger than the memory beside its own layer never stays.
+
+    Parameters
+    ----------
+    operators : by network and layer
+    ends : by network
+
+    Raises
+    ------
+    LimitReachedError : where a limit struck
+    """
+    sizes = []
+    for index, task in enumerate(problem.tasks):
+        operator = operators[task.network, task.layer]
+        need = min((option.memory for option in task.options), default=0)
+        size = sum(t.footprint(operator.bounds) for t in operator.tensors if t.role is Role.OUTPUT)
+        fits = problem.memory is None or size + need <= problem.memory
+        sizes.append(size if fits and problem.after[index] else 0)
+    tasks: list[Task] = []
+    for index, task in enumerate(problem.tasks):
+        if limits.expired:
+            raise LimitReachedError
+        own = [spills.split(operators[task.network, task.layer], option) for option in task.options]
+        need = min((option.memory for option in own), default=0)
+        read = [sizes[first] for first in {*problem.before[index]}]
+        fits = problem.memory is None or sum(read) + need <= problem.memory
+        if not read or not all(read) or not fits or task.layer in ends[task.network].reading:
+            own = [replace(o, energy=o.energy + o.input_spill, input_spill=Fraction(0)) for o in own]
+        if not sizes[index] or task.layer in ends[task.network].leaving:
+            own = [replace(o, energy=o.energy + o.output_spill, output_spill=Fraction(0)) for o in own]
+        tasks.append(replace(task, options=tuple(own), result_bytes=sizes[index]))
+    return replace(problem, tasks=tuple(tasks))

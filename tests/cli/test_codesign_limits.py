@@ -1,0 +1,64 @@
+"""``codesign`` under limits that strike early: what is known so far is told."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+
+import pytest
+from calls import Call
+from systems import LAYERS
+
+from tilewright.hardware.scheduling.herald import classes
+from tilewright.hardware.scheduling.herald.classes import AcceleratorClass
+from tilewright.solvers.scheduling.herald import costs, partition
+
+
+@pytest.fixture(autouse=True)
+def files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A small model, a class with nine partitions, and cost tables of their own."""
+    monkeypatch.setenv("TILEWRIGHT_CACHE", str(tmp_path / "cache"))
+    monkeypatch.setitem(classes.CLASSES, "edge", AcceleratorClass("edge", 16, 8, 1 << 14, 4, 2))
+    (tmp_path / "model.yaml").write_text(LAYERS)
+
+
+def test_costs_are_counted(call: Call) -> None:
+    """Both verbs say how many costs of layers are known of how many."""
+    out = call("codesign", "model.yaml", "--class", "edge", "--threads", 1)
+    assert "costs of layers: 0 of 6 computed" in out.err
+    assert "costs of layers: 6 of 6 computed" in out.err
+
+
+def test_what_is_known_is_told_where_costs_are_missing(call: Call, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A limit while costs are computed: the counts, in tables, documents and reports."""
+    surveyed = costs._survey
+
+    def slow(job: costs._Job) -> object:
+        time.sleep(0.5)
+        return surveyed(job)
+
+    monkeypatch.setattr(costs, "_survey", slow)
+    monkeypatch.setattr(costs, "_FEW", 99)
+    out = call("codesign", "model.yaml", "--class", "edge", "--threads", 1, "-t", 1, "--report", "r.html")
+    assert out.code == 4
+    assert " of 6 computed; those are kept" in out.out
+    assert " of 6 computed; those are kept" in Path("r.html").read_text()
+
+
+def test_partitions_so_far_are_told(call: Call, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A stop after some partitions: the best of them stands there, and no bound of all is claimed."""
+    made = partition.PartitionSearch._candidate
+
+    def counted(self: partition.PartitionSearch, *args: object) -> object:
+        found = made(self, *args)  # type: ignore[arg-type]
+        if len(self._candidates) == 3:
+            self._limits.stop.set()
+        return found
+
+    monkeypatch.setattr(partition.PartitionSearch, "_candidate", counted)
+    out = call("codesign", "model.yaml", "--class", "edge", "--threads", 1, "-f", "json", "--out", "c.json")
+    document = out.document
+    assert (document["status"], document["partitions"], document["bound"]) == ("interrupted", 4, None)
+    assert document["best"]["bound"] is not None
+    assert "4 of 9 partitions" in document["message"]
+    assert call("check", "c.json").code == 0
