@@ -18,6 +18,7 @@ from instances import Instance, instances, metric_caps, order_rules, tile_rules
 from tilewright.formulation.expression import Expr
 from tilewright.formulation.expression.exact import ExactReader
 from tilewright.formulation.mapping.constraints import parse_constraints
+from tilewright.formulation.mapping.demand import read_demand
 from tilewright.formulation.mapping.mapping import Mapping
 from tilewright.formulation.mapping.problem import LayerProblem, layer_problem
 from tilewright.formulation.objective import parse_objective
@@ -105,7 +106,7 @@ def test_tile_rules_keep_exactly_the_rows_that_satisfy_them(case: tuple[Instance
     expected = [
         point for point in points(free) if holds(free, rule, dict(zip(variables, point, strict=True)))
     ]
-    impossible = any(limit.name == rule for limit in narrowed.limits)
+    impossible = any(limit.name == read_demand(rule).text for limit in narrowed.limits)
     assert impossible or points(narrowed) == expected
     assert not impossible or not expected
 
@@ -122,7 +123,7 @@ def test_caps_on_metrics_keep_exactly_the_points_below_them(case: tuple[Instance
     """Energy, cycles, their product and utilization: limits hold where the stated figures do."""
     instance, rule = case
     problem = replace(instance, constraints=(rule,)).problem()
-    [limit] = [limit for limit in problem.limits if limit.name == rule]
+    [limit] = [limit for limit in problem.limits if limit.name == read_demand(rule).text]
     metric, number = re.split("[<>]=", rule)
     variables = [variable for group in problem.space.groups for variable in group.variables]
     for point in points(problem)[:40]:
@@ -348,7 +349,7 @@ def test_rules_are_read_with_spaces_and_remembered_in_one_sequence() -> None:
         ("cycle<=3", "cannot read 'cycle<=3', expected such as cycles<=1e6"),
         ("cycles<3", "cannot read"),
         ("tile(K@SPM)~4", "cannot read"),
-        ("tile(K)<=4", "unknown level None, expected one of DRAM, SPM, RF"),
+        ("tile(K)<=4", "names no level, expected one of DRAM, SPM, RF: tile(K@RF)"),
         ("tile(K@L2)<=4", "unknown level 'L2', expected one of DRAM, SPM, RF"),
         ("trips(K@L2)=1", "unknown level 'L2'"),
         ("spatial(K@z)=4", "unknown axis 'z', expected one of x, y"),
