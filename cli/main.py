@@ -96,14 +96,13 @@ def run(args: Sequence[str]) -> int:
 
     Results that standard output did not take are a failure; a reader that has gone away is not told of it.
     """
-    standard.failure = None
+    standard.failure, standard.logs = None, []
     code = _run(args)
-    failure = standard.failure
-    if failure is None:
-        return code
-    if not isinstance(failure.reason, BrokenPipeError):
-        error_line(str(failure))
-    return code or Exit.ERROR
+    failures = [*standard.logs, *([standard.failure] if standard.failure is not None else [])]
+    for failure in failures:
+        if failure is not standard.failure or not isinstance(failure.reason, BrokenPipeError):
+            error_line(str(failure))
+    return code or (Exit.ERROR if failures else Exit.OK)
 
 
 def _run(args: Sequence[str]) -> int:

@@ -66,6 +66,8 @@ def read_bytes(path: Path, most: int, what: str) -> bytes:
             while size <= most and (part := stream.read(min(_CHUNK, most + 1 - size))):
                 parts.append(part)
                 size += len(part)
+    except InputError:
+        raise
     except OSError as error:
         raise InputError(where, None, f"cannot be read: {error.strerror or error}, expected {what}") from None
     except ValueError as error:  # a name with a NUL in it

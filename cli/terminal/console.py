@@ -28,10 +28,17 @@ _PICTURES = 0x2400
 
 
 class _Standard:
-    """Standard output of a call: the first failure is kept, and nothing is written after it."""
+    """Standard output of a call: the first failure is kept, and nothing is written after it.
+
+    Attributes
+    ----------
+    failure : why standard output was lost, if so
+    logs : why logs were lost
+    """
 
     def __init__(self) -> None:
         self.failure: OutputError | None = None
+        self.logs: list[OutputError] = []
 
     def put(self, text: str) -> None:
         if self.failure is not None:
@@ -146,13 +153,15 @@ class SteadyStream:
     failure : why writing failed, if it did
     """
 
-    def __init__(self, stream: TextIO) -> None:
+    def __init__(self, stream: TextIO | None) -> None:
         self.failure: Exception | None = None
         self._stream = stream
+        if stream is None:
+            self.failure = OSError(errno.EBADF, os.strerror(errno.EBADF))
 
     def write(self, text: str) -> int:
         """Write; a failure is kept and nothing is written after it."""
-        if self.failure is None:
+        if self.failure is None and self._stream is not None:
             try:
                 self._stream.write(text)
             except (OSError, ValueError) as error:
@@ -161,7 +170,7 @@ class SteadyStream:
 
     def flush(self) -> None:
         """Flush; a failure is kept."""
-        if self.failure is None:
+        if self.failure is None and self._stream is not None:
             try:
                 self._stream.flush()
             except (OSError, ValueError) as error:

@@ -9,7 +9,7 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import Protocol
 
-from tilewright.cli.terminal.console import SteadyStream, cleaned, error_line
+from tilewright.cli.terminal.console import SteadyStream, cleaned, standard
 from tilewright.cli.terminal.lines import HEADINGS, Task, done_line, further_lines, point_line
 from tilewright.formulation.objective import Objective
 from tilewright.formulation.result import TracePoint
@@ -177,7 +177,7 @@ def _opened_log(path: Path, stack: ExitStack) -> SteadyStream:
         except OSError as error:
             steady.failure = steady.failure or error
         if steady.failure is not None:
-            error_line(str(OutputError(path, steady.failure)))
+            standard.logs.append(OutputError(path, steady.failure))
 
     stack.callback(close)
     return steady

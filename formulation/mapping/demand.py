@@ -30,7 +30,7 @@ _ONLY = re.compile(r"spatial=(?P<names>\w+(?:,\w+)*)")
 _ORDER = re.compile(r"stationary@(?P<site>[\w.-]+)=(?P<name>\w+)")
 _DIGITS = 15
 _LONGEST = 1000
-_EXPONENT = 400
+_EXPONENT = 100
 _LISTED = 3
 
 Kind = Literal["metric", "tile", "trips", "spatial", "only", "stationary"]
@@ -109,11 +109,13 @@ def _metric(written: str, match: re.Match[str]) -> Demand:
         amount = Decimal(number)
     except InvalidOperation:
         raise demand.error(f"expected a number, got {match['number'][:40]!r}") from None
-    if abs(amount.adjusted()) > _EXPONENT or len(match["number"]) > _LONGEST:
+    if abs(amount.adjusted()) > _LONGEST or len(match["number"]) > _LONGEST:
         raise demand.error(f"expected a number from 1e-{_EXPONENT} to 1e{_EXPONENT}")
     if divisor and int(divisor) == 0:
         raise demand.error("expected a number, got a division by 0")
     limit = Fraction(amount) / int(divisor or 1)
+    if limit > 10**_EXPONENT or 0 < limit < Fraction(1, 10**_EXPONENT):
+        raise demand.error(f"expected a number from 1e-{_EXPONENT} to 1e{_EXPONENT}")
     if limit <= 0 or (floor and limit > 1):
         raise demand.error("expected a positive number" + (" up to 1" if floor else ""))
     return replace(demand, number=limit)

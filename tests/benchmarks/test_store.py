@@ -22,7 +22,7 @@ from tilewright.benchmarks.run import run_cells
 from tilewright.benchmarks.store import Store
 from tilewright.benchmarks.summary import markdown, proofs, summary
 from tilewright.hardware.mapping.load import engine_to_dict, load_engine
-from tilewright.report.records.files import write_atomic
+from tilewright.workloads.disk import write_file
 from tilewright.workloads.errors import InputError
 
 
@@ -270,7 +270,7 @@ def test_markdown(filled_store: Path) -> None:
 
 def test_no_store_of_ours(tmp_path: Path) -> None:
     """Texts, databases of other programs and stores of other versions are refused by name."""
-    write_atomic(tmp_path / "text.sqlite", "this is no database, and long enough to have a header" * 9)
+    write_file(tmp_path / "text.sqlite", "this is no database, and long enough to have a header" * 9)
     other = sqlite3.connect(tmp_path / "other.sqlite")
     with other:
         other.execute("CREATE TABLE cell (key)")
