@@ -117,7 +117,8 @@ def _run(args: Sequence[str]) -> int:
         error_line("interrupted")
         return Exit.INTERRUPTED
     except OutputError as error:
-        error_line(str(error))
+        if error is not standard.failure:
+            error_line(str(error))
         return Exit.ERROR
     except BrokenPipeError as error:
         standard.failure = OutputError("standard output", error)

@@ -61,6 +61,8 @@ def read_bytes(path: Path, most: int, what: str) -> bytes:
         for is_kind, name in _KINDS:
             if is_kind(found.st_mode):
                 raise InputError(where, None, f"cannot be read: {name}, expected {what}")
+        if stat.S_ISREG(found.st_mode) and found.st_size > most:
+            raise InputError(where, None, f"larger than {size_text(most)}, expected {what}")
         parts, size = [], 0
         with path.open("rb", buffering=0) as stream:
             while size <= most and (part := stream.read(min(_CHUNK, most + 1 - size))):

@@ -104,6 +104,7 @@ def run_map(request: MapRequest) -> int:
         form=request.form,
         out=request.out,
         folder=request.folder,
+        has_files=any((request.out, request.folder, request.report)),
     )
     with graceful_stop() as stop:
         with ExitStack() as stack:

@@ -7,7 +7,7 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from tilewright.cli.terminal.console import show, write
+from tilewright.cli.terminal.console import show, standard, write
 from tilewright.formulation.mapping.constraints import applicable
 from tilewright.formulation.mapping.mapping import Mapping
 from tilewright.formulation.objective import Objective
@@ -34,6 +34,7 @@ class Results:
     form : what goes to stdout
     out : file that always holds the document so far
     folder : folder for one mapping file per layer
+    has_files : whether results go to any file; otherwise a lost stdout ends the run
 
     Attributes
     ----------
@@ -55,6 +56,7 @@ class Results:
         form: str,
         out: Path | None,
         folder: Path | None,
+        has_files: bool,
     ) -> None:
         self.layers: list[LayerRecord] = []
         self.operators: list[Operator] = []
@@ -71,6 +73,7 @@ class Results:
         self._form = form
         self._out = out
         self._folder = folder
+        self._has_files = has_files
         self._files: set[str] = set()
         self._arch = ArchRecord.of(engine)
         self._versions = versions()
@@ -113,6 +116,8 @@ class Results:
         elif self._form == "csv":
             write(files.csv_row(layer))
         self._save(ended=False)
+        if standard.failure is not None and not self._has_files:
+            raise standard.failure  # nobody would see what is still to be found
         if self._folder is not None and layer.mapping is not None:
             self._write(self._folder / self._file_name(layer.name), self._mapping_text(layer, operator))
 
