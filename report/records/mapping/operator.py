@@ -26,7 +26,7 @@ class TermRecord(Record):
 class AxisRecord(Record):
     """One axis of a tensor."""
 
-    terms: list[TermRecord]
+    terms: list[TermRecord] = Field(min_length=1)
     size: int = Field(ge=1)
 
 
