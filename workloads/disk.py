@@ -104,6 +104,8 @@ def check_writable(path: Path) -> None:
     """Raise ``InputError`` where a file could not be written, before anything is computed."""
     where = str(path)
     try:
+        if "\0" in where:
+            raise ValueError("embedded null byte")
         if path.is_dir():
             raise InputError(where, None, "is a folder, expected a file to write")
         if is_stream(path):

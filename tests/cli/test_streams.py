@@ -27,7 +27,7 @@ def shell(folder: Path, redirections: str, *args: str) -> subprocess.CompletedPr
 
 @pytest.mark.parametrize("redirections", [">&-", ">&- 2>&-", "> /dev/full", "> /dev/full 2> /dev/full"])
 def test_a_lost_stdout_does_not_lose_the_file(tmp_path: Path, redirections: str) -> None:
-    """Whatever becomes of standard output the document is whole; the exit code tells, and the line if it can."""
+    """Whatever becomes of standard output the document is whole; exit code and, if possible, a line tell."""
     done = shell(tmp_path, redirections, "--out", "r.json", "--log", "l.txt")
     assert done.returncode == 1
     assert json.loads((tmp_path / "r.json").read_text())["complete"] is True
@@ -47,7 +47,7 @@ def test_lost_progress_does_not_lose_results(tmp_path: Path, redirections: str) 
 
 @pytest.mark.parametrize("flag", ["--out", "--log"])
 def test_a_full_disk_is_told_by_name(call: Call, flag: str) -> None:
-    """A file that cannot take the results is named, the answer still reaches stdout, and the exit code is 1."""
+    """A file that cannot take the results is named, the answer reaches stdout, and the exit code is 1."""
     outcome = call("map", SMALL, *ARCH, "-q", "-f", "json", flag, "/dev/full")
     assert outcome.code == 1
     assert outcome.document["complete"] is True

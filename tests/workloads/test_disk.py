@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import stat
 import threading
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -14,7 +15,7 @@ from tilewright.workloads.errors import InputError, OutputError
 
 
 @pytest.fixture
-def mask() -> int:
+def mask() -> Iterator[int]:
     """A umask that differs from what temporary files have."""
     former = os.umask(0o027)
     yield 0o027
@@ -60,7 +61,7 @@ def test_a_pipe_stays_a_pipe(tmp_path: Path) -> None:
 
 
 def test_devices_stay_devices(tmp_path: Path) -> None:
-    """A full device is an error that names it, the null device takes everything; links to both are followed."""
+    """A full device is an error that names it, the null device takes everything; links are followed."""
     (tmp_path / "null").symlink_to("/dev/null")
     write_file(tmp_path / "null", "gone")
     assert stat.S_ISCHR(Path("/dev/null").stat().st_mode)
