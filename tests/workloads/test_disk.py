@@ -92,7 +92,7 @@ def test_what_cannot_be_written_is_told_beforehand(tmp_path: Path, name: str) ->
 
 
 def test_what_is_read(tmp_path: Path) -> None:
-    """Folders, devices, long names, NULs, other encodings and what is too large are refused by name."""
+    """Folders, devices, long names, other encodings and what is too large are refused by name."""
     (tmp_path / "latin").write_bytes(b"\xe9")
     (tmp_path / "mark").write_bytes(b"\xef\xbb\xbftext")
     assert read_text(tmp_path / "mark", 10, "a test") == "text"
