@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 import io
 import json
 from collections.abc import Sequence
@@ -11,8 +10,9 @@ from pathlib import Path
 from typing import Any
 
 from tilewright.benchmarks.rows import Row
-from tilewright.report.records.files import check_writable, write_atomic
-from tilewright.workloads.errors import InputError, unknown_name
+from tilewright.report.text.csv_text import csv_lines
+from tilewright.workloads.disk import check_writable, suffix_error, write_file
+from tilewright.workloads.errors import InputError
 
 SUFFIXES = (".csv", ".parquet", ".json")
 COLUMNS = tuple(field.name for field in fields(Row))
@@ -21,7 +21,7 @@ COLUMNS = tuple(field.name for field in fields(Row))
 def check_export(path: Path) -> None:
     """Raise ``InputError`` for a suffix that stands for no format, or a file that cannot be written."""
     if path.suffix.lower() not in SUFFIXES:
-        raise InputError(str(path), None, f"suffix: {unknown_name(path.suffix or path.name, SUFFIXES)}")
+        raise suffix_error(path, SUFFIXES)
     if path.suffix.lower() == ".parquet":
         _arrow()
     check_writable(path)
@@ -32,21 +32,16 @@ def export_rows(rows: Sequence[Row], path: Path) -> None:
     check_export(path)
     match path.suffix.lower():
         case ".csv":
-            write_atomic(path, csv_text(rows))
+            write_file(path, csv_text(rows))
         case ".json":
-            write_atomic(path, json_text(rows))
+            write_file(path, json_text(rows))
         case _:
             _write_parquet(rows, path)
 
 
 def csv_text(rows: Sequence[Row]) -> str:
     """A line per row; what is not known is empty."""
-    stream = io.StringIO()
-    writer = csv.writer(stream, lineterminator="\n")
-    writer.writerow(COLUMNS)
-    for row in rows:
-        writer.writerow("" if value is None else value for value in asdict(row).values())
-    return stream.getvalue()
+    return csv_lines([COLUMNS, *(asdict(row).values() for row in rows)])
 
 
 def json_text(rows: Sequence[Row]) -> str:
@@ -61,12 +56,9 @@ def _write_parquet(rows: Sequence[Row], path: Path) -> None:
     data = {name: [getattr(row, name) for row in rows] for name in COLUMNS}
     for name in ("energy_pj", "value"):
         data[name] = [None if value is None else float(value) for value in data[name]]
-    partial = path.with_name(f".{path.name}.partial")
-    try:
-        parquet.write_table(arrow.table(data, schema=schema), partial)
-        partial.replace(path)
-    finally:
-        partial.unlink(missing_ok=True)
+    stream = io.BytesIO()
+    parquet.write_table(arrow.table(data, schema=schema), stream)
+    write_file(path, stream.getvalue())
 
 
 def _arrow() -> tuple[Any, Any]:

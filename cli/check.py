@@ -69,9 +69,8 @@ def _prove_all(
     checks: Sequence[LayerCheck], seconds: float | None, threads: int, seed: int, *, quiet: bool
 ) -> tuple[list[Proof], bool]:
     """A second opinion on every layer within its share of the time, and whether the user stopped it."""
-    import sys
-
     from tilewright.cli.mapping.proof import Proof, Verdict, prove
+    from tilewright.cli.terminal.console import tell
     from tilewright.cli.terminal.signals import graceful_stop
     from tilewright.formulation.limits import Limits
     from tilewright.report.text.quantities import seconds_text
@@ -90,7 +89,7 @@ def _prove_all(
                 last = proofs[-1]
                 place = f"[{index + 1}/{len(checks)}] {check.layer.name}"
                 told = f"{last.verdict} by {last.solver} in {seconds_text(last.seconds)}: {last.text}"
-                print(f"{place}: {told}", file=sys.stderr, flush=True)
+                tell(f"{place}: {told}")
     return proofs, stop.is_set()
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -16,7 +17,9 @@ from tilewright.workloads.errors import InputError, did_you_mean
 if TYPE_CHECKING:
     from tilewright.formulation.mapping.evaluator import Evaluation
     from tilewright.formulation.mapping.problem import LayerProblem
+    from tilewright.hardware.mapping.engine import Engine
     from tilewright.report.records.mapping.mapping_file import StoredMapping
+    from tilewright.workloads.mapping.operator import Operator
 
 SCHEMA = "tilewright.evaluation/1"
 
@@ -51,7 +54,8 @@ def evaluate_command(
     options.parse_choice(format, "--format", ("table", "json"))
     options.parse_factors(factors)
 
-    from tilewright.cli.mapping.stored_mappings import read_mappings
+    from tilewright.cli.mapping.stored_mappings import mappings_in
+    from tilewright.cli.terminal.console import tell
     from tilewright.report.records.files import read_data
     from tilewright.report.records.scheduling.herald.files import is_schedule
 
@@ -73,11 +77,16 @@ def evaluate_command(
         )
         return evaluate_edited(data, str(mapping), objective, format, in_order=in_order)
     _refuse({"--in-order": in_order or None}, "a schedule", str(mapping))
-    chosen = _chosen(read_mappings(mapping), layers or [], str(mapping))
+    mappings = mappings_in(data, mapping)
+    chosen = _chosen(mappings, layers or [], str(mapping))
+    flags = _Flags(arch, layer, objective, cost_model, factors, constraint)
+    notes = _check_demands(chosen if constraint else mappings, str(mapping), flags)
     found = []
     for stored in chosen:
-        problem = _problem(stored, str(mapping), arch, layer, objective, cost_model, factors, constraint)
+        problem = _problem(stored, str(mapping), flags)
         found.append((stored, problem, problem.evaluate(stored.mapping, str(mapping))))
+    for note in notes:
+        tell(f"tilewright: {note}")
     if format == "json":
         _print_json(found)
     else:
@@ -103,32 +112,71 @@ def _chosen(stored: list[StoredMapping], patterns: list[str], where: str) -> lis
     return [one for one in stored if not patterns or any(fnmatchcase(one.name, p) for p in patterns)]
 
 
-def _problem(
-    stored: StoredMapping,
-    where: str,
-    arch: str | None,
-    layer: str | None,
-    objective: str | None,
-    cost_model: str | None,
-    factors: str | None,
-    constraints: list[str] | None,
-) -> LayerProblem:
-    """The problem that the file states, changed by the flags."""
-    from tilewright.formulation.mapping.problem import layer_problem
-    from tilewright.hardware.mapping.load import load_engine
+@dataclass(frozen=True, slots=True)
+class _Flags:
+    """What the command line says instead of the file."""
+
+    arch: str | None
+    layer: str | None
+    objective: str | None
+    cost_model: str | None
+    factors: str | None
+    constraints: list[str] | None
+
+
+def _check_demands(stored: list[StoredMapping], where: str, flags: _Flags) -> tuple[str, ...]:
+    """What the user should know of constraints; raises ``InputError`` for names that no layer has.
+
+    Machines may differ from layer to layer; constraints are those of the command line, or of the file.
+    """
+    from tilewright.formulation.mapping.constraints import network_constraints
+
+    notes: dict[str, None] = {}
+    lines = flags.constraints
+    for texts in {tuple(one.constraints) if lines is None else tuple(lines) for one in stored}:
+        same = [one for one in stored if lines is not None or tuple(one.constraints) == texts]
+        layers = [(one.name, _operator(one, where, flags)) for one in same]
+        engine = _engine(same[0], where, flags)
+        try:
+            notes.update(dict.fromkeys(network_constraints(texts, layers, engine)[1]))
+        except InputError as error:
+            if lines is not None:
+                raise
+            raise InputError(where, "constraints", str(error).partition(": ")[2]) from None
+    return tuple(notes) if lines is not None else ()
+
+
+def _operator(stored: StoredMapping, where: str, flags: _Flags) -> Operator:
     from tilewright.workloads.mapping.layer_text import parse_layer
 
-    operator = parse_layer(layer)[1] if layer is not None else stored.operator
+    operator = parse_layer(flags.layer)[1] if flags.layer is not None else stored.operator
     if operator is None:
         raise InputError(where, "layer", "missing, expected one in the file or as --layer")
-    engine = load_engine(arch) if arch is not None else stored.engine
+    return operator
+
+
+def _engine(stored: StoredMapping, where: str, flags: _Flags) -> Engine:
+    from tilewright.hardware.mapping.load import load_engine
+
+    engine = load_engine(flags.arch) if flags.arch is not None else stored.engine
     if engine is None:
         raise InputError(where, "arch", "missing, expected one in the file or as --arch")
-    own_model = stored.cost_model if arch is None else None
-    own_factors = stored.factors if arch is None and cost_model in (None, stored.cost_model) else None
-    demands = stored.constraints if constraints is None else constraints
-    goal = options.read_objective(objective or stored.objective or "edp")
-    return layer_problem(operator, engine, goal, cost_model or own_model, demands, factors or own_factors)
+    return engine
+
+
+def _problem(stored: StoredMapping, where: str, flags: _Flags) -> LayerProblem:
+    """The problem that the file states, changed by the flags."""
+    from tilewright.formulation.mapping.constraints import applicable
+    from tilewright.formulation.mapping.problem import layer_problem
+
+    operator, engine = _operator(stored, where, flags), _engine(stored, where, flags)
+    own = flags.arch is None
+    model = flags.cost_model or (stored.cost_model if own else None)
+    same_model = own and flags.cost_model in (None, stored.cost_model)
+    factors = flags.factors or (stored.factors if same_model else None)
+    texts = stored.constraints if flags.constraints is None else flags.constraints
+    goal = options.read_objective(flags.objective or stored.objective or "edp")
+    return layer_problem(operator, engine, goal, model, applicable(texts, operator, engine), factors)
 
 
 def _print_json(found: list[tuple[StoredMapping, LayerProblem, Evaluation]]) -> None:

@@ -17,9 +17,9 @@ from tilewright.cli.exits import Exit
 from tilewright.cli.mapping import map
 from tilewright.cli.scheduling import codesign, schedule
 from tilewright.cli.terminal.clock import call
-from tilewright.cli.terminal.console import error_line
+from tilewright.cli.terminal.console import error_line, give_up, standard, tell
 from tilewright.cli.terminal.signals import Interruption, ignore_signals, interrupt_on_signals
-from tilewright.workloads.errors import InputError, one_line
+from tilewright.workloads.errors import InputError, OutputError, one_line
 
 PROGRAM = "tilewright"
 
@@ -62,26 +62,54 @@ def _program(
 
 def main(args: Sequence[str] | None = None) -> NoReturn:
     """Run the command line and leave the process with the contract's exit code."""
-    for stream in (sys.stdout, sys.stderr):
-        stream.reconfigure(errors="replace")  # type: ignore[union-attr]
     try:
         interrupt_on_signals()
+        _hold_descriptors()
+        for stream in (sys.stdout, sys.stderr):
+            if stream is not None:
+                stream.reconfigure(errors="replace")  # type: ignore[union-attr]
         code = run(sys.argv[1:] if args is None else args)
         ignore_signals()  # everything is written; what is left takes no time
     except Interruption:  # while an error was being told, or just after the end
         code = Exit.INTERRUPTED
-    try:
-        sys.stdout.flush()
-        sys.stderr.flush()
-    except BrokenPipeError:
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    for number, stream in enumerate((sys.stdout, sys.stderr), 1):
+        try:
+            if stream is not None:
+                stream.flush()
+        except (OSError, ValueError):
+            give_up(stream, number)
     if threading.active_count() > 1:  # a solver that did not stop in time must not hold up the exit
         os._exit(code)
     raise SystemExit(code)
 
 
+def _hold_descriptors() -> None:
+    """Standard descriptors that are closed lead nowhere, so that no file that is opened takes their place."""
+    for number in range(3):
+        try:
+            os.fstat(number)
+        except OSError:
+            opened = os.open(os.devnull, os.O_RDWR)
+            if opened != number:  # only where a lower one could not be held
+                os.dup2(opened, number)
+                os.close(opened)
+
+
 def run(args: Sequence[str]) -> int:
-    """Run the command line; every outcome is an exit code, every failure one line on stderr."""
+    """Run the command line; every outcome is an exit code, every failure one line on stderr.
+
+    Results that standard output did not take are a failure; a reader that has gone away is not told of it.
+    """
+    standard.failure, standard.logs = None, []
+    code = _run(args)
+    failures = [*standard.logs, *([standard.failure] if standard.failure is not None else [])]
+    for failure in failures:
+        if failure is not standard.failure or not isinstance(failure.reason, BrokenPipeError):
+            error_line(str(failure))
+    return code or (Exit.ERROR if failures else Exit.OK)
+
+
+def _run(args: Sequence[str]) -> int:
     call.restart()
     try:
         code = typer.main.get_command(app).main(list(args), prog_name=PROGRAM, standalone_mode=False)
@@ -92,8 +120,13 @@ def run(args: Sequence[str]) -> int:
     except (Interruption, KeyboardInterrupt, typer.Abort):
         error_line("interrupted")
         return Exit.INTERRUPTED
-    except BrokenPipeError:
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    except OutputError as error:
+        if error is not standard.failure:
+            error_line(str(error))
+        return Exit.ERROR
+    except BrokenPipeError as error:
+        standard.failure = OutputError("standard output", error)
+        give_up(sys.stdout, 1)
         return Exit.ERROR
     except Exception as error:
         if hasattr(error, "format_message"):
@@ -106,7 +139,7 @@ def _usage_error(error: Any) -> int:
     """What the parser of the command line complains about; without arguments, the help."""
     context = getattr(error, "ctx", None)
     if type(error).__name__ == "NoArgsIsHelpError":
-        print(error.format_message(), file=sys.stderr)
+        tell(error.format_message())
         return Exit.USAGE
     path = context.command_path if context is not None else PROGRAM
     verb = path.removeprefix(PROGRAM).strip()
@@ -119,7 +152,7 @@ def _unexpected(error: Exception, *, verbose: bool) -> None:
     if verbose:
         import traceback
 
-        traceback.print_exception(error)
+        tell("".join(traceback.format_exception(error)).rstrip())
         error_line(f"{type(error).__name__}: {one_line(error)}")
     else:
         error_line(f"{type(error).__name__}: {one_line(error)} (-v shows the traceback)")

@@ -118,8 +118,8 @@ Verbose = Annotated[
 ]
 
 _UNITS = {"ms": 0.001, "s": 1.0, "m": 60.0, "min": 60.0, "h": 3600.0, "": 1.0}
-_DURATION = re.compile(r"(\d+(?:\.\d+)?)\s*(ms|s|min|m|h|)")
-_GAP = re.compile(r"(\d+(?:\.\d*)?(?:e-?\d+)?|\.\d+)\s*(%?)")
+_DURATION = re.compile(r"([0-9]+(?:\.[0-9]+)?)\s*(ms|s|min|m|h|)")
+_GAP = re.compile(r"([0-9]+(?:\.[0-9]*)?(?:e-?[0-9]+)?|\.[0-9]+)\s*(%?)")
 
 
 def parse_duration(text: str | None, flag: str = "--time-limit") -> float | None:

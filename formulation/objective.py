@@ -10,9 +10,10 @@ from fractions import Fraction
 from tilewright.workloads.errors import InputError
 
 _NAMED = {"energy": (1, 0), "cycles": (0, 1), "edp": (1, 1), "ed2p": (1, 2)}
-_POWER = re.compile(
-    r"E(?:\^(?P<a>\d+(?:\.\d+)?))?(?:[·*]?D(?:\^(?P<b>\d+(?:\.\d+)?))?)?$|D(?:\^(?P<c>\d+(?:\.\d+)?))?$"
-)
+_NUMBER = r"[0-9]{1,9}(?:\.[0-9]{1,9})?"
+_POWER = re.compile(rf"E(?:\^(?P<a>{_NUMBER}))?(?:[·*]?D(?:\^(?P<b>{_NUMBER}))?)?|D(?:\^(?P<c>{_NUMBER}))?")
+_LARGEST_POWER = 18
+"""In the key, so that its floats stay finite on layers of any size that is met."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,7 +61,7 @@ def parse_objective(text: str) -> Objective:
     if text.lower() in _NAMED:
         a, b = _NAMED[text.lower()]
         return Objective(text.lower(), Fraction(a), Fraction(b))
-    match = _POWER.match(text)
+    match = _POWER.fullmatch(text)
     if match is None:
         raise InputError(
             "--objective", None, f"unknown objective {text!r}, expected energy, cycles, edp, ed2p or E^a*D^b"
@@ -71,4 +72,13 @@ def parse_objective(text: str) -> Objective:
         powers = Fraction(match["a"] or 1), Fraction(match["b"] or 1) if "D" in text else Fraction(0)
     if not any(powers) or max(powers) > 9:
         raise InputError("--objective", None, f"powers in {text!r} must be at most 9 and not both zero")
-    return Objective(text, *powers)
+    objective = Objective(text, *powers)
+    if max(objective.key_powers) > _LARGEST_POWER:
+        key = " and ".join(map(str, objective.key_powers))
+        raise InputError(
+            "--objective",
+            None,
+            f"powers in {text!r} are too fine: as integers over one denominator, {key}, "
+            f"expected at most {_LARGEST_POWER}",
+        )
+    return objective

@@ -96,6 +96,8 @@ def _number(text: str, kind: type[Any], low: float | None, high: float | None) -
     if high is not None:
         what += f"{' and' if low is not None else ''} at most {high:g}"
     try:
+        if not text.isascii() or "_" in text:
+            raise ValueError
         value = kind(text)
     except ValueError:
         raise ValueError(f"expected {what}, got {text!r}") from None

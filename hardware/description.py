@@ -13,6 +13,7 @@ from pydantic import BaseModel, ValidationError
 
 from tilewright.hardware.units import shown
 from tilewright.hardware.yaml_file import YamlError, parse_yaml
+from tilewright.workloads.disk import DESCRIPTION_BYTES, read_text
 from tilewright.workloads.errors import InputError
 
 Location = tuple[str | int, ...]
@@ -47,13 +48,7 @@ def names_a_file(name_or_path: str | os.PathLike[str]) -> bool:
 
 def read_description(path: Path) -> str:
     """The text of a file; raises ``InputError`` where it cannot be read."""
-    try:
-        return path.read_text(encoding="utf-8-sig")
-    except UnicodeDecodeError:
-        raise InputError(str(path), None, "not a text file, expected YAML in UTF-8") from None
-    except (OSError, ValueError) as error:
-        reason = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
-        raise InputError(str(path), None, f"cannot be read ({reason}), expected a YAML file") from None
+    return read_text(path, DESCRIPTION_BYTES, "a YAML file")
 
 
 def parse_description(text: str, where: str, schema: type[_File], build: Callable[[_File], _Built]) -> _Built:

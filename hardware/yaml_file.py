@@ -10,10 +10,12 @@ from typing import Any
 
 import yaml
 
+from tilewright.workloads.yaml_loader import CarefulLoader
+
 _PLAIN_INTEGER = re.compile(r"[-+]?(0|[1-9][0-9]{0,30})")
 
 
-class _Loader(yaml.SafeLoader):
+class _Loader(CarefulLoader):
     """Decimals stay exact; octal, base-60 and date readings of YAML 1.1 stay text."""
 
     def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Hashable, Any]:

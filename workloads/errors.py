@@ -1,9 +1,10 @@
-"""Errors in what a user hands over: a text, a file, a name or a number."""
+"""Errors in what a user hands over (a text, a file, a name or a number), and in files that are written."""
 
 from __future__ import annotations
 
 import difflib
 from collections.abc import Iterable
+from pathlib import Path
 
 
 class InputError(ValueError):
@@ -25,6 +26,25 @@ class InputError(ValueError):
     def __str__(self) -> str:
         parts = [self.where, self.message] if self.field is None else [self.where, self.field, self.message]
         return " ".join(": ".join(parts).split())
+
+
+class OutputError(Exception):
+    """A file that could not be written, told in one line: ``path: cannot be written: reason``.
+
+    Parameters
+    ----------
+    path : the file, or how messages call the stream
+    reason : what went wrong
+    """
+
+    def __init__(self, path: Path | str, reason: BaseException) -> None:
+        super().__init__(path, reason)
+        self.path = path
+        self.reason = reason
+
+    def __str__(self) -> str:
+        text = self.reason.strerror if isinstance(self.reason, OSError) else None
+        return f"{self.path}: cannot be written: {text or one_line(self.reason)}"
 
 
 def did_you_mean(name: str, known: Iterable[str]) -> str:

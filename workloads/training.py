@@ -55,8 +55,10 @@ def training_network(forward: Network) -> Network:
 
     Raises
     ------
-    InputError : for a network in which nothing is learned
+    InputError : for a network in which nothing is learned, and for one that is a training graph already
     """
+    if any(layer.operator.kind == "weight_update" for layer in forward.layers):
+        raise InputError(forward.name, None, "is a training graph already, expected a forward network")
     return _Backward(forward).network()
 
 

@@ -8,15 +8,19 @@ from typing import Any
 
 import yaml
 
-from tilewright.workloads.errors import InputError
+from tilewright.workloads.disk import YAML_BYTES, read_text
+from tilewright.workloads.errors import InputError, one_line
+from tilewright.workloads.yaml_loader import CarefulLoader
 
 
-class _Loader(yaml.SafeLoader):
-    """The safe loader, which by itself would let the last of two equal keys win in silence."""
+class _Loader(CarefulLoader):
+    """The careful loader, which by itself would let the last of two equal keys win in silence."""
 
     def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Hashable, Any]:
         seen: set[Hashable] = set()
         for key_node, _ in node.value:
+            if key_node.tag == "tag:yaml.org,2002:merge":
+                continue
             key = self.construct_object(key_node, deep=True)
             if isinstance(key, Hashable) and key in seen:
                 raise yaml.constructor.ConstructorError(
@@ -36,20 +40,17 @@ def read_yaml(path: Path) -> Any:
         is not UTF-8 text or not YAML, that repeats a key, or that is empty
     """
     where = str(path)
-    try:
-        text = path.read_text(encoding="utf-8")
-    except OSError as error:
-        raise InputError(where, None, f"cannot be read: {error.strerror or error}") from None
-    except ValueError:
-        raise InputError(where, None, "expected a text file in UTF-8") from None
+    text = read_text(path, YAML_BYTES, "a YAML file")
     try:
         content = yaml.load(text, Loader=_Loader)
     except yaml.MarkedYAMLError as error:
         mark = error.problem_mark or error.context_mark
         place = f"line {mark.line + 1}, column {mark.column + 1}" if mark else None
         raise InputError(where, place, f"not valid YAML: {error.problem or error.context}") from None
-    except (yaml.YAMLError, ValueError, RecursionError) as error:
-        raise InputError(where, None, f"not valid YAML: {type(error).__name__}") from None
+    except RecursionError:
+        raise InputError(where, None, "not valid YAML: nested too deeply") from None
+    except (yaml.YAMLError, ValueError) as error:
+        raise InputError(where, None, f"not valid YAML: {one_line(error)}") from None
     if content is None:
         raise InputError(where, None, "the file is empty")
     return content

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -9,13 +11,14 @@ import typer
 
 from tilewright.cli import options
 from tilewright.cli.exits import Exit
-from tilewright.workloads.errors import InputError
+from tilewright.workloads.errors import InputError, OutputError
 
 if TYPE_CHECKING:
     from tilewright.benchmarks.plan import Request
 
 FORMATS = ("table", "json", "csv", "markdown")
 STORE = Path("bench.sqlite")
+SUFFIXES = (".sqlite", ".sqlite3", ".db")
 ALL = "all"
 
 
@@ -153,6 +156,28 @@ def split_list(text: str, flag: str) -> tuple[str, ...]:
     return found
 
 
+def _check_store(path: Path) -> None:
+    """Raise ``InputError`` for a store that could not be written; a new one is named as a database."""
+    from tilewright.workloads.disk import check_writable, is_stream, suffix_error
+
+    check_writable(path)
+    if is_stream(path):
+        raise InputError(str(path), None, "a device or pipe, expected a regular file for the store")
+    if not path.exists() and path.suffix.lower() not in SUFFIXES:
+        raise suffix_error(path, SUFFIXES)
+
+
+@contextmanager
+def _told(path: Path) -> Iterator[None]:
+    """What the database says of a disk that is full or fails, as an error that names the store."""
+    import sqlite3
+
+    try:
+        yield
+    except sqlite3.Error as error:
+        raise OutputError(path, error) from None
+
+
 def _bench(
     request: Request, out: Path, jobs: int, cluster: str | None, form: str, *, fresh: bool, quiet: bool
 ) -> int:
@@ -169,13 +194,14 @@ def _bench(
     from tilewright.cli.benchmarks.tables import show_summary
     from tilewright.cli.terminal.signals import graceful_stop
 
+    _check_store(out)
     plan = make_plan(request)
     answers: Answers
     if cluster is None:
         answers = partial(local_answers, jobs)
     else:
         answers = partial(cluster_answers, connected(cluster))
-    with Store(out, create=True) as store:
+    with _told(out), Store(out, create=True) as store:
         with graceful_stop() as stop, ExitStack() as stack:
             progress = bench_progress(stack, quiet=quiet)
             for refused in plan.refused:

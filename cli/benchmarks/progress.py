@@ -9,6 +9,7 @@ from typing import Protocol
 from tilewright.benchmarks.cells import Answer, Place
 from tilewright.benchmarks.run import Counts
 from tilewright.cli.terminal.clock import call
+from tilewright.cli.terminal.console import SteadyStream, error_line, make_console, tell
 from tilewright.report.text.quantities import seconds_text
 
 
@@ -50,6 +51,8 @@ def _tail(counts: Counts) -> str:
 
 
 class _Silent:
+    """Runs that failed, and nothing else."""
+
     def note(self, text: str) -> None:
         pass
 
@@ -57,7 +60,8 @@ class _Silent:
         pass
 
     def done(self, place: Place, answer: Answer) -> None:
-        pass
+        if answer.status == "error":
+            error_line(answer_text(place, answer))
 
     def end(self, counts: Counts) -> None:
         pass
@@ -70,7 +74,7 @@ class _Lines:
         self._count = self._all = 0
 
     def note(self, text: str) -> None:
-        print(text, file=sys.stderr, flush=True)
+        tell(text)
 
     def begin(self, store: str, cells: int, missing: int) -> None:
         self._all = missing
@@ -88,10 +92,9 @@ class _Bar:
     """A bar with the last run beside it; runs that failed scroll away above it."""
 
     def __init__(self, stack: ExitStack) -> None:
-        from rich.console import Console
         from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
-        console = Console(stderr=True, highlight=False, markup=False, emoji=False)
+        console = make_console(file=SteadyStream(sys.stderr))
         columns = (
             BarColumn(20),
             MofNCompleteColumn(),

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import csv
-import io
 import json
 from collections.abc import Sequence
 from dataclasses import asdict
@@ -17,6 +15,7 @@ from tilewright.benchmarks import export
 from tilewright.benchmarks.rows import Row
 from tilewright.benchmarks.summary import COLUMNS, Line, cells, gap_text, markdown, proofs, summary
 from tilewright.cli.terminal.console import results_console, show, write
+from tilewright.report.text.csv_text import csv_lines
 from tilewright.report.text.quantities import seconds_text
 from tilewright.report.text.tables import STYLES, head_text, plain_table
 
@@ -86,11 +85,7 @@ def _data(rows: Sequence[Row], by: Sequence[str]) -> dict[str, Any]:
 
 
 def _csv(records: Sequence[dict[str, Any]], columns: Sequence[str]) -> str:
-    stream = io.StringIO()
-    writer = csv.writer(stream, lineterminator="\n")
-    writer.writerow(columns)
-    writer.writerows(["" if one[name] is None else one[name] for name in columns] for one in records)
-    return stream.getvalue()
+    return csv_lines([columns, *([one[name] for name in columns] for one in records)])
 
 
 def _runs_table(rows: Sequence[Row]) -> RenderableType:

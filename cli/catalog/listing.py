@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import csv
-import io
 import json
 import textwrap
 from collections.abc import Callable
@@ -15,6 +13,7 @@ import typer
 from tilewright.cli import options
 from tilewright.cli.exits import Exit
 from tilewright.cli.terminal.console import WIDTH, rendered, show, write
+from tilewright.report.text.csv_text import csv_lines
 from tilewright.workloads.errors import one_line
 
 _DESCRIPTION = "description"
@@ -46,9 +45,7 @@ def list_command(
         case "jsonl":
             write("".join(json.dumps(record, ensure_ascii=False) + "\n" for record in records))
         case "csv":
-            stream = io.StringIO()
-            csv.writer(stream, lineterminator="\n").writerows([listing.columns, *listing.rows])
-            write(stream.getvalue())
+            write(csv_lines([listing.columns, *listing.rows]))
         case _:
             _show(what, listing)
     return Exit.OK

@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from contextlib import ExitStack
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from threading import Event
@@ -21,9 +21,10 @@ from tilewright.cli.terminal.clock import call
 from tilewright.cli.terminal.console import error_line
 from tilewright.cli.terminal.lines import Task
 from tilewright.cli.terminal.progress import Progress, make_progress
+from tilewright.cli.terminal.saving import kept
 from tilewright.cli.terminal.signals import graceful_stop
 from tilewright.formulation.limits import Limits
-from tilewright.formulation.mapping.constraints import parse_constraints
+from tilewright.formulation.mapping.constraints import applicable, network_constraints
 from tilewright.formulation.mapping.cost import cost_model, cost_model_names
 from tilewright.formulation.mapping.mapping import Mapping
 from tilewright.formulation.mapping.problem import IMPERFECT, LayerProblem, layer_problem
@@ -31,15 +32,16 @@ from tilewright.formulation.mapping.search import LayerResult
 from tilewright.formulation.objective import Objective
 from tilewright.hardware.mapping.engine import Engine
 from tilewright.hardware.mapping.load import load_engine
-from tilewright.report.records.files import check_writable
+from tilewright.report.records.files import output_format
 from tilewright.report.records.mapping.build import factors_of, key_gap, layer_record
-from tilewright.report.records.mapping.document import SettingsRecord
+from tilewright.report.records.mapping.document import ResultDocument, SettingsRecord
 from tilewright.report.records.mapping.mapping_file import StoredMapping
 from tilewright.report.records.mapping.operator import shape_text
 from tilewright.solvers.mapping.methods import is_prepared, method, prepare
 from tilewright.solvers.mapping.solve import layer_run
 from tilewright.solvers.running import no_result
 from tilewright.workloads.catalog import resolve_model
+from tilewright.workloads.disk import check_writable
 from tilewright.workloads.errors import InputError, unknown_name
 
 
@@ -72,6 +74,7 @@ def run_map(request: MapRequest) -> int:
     objective = read_objective(request.objective)
     method(request.settings.solver)
     if request.out is not None:
+        output_format(request.out, request.form)
         check_writable(request.out)
     if request.report is not None:
         from tilewright.report.html.page import check_report
@@ -82,6 +85,9 @@ def run_map(request: MapRequest) -> int:
     _check_factors(request.settings.factors, model_name)
     network = resolve_model(request.model, request.batch)
     jobs = select_jobs(network, request.patterns, request.all_operators)
+    named = [(job.names[0], job.operator) for job in jobs]
+    demands, notes = network_constraints(request.constraints, named, engine)
+    request = replace(request, constraints=demands)
     builders = [_builder(job, engine, objective, model_name, request) for job in jobs]
     stored = [] if request.warm_start is None else read_mappings(request.warm_start)
     if request.folder is not None:
@@ -92,12 +98,14 @@ def run_map(request: MapRequest) -> int:
         engine=engine,
         cost_model=model_name,
         objective=objective,
-        constraints=request.constraints,
+        constraints=demands,
+        notes=notes,
         settings=request.settings,
         wanted=[job.names[0] for job in jobs],
         form=request.form,
         out=request.out,
         folder=request.folder,
+        has_files=any((request.out, request.folder, request.report)),
     )
     with graceful_stop() as stop:
         with ExitStack() as stack:
@@ -112,16 +120,23 @@ def run_map(request: MapRequest) -> int:
             layers = sum(len(job.names) for job in jobs)
             count = f"{len(jobs)} distinct of {layers} layers" if layers > 1 else "1 layer"
             progress.head(f"{network.name} on {engine.name}, objective {objective}, {count}")
+            for note in notes:
+                progress.note(note)
             results.begin()
             _search_all(request, jobs, builders, stored, results, progress, stop)
         document = results.end(call.elapsed)
+        if request.quiet:
+            _tell_errors(document)
+        failures = list(results.failures.values())
         if request.report is not None:
             from tilewright.report.html.mapping.result import write_result_report
 
-            write_result_report(request.report, document)
+            with kept(failures):
+                write_result_report(request.report, document)
         interrupted = stop.is_set()
-    if results.failure is not None:
-        error_line(results.failure)
+    for failure in failures:
+        error_line(failure)
+    if failures:
         return Exit.ERROR
     return exit_of_layers(
         [(layer.status, layer.mapping is not None) for layer in document.layers],
@@ -129,6 +144,13 @@ def run_map(request: MapRequest) -> int:
         missing=bool(document.missing),
         require_optimal=request.require_optimal,
     )
+
+
+def _tell_errors(document: ResultDocument) -> None:
+    """Why layers failed, where no progress has told it."""
+    for layer in document.layers:
+        if layer.status == "error":
+            error_line(f"{layer.name}: {layer.message or 'the solver failed'}")
 
 
 def _cost_model(name: str) -> str:
@@ -148,10 +170,10 @@ def _builder(
     """What states a job's problem.  Whatever may be wrong with it shows here, before anything is solved."""
     cost_model(model_name).check(job.operator, engine)
     factors = request.settings.factors
-    build = partial(layer_problem, job.operator, engine, objective, model_name, request.constraints, factors)
-    if not request.constraints:
+    demands = applicable(request.constraints, job.operator, engine)
+    build = partial(layer_problem, job.operator, engine, objective, model_name, demands, factors)
+    if not demands:
         return build
-    parse_constraints(request.constraints, job.operator, engine)
     problem = build()
     return lambda: problem
 

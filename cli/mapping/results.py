@@ -7,7 +7,8 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from tilewright.cli.terminal.console import show, write
+from tilewright.cli.terminal.console import show, standard, write
+from tilewright.formulation.mapping.constraints import applicable
 from tilewright.formulation.mapping.mapping import Mapping
 from tilewright.formulation.objective import Objective
 from tilewright.hardware.mapping.engine import Engine
@@ -16,10 +17,12 @@ from tilewright.report.records.mapping.build import totals_record, versions
 from tilewright.report.records.mapping.document import SCHEMA, LayerRecord, ResultDocument, SettingsRecord
 from tilewright.report.records.mapping.engine import ArchRecord
 from tilewright.report.records.mapping.mapping_file import StoredMapping, render_mapping
-from tilewright.workloads.errors import InputError
+from tilewright.workloads.disk import check_writable, is_stream, write_file
+from tilewright.workloads.errors import InputError, OutputError
 from tilewright.workloads.mapping.operator import Operator
 
 _FILE_NAME = re.compile(r"[^A-Za-z0-9._-]+")
+_LONGEST_NAME = 200
 
 
 class Results:
@@ -31,10 +34,11 @@ class Results:
     form : what goes to stdout
     out : file that always holds the document so far
     folder : folder for one mapping file per layer
+    has_files : whether results go to any file; otherwise a lost stdout ends the run
 
     Attributes
     ----------
-    failure : why a file could not be written in the end, if so
+    failures : by file, why it could not be written in the end
     """
 
     def __init__(
@@ -46,26 +50,30 @@ class Results:
         cost_model: str,
         objective: Objective,
         constraints: Sequence[str],
+        notes: Sequence[str],
         settings: SettingsRecord,
         wanted: Sequence[str],
         form: str,
         out: Path | None,
         folder: Path | None,
+        has_files: bool,
     ) -> None:
         self.layers: list[LayerRecord] = []
         self.operators: list[Operator] = []
-        self.failure: str | None = None
+        self.failures: dict[Path, str] = {}
         self.engine = engine
         self.objective = objective
         self._model = model
         self._batch = batch
         self._cost_model = cost_model
         self._constraints = list(constraints)
+        self._notes = list(notes)
         self._settings = settings
         self._wanted = list(wanted)
         self._form = form
         self._out = out
         self._folder = folder
+        self._has_files = has_files
         self._files: set[str] = set()
         self._arch = ArchRecord.of(engine)
         self._versions = versions()
@@ -83,6 +91,7 @@ class Results:
             cost_model=self._cost_model,
             objective=str(self.objective),
             constraints=self._constraints,
+            notes=self._notes,
             settings=self._settings,
             layers=list(self.layers),
             missing=missing,
@@ -107,10 +116,10 @@ class Results:
         elif self._form == "csv":
             write(files.csv_row(layer))
         self._save(ended=False)
+        if standard.failure is not None and not self._has_files:
+            raise standard.failure  # nobody would see what is still to be found
         if self._folder is not None and layer.mapping is not None:
-            files.write_atomic(
-                self._folder / self._file_name(layer.name), self._mapping_text(layer, operator)
-            )
+            self._write(self._folder / self._file_name(layer.name), self._mapping_text(layer, operator))
 
     def end(self, seconds: float) -> ResultDocument:
         """Print what is printed at the end, and complete the file."""
@@ -147,19 +156,22 @@ class Results:
         show(title, "", table, *tables.clashes(document), *views, "", summary)
 
     def _save(self, *, ended: bool) -> None:
-        if self._out is None:
+        if self._out is None or (is_stream(self._out) and not ended):
             return
-        self._write(self._out, files.render(self.document(ended=ended), files.format_of(self._out)))
+        form = files.output_format(self._out, self._form)
+        self._write(self._out, files.render(self.document(ended=ended), form))
 
     def _write(self, path: Path, text: str) -> None:
         """Write a file; where that fails the run goes on, and what it found still reaches stdout."""
         try:
-            files.write_atomic(path, text)
-        except OSError as error:
-            self.failure = f"{path}: cannot be written: {error.strerror or error}"
+            write_file(path, text)
+        except OutputError as error:
+            self.failures[path] = str(error)
+        else:
+            self.failures.pop(path, None)
 
     def _file_name(self, layer: str) -> str:
-        stem = _FILE_NAME.sub("_", layer).strip("._") or "layer"
+        stem = _FILE_NAME.sub("_", layer).strip("._")[:_LONGEST_NAME] or "layer"
         name, number = stem, 1
         while name in self._files:
             number += 1
@@ -176,7 +188,7 @@ class Results:
             engine=self.engine,
             cost_model=self._cost_model,
             objective=str(self.objective),
-            constraints=tuple(layer.constraints),
+            constraints=applicable(layer.constraints, operator, self.engine),
             factors=layer.factors,
         )
         return render_mapping(stored)
@@ -184,13 +196,14 @@ class Results:
 
 def streams_to_terminal(form: str) -> bool:
     """Whether results appear on a terminal while layers are solved."""
-    return form in ("jsonl", "csv") and sys.stdout.isatty()
+    return form in ("jsonl", "csv") and sys.stdout is not None and sys.stdout.isatty()
 
 
 def prepare_folder(folder: Path) -> None:
     """Make a folder; raises ``InputError`` where it cannot be written to."""
     try:
         folder.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise InputError(str(folder), None, f"cannot be made: {error.strerror or error}") from None
-    files.check_writable(folder / "mapping.yaml")
+    except (OSError, ValueError) as error:
+        reason = error.strerror if isinstance(error, OSError) else None
+        raise InputError(str(folder), None, f"cannot be made: {reason or error}") from None
+    check_writable(folder / "mapping.yaml")

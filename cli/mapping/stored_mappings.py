@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 from tilewright.formulation.mapping.mapping import Mapping
 from tilewright.formulation.objective import parse_objective
@@ -14,7 +15,11 @@ from tilewright.workloads.mapping.operator import Operator
 
 def read_mappings(path: Path) -> list[StoredMapping]:
     """All mappings of a file; raises ``InputError`` for one that holds none."""
-    data = read_data(path)
+    return mappings_in(read_data(path), path)
+
+
+def mappings_in(data: Any, path: Path) -> list[StoredMapping]:
+    """All mappings of what a file holds; raises ``InputError`` for one that holds none."""
     if is_result(data):
         return mappings_of(parse_document(data, str(path)), str(path))
     return [parse_mapping(data, str(path), path.parent)]

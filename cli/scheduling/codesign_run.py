@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from tilewright.cli.scheduling.request import SchedulingRequest, resolve_workload
-from tilewright.cli.terminal.saving import SavedFile
+from tilewright.cli.terminal.saving import SavedFile, kept
 from tilewright.cli.terminal.signals import graceful_stop
 from tilewright.formulation.limits import LimitReachedError
 from tilewright.formulation.result import Status, TracePoint
@@ -92,12 +92,15 @@ def run_codesign(request: CodesignRequest) -> int:
             outcome = replace(outcome, status=Status.ERROR, message=failure_text(failure))
         document = document_of(outcome, complete=True)
         request.deliver(document, saved, codesign_views)
+    failures = [] if saved.failure is None else [saved.failure]
     if request.scatter is not None and document.points:
         from tilewright.report.plots.scheduling.herald.partitions import draw_partitions
 
-        draw_partitions(document, float(1 / (CLOCK_MHZ * 1000)), request.scatter)
+        with kept(failures):
+            draw_partitions(document, float(1 / (CLOCK_MHZ * 1000)), request.scatter)
     if request.report is not None:
         from tilewright.report.html.scheduling.herald.schedule import write_codesign_report
 
-        write_codesign_report(request.report, document)
-    return request.exit_code(document.status, saved, solved=document.best is not None)
+        with kept(failures):
+            write_codesign_report(request.report, document)
+    return request.exit_code(document, failures, solved=document.best is not None)

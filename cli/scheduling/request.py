@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
@@ -20,7 +20,8 @@ from tilewright.cli.terminal.saving import SavedFile
 from tilewright.formulation.limits import Limits
 from tilewright.formulation.objective import parse_objective
 from tilewright.formulation.scheduling.herald.problem import ScheduleObjective
-from tilewright.report.records.files import check_writable, json_text
+from tilewright.report.plots.style import check_plot_file
+from tilewright.report.records.files import json_text, output_format
 from tilewright.report.records.scheduling.herald.document import (
     CodesignDocument,
     ScheduleDocument,
@@ -29,6 +30,7 @@ from tilewright.report.records.scheduling.herald.document import (
 )
 from tilewright.solvers.scheduling.herald.build import METRIC_OF
 from tilewright.workloads.catalog import resolve_model
+from tilewright.workloads.disk import check_writable
 from tilewright.workloads.errors import InputError, did_you_mean
 from tilewright.workloads.scheduling.workload import Part, Workload
 from tilewright.workloads.scheduling.workload_file import is_workload, list_workloads, load_workload
@@ -100,6 +102,7 @@ class SchedulingRequest:
     def check_files(self, *plots: Path | None) -> None:
         """Raise ``InputError`` for a document, report or picture that could not be written."""
         if self.out is not None:
+            output_format(self.out, self.form, ("json",))
             check_writable(self.out)
         if self.report is not None:
             from tilewright.report.html.page import check_report
@@ -107,7 +110,7 @@ class SchedulingRequest:
             check_report(self.report)
         for path in plots:
             if path is not None:
-                _check_plot(path)
+                check_plot_file(path)
 
     def deliver(
         self,
@@ -123,10 +126,14 @@ class SchedulingRequest:
         else:
             show(*views(document, call.elapsed))
 
-    def exit_code(self, status: str, saved: SavedFile, *, solved: bool) -> Exit:
-        """The exit code of a search with that status, which has a schedule or none; tells of a lost file."""
-        if saved.failure is not None:
-            error_line(saved.failure)
+    def exit_code(self, document: Delivered, failures: Sequence[str], *, solved: bool) -> Exit:
+        """The exit code of a search that has a schedule or none; tells of files that could not be written."""
+        status = document.status
+        if self.quiet and status == "error":
+            error_line(document.message or "the search failed")
+        for failure in failures:
+            error_line(failure)
+        if failures:
             return Exit.ERROR
         if not solved:
             codes = {"infeasible": Exit.INFEASIBLE, "interrupted": Exit.INTERRUPTED, "error": Exit.ERROR}
@@ -152,13 +159,3 @@ def resolve_workload(text: str) -> Workload:
             raise InputError(text, None, f"no such workload or model{nearest}") from None
         raise error
     return Workload(network.name, (Part(network.name, network),))
-
-
-def _check_plot(path: Path) -> None:
-    check_writable(path)
-    if path.suffix.lower() not in (".png", ".svg"):
-        raise InputError(str(path), None, "expected a file that ends in .png or .svg")
-    try:
-        import matplotlib  # noqa: F401
-    except ImportError:
-        raise InputError(str(path), None, "drawing needs matplotlib, install tilewright[plots]") from None

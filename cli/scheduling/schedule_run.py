@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from tilewright.cli.scheduling.request import SchedulingRequest, resolve_workload
-from tilewright.cli.terminal.saving import SavedFile
+from tilewright.cli.terminal.saving import SavedFile, kept
 from tilewright.cli.terminal.signals import graceful_stop
 from tilewright.formulation.result import TracePoint
 from tilewright.formulation.scheduling.herald.problem import SchedulingProblem
@@ -64,16 +64,22 @@ def run_schedule(request: ScheduleRequest) -> int:
         result = run.run()
         document = document_of(result, complete=True)
         request.deliver(document, saved, schedule_views)
-    _draw(request, None if run.search is None else run.search.problem.instance, result, system)
+    failures = [] if saved.failure is None else [saved.failure]
+    _draw(request, None if run.search is None else run.search.problem.instance, result, system, failures)
     if request.report is not None:
         from tilewright.report.html.scheduling.herald.schedule import write_schedule_report
 
-        write_schedule_report(request.report, document)
-    return request.exit_code(document.status, saved, solved=document.schedule is not None)
+        with kept(failures):
+            write_schedule_report(request.report, document)
+    return request.exit_code(document, failures, solved=document.schedule is not None)
 
 
 def _draw(
-    request: ScheduleRequest, problem: SchedulingProblem | None, result: ScheduleResult, system: System
+    request: ScheduleRequest,
+    problem: SchedulingProblem | None,
+    result: ScheduleResult,
+    system: System,
+    failures: list[str],
 ) -> None:
     if problem is None or result.answer is None or result.evaluation is None:
         return
@@ -81,8 +87,10 @@ def _draw(
     if request.gantt is not None:
         from tilewright.report.plots.scheduling.herald.gantt import draw_gantt
 
-        draw_gantt(problem, result.answer, milliseconds, request.gantt)
+        with kept(failures):
+            draw_gantt(problem, result.answer, milliseconds, request.gantt)
     if request.occupancy is not None:
         from tilewright.report.plots.scheduling.herald.occupancy import draw_occupancy
 
-        draw_occupancy(problem, result.evaluation, milliseconds, request.occupancy)
+        with kept(failures):
+            draw_occupancy(problem, result.evaluation, milliseconds, request.occupancy)

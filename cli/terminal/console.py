@@ -1,9 +1,19 @@
-"""Where text goes: results to stdout, progress and errors to stderr."""
+"""Where text goes: results to stdout, progress and errors to stderr.
+
+Nothing that comes from a file or a name reaches a terminal as a control character, and a stream that is lost
+(closed, full, nobody reads it) ends neither the search nor the files that are to be written.
+"""
 
 from __future__ import annotations
 
+import errno
+import os
+import re
 import sys
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Any, TextIO
+
+from tilewright.workloads.errors import OutputError
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -11,48 +21,160 @@ if TYPE_CHECKING:
 WIDTH = 80
 """Columns of a table that does not go to a terminal."""
 
+_CONTROLS = "\x00-\x08\x0b-\x1f\x7f-\x9f"  # all but tab and newline
+_INVISIBLE = "\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ufeff"  # separators, and what turns text around
+_UNSAFE = re.compile(f"[{_CONTROLS}{_INVISIBLE}\ud800-\udfff]")
+_PICTURES = 0x2400
+
+
+class _Standard:
+    """Standard output of a call: the first failure is kept, and nothing is written after it.
+
+    Attributes
+    ----------
+    failure : why standard output was lost, if so
+    logs : why logs were lost
+    """
+
+    def __init__(self) -> None:
+        self.failure: OutputError | None = None
+        self.logs: list[OutputError] = []
+
+    def put(self, text: str) -> None:
+        if self.failure is not None:
+            return
+        try:
+            if sys.stdout is None:
+                raise OSError(errno.EBADF, os.strerror(errno.EBADF))
+            sys.stdout.write(text)
+            sys.stdout.flush()
+        except (OSError, ValueError) as error:
+            self.failure = OutputError("standard output", error)
+            give_up(sys.stdout, 1)
+
+
+standard = _Standard()
+
+
+def give_up(stream: TextIO | None, number: int) -> None:
+    """Let what is left in a lost stream's buffer, and all that follows, go nowhere."""
+    try:
+        number = number if stream is None else stream.fileno()
+    except (OSError, ValueError):
+        return
+    nowhere = os.open(os.devnull, os.O_WRONLY)
+    if nowhere != number:
+        os.dup2(nowhere, number)
+        os.close(nowhere)
+
+
+def cleaned(text: str) -> str:
+    """The text with a visible sign for every control character but tab and newline."""
+    return _UNSAFE.sub(_sign, text)
+
+
+def _sign(match: re.Match[str]) -> str:
+    code = ord(match[0])
+    if code == 0x7F:
+        return "\u2421"
+    return chr(_PICTURES + code) if code < 0x20 else "\ufffd"
+
+
+def _escaped(text: str) -> str:
+    """The text with control characters as JSON writes them; inside a JSON text it means the same."""
+    return _UNSAFE.sub(lambda match: f"\\u{ord(match[0]):04x}", text)
+
+
+def make_console(**options: Any) -> Console:
+    """A console of this program: no markup, and no control characters of what it is given."""
+    from rich.console import Console
+    from rich.segment import Segment
+
+    class Cleaned(Console):
+        def render(self, *args: Any, **kwargs: Any) -> Iterable[Segment]:
+            for segment in super().render(*args, **kwargs):
+                if segment.control:
+                    yield segment
+                else:
+                    yield Segment(cleaned(segment.text), segment.style)
+
+    return Cleaned(highlight=False, markup=False, emoji=False, **options)
+
 
 def results_console() -> Console:
     """For tables on stdout; as wide as the terminal, 80 columns elsewhere."""
-    from rich.console import Console
-
-    width = None if sys.stdout.isatty() else WIDTH
-    return Console(file=sys.stdout, width=width, highlight=False, markup=False, emoji=False)
+    width = None if sys.stdout is not None and sys.stdout.isatty() else WIDTH
+    return make_console(file=sys.stdout or sys.__stdout__, width=width)
 
 
 def rendered(*renderables: Any) -> list[str]:
     """Tables and texts as the lines that stdout shows, without the spaces that pad them at the right."""
     from io import StringIO
 
-    from rich.console import Console
-
     console = results_console()
     stream = StringIO()
-    buffer = Console(
-        file=stream,
-        width=console.width,
-        highlight=False,
-        markup=False,
-        emoji=False,
-        force_terminal=console.is_terminal,
-        no_color=console.no_color,
+    buffer = make_console(
+        file=stream, width=console.width, force_terminal=console.is_terminal, no_color=console.no_color
     )
     for renderable in renderables:
         buffer.print(renderable)
-    return [line.rstrip(" ") for line in stream.getvalue().splitlines()]
+    return [line.rstrip(" ") for line in stream.getvalue().split("\n")[:-1]]
 
 
 def show(*renderables: Any) -> None:
     """Print tables and texts to stdout."""
-    write("".join(line + "\n" for line in rendered(*renderables)))
+    standard.put("".join(line + "\n" for line in rendered(*renderables)))
 
 
 def write(text: str) -> None:
-    """Write to stdout at once."""
-    sys.stdout.write(text)
-    sys.stdout.flush()
+    """Write data or plain text to stdout at once."""
+    standard.put(_escaped(text))
+
+
+def tell(text: str) -> None:
+    """Lines on stderr; where that is lost, they are."""
+    try:
+        if sys.stderr is not None:
+            print(cleaned(text), file=sys.stderr, flush=True)
+    except (OSError, ValueError):
+        give_up(sys.stderr, 2)
 
 
 def error_line(message: str) -> None:
     """One line on stderr."""
-    print(f"tilewright: error: {' '.join(message.split())}", file=sys.stderr, flush=True)
+    tell(f"tilewright: error: {' '.join(message.split())}")
+
+
+class SteadyStream:
+    """A text stream for progress that loses what cannot be written, instead of failing.
+
+    Attributes
+    ----------
+    failure : why writing failed, if it did
+    """
+
+    def __init__(self, stream: TextIO | None) -> None:
+        self.failure: Exception | None = None
+        self._stream = stream
+        if stream is None:
+            self.failure = OSError(errno.EBADF, os.strerror(errno.EBADF))
+
+    def write(self, text: str) -> int:
+        """Write; a failure is kept and nothing is written after it."""
+        if self.failure is None and self._stream is not None:
+            try:
+                self._stream.write(text)
+            except (OSError, ValueError) as error:
+                self.failure = error
+        return len(text)
+
+    def flush(self) -> None:
+        """Flush; a failure is kept."""
+        if self.failure is None and self._stream is not None:
+            try:
+                self._stream.flush()
+            except (OSError, ValueError) as error:
+                self.failure = error
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._stream, name)

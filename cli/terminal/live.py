@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import sys
 import time
 from collections import deque
 from dataclasses import replace
 
-from rich.console import Console, Group, RenderableType
+from rich.console import Group, RenderableType
 from rich.live import Live
 from rich.spinner import Spinner
 from rich.text import Text
 
+from tilewright.cli.terminal.console import SteadyStream, make_console
 from tilewright.cli.terminal.lines import HEADINGS, Task, point_line
 from tilewright.formulation.objective import Objective
 from tilewright.formulation.result import TracePoint
@@ -26,7 +28,7 @@ class LiveProgress:
 
     def __init__(self, objective: Objective, *, every: bool = False) -> None:
         self._objective = objective
-        self._console = Console(stderr=True, highlight=False, markup=False, emoji=False)
+        self._console = make_console(file=SteadyStream(sys.stderr))
         self._every = every
         self._task: Task | None = None
         self._began = time.monotonic()

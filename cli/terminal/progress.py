@@ -7,13 +7,15 @@ import time
 from collections.abc import Iterable
 from contextlib import ExitStack
 from pathlib import Path
-from typing import Protocol, TextIO
+from typing import Protocol
 
+from tilewright.cli.terminal.console import SteadyStream, cleaned, standard
 from tilewright.cli.terminal.lines import HEADINGS, Task, done_line, further_lines, point_line
 from tilewright.formulation.objective import Objective
 from tilewright.formulation.result import TracePoint
 from tilewright.report.records.mapping.document import LayerRecord
-from tilewright.workloads.errors import InputError
+from tilewright.workloads.disk import check_writable
+from tilewright.workloads.errors import InputError, OutputError
 
 _QUIET_SECONDS = 1.0  # between two lines that only raise the bound
 
@@ -46,7 +48,7 @@ class Progress(Protocol):
 class PlainProgress:
     """Lines on a stream; moves of the bound alone at most once a second."""
 
-    def __init__(self, stream: TextIO, objective: Objective, *, every: bool = False) -> None:
+    def __init__(self, stream: SteadyStream, objective: Objective, *, every: bool = False) -> None:
         self._stream = stream
         self._objective = objective
         self._every = every
@@ -85,7 +87,8 @@ class PlainProgress:
         self._stream.flush()
 
     def _print(self, text: str) -> None:
-        print(text, file=self._stream, flush=True)
+        self._stream.write(cleaned(text) + "\n")
+        self._stream.flush()
 
 
 class AllProgress:
@@ -145,25 +148,43 @@ def make_progress(
     """
     parts: list[Progress] = []
     if log is not None:
-        try:
-            stream = stack.enter_context(log.open("w", encoding="utf-8"))
-        except OSError as error:
-            raise InputError(str(log), None, f"cannot be written: {error.strerror or error}") from None
-        parts.append(PlainProgress(stream, objective, every=verbose))
+        parts.append(PlainProgress(_opened_log(log, stack), objective, every=verbose))
     if not quiet:
         if _is_live() and not streams_to_terminal:
             from tilewright.cli.terminal.live import LiveProgress
 
             parts.append(LiveProgress(objective, every=verbose))
         else:
-            parts.append(PlainProgress(sys.stderr, objective, every=verbose))
+            parts.append(PlainProgress(SteadyStream(sys.stderr), objective, every=verbose))
     progress = AllProgress(parts)
     stack.callback(progress.close)
     return progress
 
 
+def _opened_log(path: Path, stack: ExitStack) -> SteadyStream:
+    """A log that loses its lines rather than the search where the disk is full, and says so at the end."""
+    check_writable(path)
+    try:
+        stream = path.open("w", encoding="utf-8", errors="backslashreplace")
+    except (OSError, ValueError) as error:
+        raise InputError(str(OutputError(path, error)), None, "expected a file for progress") from None
+    steady = SteadyStream(stream)
+
+    def close() -> None:
+        steady.flush()
+        try:
+            stream.close()
+        except OSError as error:
+            steady.failure = steady.failure or error
+        if steady.failure is not None:
+            standard.logs.append(OutputError(path, steady.failure))
+
+    stack.callback(close)
+    return steady
+
+
 def _is_live() -> bool:
-    if not sys.stderr.isatty():
+    if sys.stderr is None or not sys.stderr.isatty():
         return False
     from rich.console import Console
 

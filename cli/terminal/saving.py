@@ -4,15 +4,26 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
-from tilewright.report.records.files import write_atomic
 from tilewright.solvers.background import Background, failure_text
+from tilewright.workloads.disk import is_stream, write_file
+from tilewright.workloads.errors import OutputError
 
 _PAUSE = 0.5
 _SHARE = 0.05
 """Of the time, at most, that writing takes."""
+
+
+@contextmanager
+def kept(failures: list[str]) -> Iterator[None]:
+    """Write something; where that fails, its line joins the others and the rest goes on."""
+    try:
+        yield
+    except OutputError as error:
+        failures.append(str(error))
 
 
 class SavedFile:
@@ -20,7 +31,7 @@ class SavedFile:
 
     Parameters
     ----------
-    path : ``None`` to write nothing
+    path : ``None`` to write nothing; a device or pipe gets the whole document alone
     text : makes the document so far, from any thread; ``None`` where there is nothing yet
 
     Attributes
@@ -35,7 +46,7 @@ class SavedFile:
         self._changed = threading.Event()
         self._ended = threading.Event()
         self._writing = threading.Lock()
-        if path is not None:
+        if path is not None and not is_stream(path):
             Background(self._work, "saving").start()
 
     def changed(self) -> None:
@@ -77,7 +88,7 @@ class SavedFile:
     def _write(self, path: Path, text: str) -> None:
         """Write; where that fails the search goes on, and what it found still reaches stdout."""
         try:
-            write_atomic(path, text)
+            write_file(path, text)
             self.failure = None
-        except OSError as error:
-            self.failure = f"{path}: cannot be written: {error.strerror or error}"
+        except OutputError as error:
+            self.failure = str(error)

@@ -11,24 +11,33 @@ Written as one line each (``--constraint``, repeatable):
 ``spatial=C,K``                 only these dimensions may be spread
 ``stationary@SPM=O``            the tensor that a level's loop order keeps in place
 ==============================  ==================================================================
+
+A name that differs from a known one in case alone is that one.  A name that nothing has is an error.
 """
 
 from __future__ import annotations
 
 import operator as op
-import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from decimal import Decimal, InvalidOperation
 from fractions import Fraction
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from tilewright.formulation.mapping.demand import (
+    Demand,
+    Layers,
+    fitted,
+    narrowed,
+    placed,
+    read_demand,
+    shared,
+    unknown,
+)
 from tilewright.formulation.mapping.nest import Block, loop_hosts
 from tilewright.hardware.mapping.engine import Engine
-from tilewright.workloads.errors import InputError
 from tilewright.workloads.mapping.operator import Operator
 
 _COMPARE: dict[str, Callable[[Any, Any], Any]] = {
@@ -38,12 +47,6 @@ _COMPARE: dict[str, Callable[[Any, Any], Any]] = {
     "=": op.eq,
     "!=": op.ne,
 }
-_RULE = re.compile(
-    r"(?P<what>tile|trips|spatial)\((?P<dim>\w+)(?:@(?P<site>[\w-]+))?\)(?P<compare><=|>=|==|=|!=)(?P<number>\d+)$"
-)
-_METRIC = re.compile(r"(?P<what>energy|cycles|edp|utilization)(?P<compare><=|>=)(?P<number>[\d.eE+-]+)$")
-_ONLY = re.compile(r"spatial=(?P<dims>\w+(?:,\w+)*)$")
-_ORDER = re.compile(r"stationary@(?P<level>[\w-]+)=(?P<tensor>\w+)$")
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,11 +115,9 @@ class Constraints:
 
     @property
     def texts(self) -> tuple[str, ...]:
-        """As written, in a reproducible sequence."""
-        texts = [cap.text for cap in self.caps]
-        texts += [rule.text for rule in self.tiles]
-        texts += [rule.text for rule in self.orders]
-        return tuple(sorted(texts))
+        """In canonical form, each once, in a reproducible sequence."""
+        rules: list[MetricCap | TileRule | OrderRule] = [*self.caps, *self.tiles, *self.orders]
+        return tuple(sorted({rule.text for rule in rules}))
 
     def row_filters(
         self, blocks: Sequence[Block], engine: Engine
@@ -137,71 +138,71 @@ class Constraints:
 
 
 def parse_constraints(texts: Sequence[str], operator: Operator, engine: Engine) -> Constraints:
-    """Parse constraint lines; raises ``InputError`` naming the line and what was expected.
+    """Parse constraint lines, each of them once.
 
-    Rules on dimensions or tensors that the operator does not have are left out, so that one command line
-    can map a whole network.
+    Raises
+    ------
+    InputError : naming the line and what was expected, for one that cannot be read or that names a level,
+        axis, dimension or tensor which engine and operator do not have
     """
+    demands: dict[str, Demand] = {}
+    for text in texts:
+        demand = placed(read_demand(text), engine)
+        found = fitted(demand, operator)
+        if isinstance(found, str):
+            raise unknown(demand, found, [operator])
+        demands.setdefault(found.text, found)
     caps: list[MetricCap] = []
     tiles: list[TileRule] = []
     orders: list[OrderRule] = []
-    levels = [level.name for level in engine.levels]
-    axes = [axis.name for level in engine.levels for axis in (level.fanout.axes if level.fanout else ())]
     hosts = loop_hosts(operator, engine)
-    for text in texts:
-        line = text.replace(" ", "")
-        if match := _METRIC.match(line):
-            caps.append(_metric(text, match))
-        elif match := _ONLY.match(line):
-            allowed = match["dims"].split(",")
-            tiles += [
-                TileRule(line, "spatial", d, None, "=", 1, hosts) for d in operator.bounds if d not in allowed
-            ]
-        elif match := _ORDER.match(line):
-            _known(text, match["level"], levels, "level")
-            if any(tensor.name == match["tensor"] for tensor in operator.tensors):
-                orders.append(OrderRule(line, match["level"], match["tensor"]))
-        elif match := _RULE.match(line):
-            if match["what"] == "spatial":
-                if match["site"] is not None:
-                    _known(text, match["site"], axes, "axis")
-            else:
-                _known(text, match["site"], levels, "level")
-            if match["dim"] in operator.bounds:
-                tiles.append(
-                    TileRule(
-                        line,
-                        match["what"],
-                        match["dim"],
-                        match["site"],
-                        match["compare"],
-                        int(match["number"]),
-                        hosts,
-                    )
-                )
-        else:
-            raise InputError(
-                "--constraint",
-                None,
-                f"cannot read {text!r}, expected such as cycles<=1e6, utilization>=0.5, tile(K@SPM)<=64, "
-                "trips(C@DRAM)=1, spatial(K)=16, spatial=C,K or stationary@SPM=O",
-            )
+    for text, demand in demands.items():
+        match demand.kind:
+            case "metric":
+                caps.append(MetricCap(text, demand.names[0], demand.number))
+            case "only":
+                barred = [dim for dim in operator.bounds if dim not in demand.names]
+                tiles += [TileRule(text, "spatial", dim, None, "=", 1, hosts) for dim in barred]
+            case "stationary":
+                orders.append(OrderRule(text, str(demand.site), demand.names[0]))
+            case what:
+                [dim] = demand.names
+                number = demand.number.numerator
+                tiles.append(TileRule(text, what, dim, demand.site, demand.compare, number, hosts))
     return Constraints(tuple(caps), tuple(tiles), tuple(orders))
 
 
-def _known(text: str, name: str | None, names: Sequence[str], kind: str) -> None:
-    if name not in names:
-        raise InputError("--constraint", text, f"unknown {kind} {name!r}, expected one of {', '.join(names)}")
+def applicable(texts: Sequence[str], operator: Operator, engine: Engine) -> tuple[str, ...]:
+    """The lines that say something about an operator, in canonical form, each once, sorted.
+
+    Of lines for a whole network, those on dimensions or tensors that the operator lacks are left out;
+    `network_constraints` makes sure that some layer has them.
+
+    Raises
+    ------
+    InputError : for a line that cannot be read, and for an unknown level or axis
+    """
+    found = {one.text for text in texts for one in narrowed(placed(read_demand(text), engine), operator)}
+    return tuple(sorted(found))
 
 
-def _metric(text: str, match: re.Match[str]) -> MetricCap:
-    floor = match["what"] == "utilization"
-    if (match["compare"] == ">=") != floor:
-        raise InputError("--constraint", text, f"{match['what']} takes {'>=' if floor else '<='}")
-    try:
-        limit = Fraction(Decimal(match["number"]))
-    except InvalidOperation:
-        raise InputError("--constraint", text, f"expected a number, got {match['number']!r}") from None
-    if limit <= 0 or (floor and limit > 1):
-        raise InputError("--constraint", text, "expected a positive number" + (" up to 1" if floor else ""))
-    return MetricCap(text, match["what"], limit)
+def network_constraints(
+    texts: Sequence[str], layers: Layers, engine: Engine
+) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """Lines for the layers of a call in canonical form, each once and sorted, and what a user should know.
+
+    Parameters
+    ----------
+    layers : name and operator of each
+
+    Returns
+    -------
+    The lines; and a note for each that names what only some of the layers have
+
+    Raises
+    ------
+    InputError : as `parse_constraints`, for a name that none of the layers has
+    """
+    demands = [shared(placed(read_demand(text), engine), layers) for text in texts]
+    found = {demand.text: note for demand, note in demands}
+    return tuple(sorted(found)), tuple(note for _, note in sorted(found.items()) if note is not None)

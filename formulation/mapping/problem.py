@@ -15,6 +15,7 @@ import numpy as np
 from tilewright.formulation.expression import Expr, Variable, as_expr, choose, is_one, product
 from tilewright.formulation.mapping.constraints import Constraints, MetricCap, parse_constraints
 from tilewright.formulation.mapping.cost import CostModel, Limit, Statement, cost_model, cost_model_names
+from tilewright.formulation.mapping.demand import FLAG
 from tilewright.formulation.mapping.evaluator import Evaluation, evaluate_mapping, nest_of
 from tilewright.formulation.mapping.mapping import Mapping
 from tilewright.formulation.mapping.nest import Nest
@@ -215,10 +216,11 @@ def state_problem(
         raise InputError("--factors", None, f"the {model.name} cost model knows perfect factors only")
     perfect = model.perfect_only or factors == PERFECT
     demands = parse_constraints(constraints, operator, engine)
-    if any(rule.level == engine.levels[-1].name for rule in demands.orders):
-        raise InputError(
-            "--constraint", None, f"the loops of {engine.levels[-1].name} feed the PEs, their order is free"
-        )
+    innermost = engine.levels[-1].name
+    for rule in demands.orders:
+        if rule.level == innermost:
+            told = f"the loops of {innermost} feed the PEs, their order is free"
+            raise InputError(FLAG, rule.text, told)
     orders = partial(model.orders, operator, engine)
     plain = build_space(operator, engine, orders, perfect=perfect)
     space = plain

@@ -8,7 +8,7 @@ from importlib.resources import files
 from pathlib import Path
 from typing import Any, TypeVar
 
-from tilewright.report.records.files import check_writable, write_atomic
+from tilewright.workloads.disk import check_writable, suffix_error, write_file
 from tilewright.workloads.errors import InputError
 
 _FOLDER = "tilewright.report.html"
@@ -99,20 +99,20 @@ def number_cell(text: str, order: float | None, style: str = "") -> Cell:
 def check_report(path: Path) -> None:
     """Raise ``InputError`` where a report could not be written, before anything is computed."""
     if path.suffix.lower() not in (".html", ".htm"):
-        raise InputError(str(path), None, "expected a file that ends in .html")
+        raise suffix_error(path, (".html", ".htm"))
     check_writable(path)
     _libraries()
 
 
 def write_page(path: Path, title: str, facts: Sequence[str], sections: Sequence[Section]) -> None:
-    """Write a report.
+    """Write a report; raises ``OutputError`` where the file cannot be written.
 
     Parameters
     ----------
     facts : what stands below the title
     """
     check_report(path)
-    write_atomic(path, render_page(title, facts, sections))
+    write_file(path, render_page(title, facts, sections))
 
 
 def render_page(title: str, facts: Sequence[str], sections: Sequence[Section]) -> str:

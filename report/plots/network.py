@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import math
-import os
 import statistics
-import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from tilewright.workloads.errors import InputError
+from tilewright.report.plots.style import check_plot_file, write_figure
 from tilewright.workloads.network import Network
 from tilewright.workloads.shape_ratio import channel_activation_ratio
 
@@ -20,7 +18,6 @@ if TYPE_CHECKING:
 
 Point = tuple[float, float]
 
-SUFFIXES = (".png", ".svg", ".pdf")
 _FEW = 40
 """Most layers whose names can be read in the picture."""
 _DEPTHS = 60
@@ -37,14 +34,12 @@ def plot_network(network: Network, path: Path) -> None:
     Raises
     ------
     InputError : for another ending, a place that cannot be written, and without matplotlib
+    OutputError : where writing fails
     """
-    if path.suffix.lower() not in SUFFIXES:
-        raise InputError(str(path), None, f"expected a file that ends in one of: {', '.join(SUFFIXES)}")
-    try:
-        from matplotlib.backends.backend_agg import FigureCanvasAgg
-        from matplotlib.figure import Figure
-    except ImportError:
-        raise InputError("--plot", None, "needs matplotlib: pip install 'tilewright[plots]'") from None
+    check_plot_file(path)
+    from matplotlib.backends.backend_agg import FigureCanvasAgg
+    from matplotlib.figure import Figure
+
     ratios = {layer.name: channel_activation_ratio(network, layer) for layer in network.mac_layers}
     figure = Figure(figsize=(13, 8), layout="constrained")
     FigureCanvasAgg(figure)
@@ -57,12 +52,7 @@ def plot_network(network: Network, path: Path) -> None:
         f"{network.name}, batch {network.batch}: {len(network)} layers, {network.macs / 1e9:.4g} GMAC, "
         f"{network.parameters / 1e6:.4g} M parameters"
     )
-    try:
-        with tempfile.NamedTemporaryFile(dir=path.parent, suffix=path.suffix, delete=False) as file:
-            figure.savefig(file, format=path.suffix[1:].lower(), dpi=130)
-        os.replace(file.name, path)
-    except OSError as error:
-        raise InputError(str(path), None, f"cannot be written: {error.strerror or error}") from None
+    write_figure(figure, path, 130)
 
 
 def _graph(axes: Axes, network: Network, ratios: dict[str, float]) -> None:

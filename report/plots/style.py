@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import io
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from tilewright.report.records.files import check_writable
-from tilewright.workloads.errors import InputError, unknown_name
+from tilewright.workloads.disk import check_writable, suffix_error, write_file
+from tilewright.workloads.errors import InputError
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -50,7 +51,7 @@ _SETTINGS: dict[Any, Any] = {
 def check_plot_file(path: Path) -> None:
     """Raise ``InputError`` for a suffix that no plot can have, or a file that cannot be written."""
     if path.suffix.lower() not in SUFFIXES:
-        raise InputError(str(path), None, f"suffix: {unknown_name(path.suffix or path.name, SUFFIXES)}")
+        raise suffix_error(path, SUFFIXES)
     check_writable(path)
     matplotlib_or_error()
 
@@ -75,11 +76,23 @@ def canvas(
 
 
 def save(draw: Callable[[], Figure], path: Path) -> None:
-    """Draw in this style and write the figure."""
+    """Draw in this style and write the figure; raises ``OutputError``."""
     from matplotlib import rc_context
 
     with rc_context(_SETTINGS):
-        draw().savefig(path, dpi=200)
+        write_figure(draw(), path, 200)
+
+
+def write_figure(figure: Figure, path: Path, dots: int) -> None:
+    """Write a figure in the format of the file's suffix, whole or not at all; raises ``OutputError``.
+
+    Parameters
+    ----------
+    dots : per inch
+    """
+    stream = io.BytesIO()
+    figure.savefig(stream, format=path.suffix[1:].lower(), dpi=dots)
+    write_file(path, stream.getvalue())
 
 
 def colours(names: Sequence[str]) -> dict[str, str]:

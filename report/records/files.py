@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import csv
-import io
 import json
-import os
-import tempfile
+import math
+from collections.abc import Collection
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -15,14 +13,17 @@ from pydantic import ValidationError
 
 from tilewright.report.records.mapping.document import SCHEMA, LayerRecord, ResultDocument, layer_data
 from tilewright.report.records.mapping.operator import Record
+from tilewright.report.text.csv_text import csv_line
+from tilewright.workloads.disk import DOCUMENT_BYTES, is_stream, read_text, suffix_error
 from tilewright.workloads.errors import InputError, one_line, unknown_name
 from tilewright.workloads.yaml_file import read_yaml
 
 FORMATS = ("json", "jsonl", "csv", "yaml")
 _SUFFIXES = {".json": "json", ".jsonl": "jsonl", ".csv": "csv", ".yaml": "yaml", ".yml": "yaml"}
-_LARGEST = 2**31
 _LONG, _SHORT = 600, 200  # characters of a line in a document: of flat rows, and of what is nested deeper
 _DEEP = 5
+_DIGITS = 4000
+"""Of an integer in a document, at most; Python itself reads 4,300."""
 
 Document = TypeVar("Document", bound=Record)
 
@@ -47,8 +48,34 @@ CSV_FIELDS = (
 
 
 def format_of(path: Path) -> str:
-    """The format that a file's suffix asks for; JSON where it has no known one."""
+    """The format that a file's suffix tells; JSON where it has no known one."""
     return _SUFFIXES.get(path.suffix.lower(), "json")
+
+
+def output_format(path: Path, form: str, known: Collection[str] = FORMATS) -> str:
+    """The format of a file that is to be written.
+
+    A known suffix decides; without one, the format of standard output where it is one of a file's.  What is
+    no regular file (a device, a pipe) needs no suffix: JSON.
+
+    Parameters
+    ----------
+    form : the format of standard output
+    known : formats that the document can have
+
+    Raises
+    ------
+    InputError : for an unknown suffix where ``form`` does not decide
+    """
+    suffixes = tuple(suffix for suffix, name in _SUFFIXES.items() if name in known)
+    if path.suffix.lower() in suffixes:
+        return _SUFFIXES[path.suffix.lower()]
+    if form in known:
+        return form
+    if is_stream(path):
+        return "json"
+    forms = " or ".join(name for name in known if name in ("json", "jsonl", "csv"))
+    raise suffix_error(path, suffixes, f" (or --format {forms})")
 
 
 def render(document: ResultDocument, form: str) -> str:
@@ -93,7 +120,7 @@ def _line(data: dict[str, Any]) -> str:
 
 def csv_head() -> str:
     """The line with the names of the columns."""
-    return _csv_line(CSV_FIELDS)
+    return csv_line(CSV_FIELDS)
 
 
 def csv_row(layer: LayerRecord) -> str:
@@ -101,13 +128,7 @@ def csv_row(layer: LayerRecord) -> str:
     flat: dict[str, Any] = {**layer.model_dump(), **(layer.metrics.model_dump() if layer.metrics else {})}
     flat["operator"] = layer.operator.kind
     flat["shape"] = " ".join(f"{dim}{bound}" for dim, bound in layer.bounds.items())
-    return _csv_line(flat.get(field) for field in CSV_FIELDS)
-
-
-def _csv_line(values: Any) -> str:
-    stream = io.StringIO()
-    csv.writer(stream, lineterminator="\n").writerow("" if value is None else value for value in values)
-    return stream.getvalue()
+    return csv_line(flat.get(field) for field in CSV_FIELDS)
 
 
 def json_text(data: object) -> str:
@@ -147,43 +168,6 @@ def _height(data: Any) -> int:
     return most + 1
 
 
-def check_writable(path: Path) -> None:
-    """Raise ``InputError`` where a file could not be written, before anything is computed."""
-    if path.is_dir():
-        raise InputError(str(path), None, "is a folder, expected a file to write")
-    folder = path.parent
-    if not folder.is_dir():
-        raise InputError(str(path), None, f"cannot be written: no folder {folder}")
-    try:
-        handle, name = tempfile.mkstemp(prefix=f".{path.name}.", dir=folder)
-    except OSError as error:
-        raise InputError(str(path), None, f"cannot be written: {error.strerror or error}") from None
-    os.close(handle)
-    os.unlink(name)
-
-
-def write_atomic(path: Path, text: str) -> None:
-    """Write a file so that a reader sees the old or the new content, whatever happens in between."""
-    handle, name = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
-    try:
-        with os.fdopen(handle, "w", encoding="utf-8") as stream:
-            stream.write(text)
-            stream.flush()
-            os.fsync(stream.fileno())
-        mode = path.stat().st_mode & 0o777 if path.exists() else 0o666 & ~_umask()
-        os.chmod(name, mode)
-        os.replace(name, path)
-    except BaseException:
-        Path(name).unlink(missing_ok=True)
-        raise
-
-
-def _umask() -> int:
-    mask = os.umask(0)
-    os.umask(mask)
-    return mask
-
-
 def read_data(path: Path) -> Any:
     """The plain data of a JSON, JSON-lines or YAML file; raises ``InputError``."""
     form = format_of(path)
@@ -193,14 +177,7 @@ def read_data(path: Path) -> Any:
         )
     if form == "yaml":
         return read_yaml(path)
-    try:
-        if path.stat().st_size > _LARGEST:
-            raise InputError(str(path), None, "larger than 2 GB, expected a result document")
-        text = path.read_text(encoding="utf-8")
-    except OSError as error:
-        raise InputError(str(path), None, f"cannot be read: {error.strerror or error}") from None
-    except ValueError:
-        raise InputError(str(path), None, "expected a text file in UTF-8") from None
+    text = read_text(path, DOCUMENT_BYTES, "a document in JSON")
     if form == "jsonl":
         return _joined([_json(path, line, i) for i, line in enumerate(text.splitlines(), 1) if line.strip()])
     return _json(path, text)
@@ -208,12 +185,28 @@ def read_data(path: Path) -> Any:
 
 def _json(path: Path, text: str, line: int | None = None) -> Any:
     try:
-        return json.loads(text)
+        return json.loads(text, parse_int=_integer, parse_float=_number, parse_constant=_number)
     except json.JSONDecodeError as error:
         place = f"line {error.lineno if line is None else line}, column {error.colno}"
         raise InputError(str(path), place, f"not valid JSON: {error.msg}") from None
-    except (RecursionError, ValueError) as error:
+    except RecursionError:
+        raise InputError(str(path), None, "not valid JSON: nested too deeply") from None
+    except ValueError as error:
         raise InputError(str(path), None, f"not valid JSON: {one_line(error)}") from None
+
+
+def _integer(text: str) -> int:
+    if len(text) > _DIGITS:
+        raise ValueError(f"an integer of {len(text):,} digits, expected at most {_DIGITS:,}")
+    return int(text)
+
+
+def _number(text: str) -> float:
+    """A finite number; raises ``ValueError`` for ``NaN``, ``Infinity`` and what is as large."""
+    number = float(text)
+    if not math.isfinite(number):
+        raise ValueError(f"expected a finite number, got {text[:40]}")
+    return number
 
 
 def _joined(lines: list[Any]) -> Any:

@@ -164,6 +164,7 @@ def layer_view(layer: LayerRecord, operator: Operator, engine: Engine, objective
     if layer.metrics is not None and layer.mapping is not None:
         add_figures(figures, layer.metrics, engine, objective)
         mapping = Mapping.from_data(layer.mapping.nodes, layer.name)
+        mapping.validate(operator, engine, layer.name)
         parts += ["", *metrics_views(layer.metrics, operator, engine, mapping)]
     return Group(*parts)
 

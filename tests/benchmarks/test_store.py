@@ -23,7 +23,7 @@ from tilewright.benchmarks.run import run_cells
 from tilewright.benchmarks.store import Store
 from tilewright.benchmarks.summary import markdown, proofs, summary
 from tilewright.hardware.mapping.load import engine_to_dict, load_engine
-from tilewright.report.records.files import write_atomic
+from tilewright.workloads.disk import write_file
 from tilewright.workloads.errors import InputError
 
 
@@ -267,7 +267,7 @@ def test_markdown(filled_store: Path) -> None:
 
 def test_no_store_of_ours(tmp_path: Path) -> None:
     """Texts, databases of other programs and stores of other versions are refused by name."""
-    write_atomic(tmp_path / "text.sqlite", "this is no database, and long enough to have a header" * 9)
+    write_file(tmp_path / "text.sqlite", "this is no database, and long enough to have a header" * 9)
     other = sqlite3.connect(tmp_path / "other.sqlite")
     with other:
         other.execute("CREATE TABLE cell (key)")
@@ -290,7 +290,7 @@ def test_no_store_of_ours(tmp_path: Path) -> None:
 
 def test_export_to_an_unknown_suffix(tmp_path: Path) -> None:
     """Only the formats that there are, with the nearest one named; nothing is left behind."""
-    with pytest.raises(InputError, match=r"did you mean '\.parquet'"):
+    with pytest.raises(InputError, match=r"expected a file that ends in one of: \.csv"):
         export_rows([_row()], tmp_path / "rows.parqet")
     assert list(tmp_path.iterdir()) == []
     assert len(csv_text([_row()]).splitlines()) == 2

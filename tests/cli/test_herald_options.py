@@ -10,6 +10,7 @@ from graphs import problem_of
 from systems import LAYERS, SYSTEM
 
 from tilewright.formulation.limits import Limits
+from tilewright.formulation.result import Origin
 from tilewright.formulation.scheduling.herald.evaluator import evaluate_schedule
 from tilewright.formulation.scheduling.herald.problem import Option, ScheduleObjective
 from tilewright.formulation.scheduling.herald.search import ScheduleGoal, ScheduleSearch
@@ -49,7 +50,11 @@ def test_options_have_their_effect() -> None:
     assert schedules is not None
     assert max(loads, schedules) <= 20
     for order in ("depth-first", "breadth-first"):
-        sources = {point.source for point in outcome(f"herald[order={order}]").trace if point.origin is Origin.HEURISTIC}
+        sources = {
+            point.source
+            for point in outcome(f"herald[order={order}]").trace
+            if point.origin is Origin.HEURISTIC
+        }
         assert sources == {f"herald, {order}"}
     for text in ("idle=printed", "idle=off", "metric=energy", "patience=1"):
         outcome(f"herald[{text}]")

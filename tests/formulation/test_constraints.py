@@ -17,7 +17,8 @@ from instances import Instance, instances, metric_caps, order_rules, tile_rules
 
 from tilewright.formulation.expression import Expr
 from tilewright.formulation.expression.exact import ExactReader
-from tilewright.formulation.mapping.constraints import parse_constraints
+from tilewright.formulation.mapping.constraints import applicable, network_constraints, parse_constraints
+from tilewright.formulation.mapping.demand import read_demand
 from tilewright.formulation.mapping.mapping import Mapping
 from tilewright.formulation.mapping.problem import LayerProblem, layer_problem
 from tilewright.formulation.objective import parse_objective
@@ -105,7 +106,7 @@ def test_tile_rules_keep_exactly_the_rows_that_satisfy_them(case: tuple[Instance
     expected = [
         point for point in points(free) if holds(free, rule, dict(zip(variables, point, strict=True)))
     ]
-    impossible = any(limit.name == rule for limit in narrowed.limits)
+    impossible = any(limit.name == read_demand(rule).text for limit in narrowed.limits)
     assert impossible or points(narrowed) == expected
     assert not impossible or not expected
 
@@ -122,7 +123,7 @@ def test_caps_on_metrics_keep_exactly_the_points_below_them(case: tuple[Instance
     """Energy, cycles, their product and utilization: limits hold where the stated figures do."""
     instance, rule = case
     problem = replace(instance, constraints=(rule,)).problem()
-    [limit] = [limit for limit in problem.limits if limit.name == rule]
+    [limit] = [limit for limit in problem.limits if limit.name == read_demand(rule).text]
     metric, number = re.split("[<>]=", rule)
     variables = [variable for group in problem.space.groups for variable in group.variables]
     for point in points(problem)[:40]:
@@ -328,10 +329,67 @@ def test_the_evaluator_names_the_rule_that_a_mapping_breaks(rule: str, broken: b
 @pytest.mark.parametrize("rule", ["tile(X@SPM)<=4", "spatial(N)=1", "trips(G@RF)=1", "stationary@SPM=Z"])
 def test_rules_on_what_an_operator_does_not_have_are_left_out(rule: str) -> None:
     """One command line serves a whole network: other layers have other dimensions and tensors."""
-    free = layer_problem(CONV, ENGINE, parse_objective("edp"))
-    problem = layer_problem(CONV, ENGINE, parse_objective("edp"), constraints=[rule])
-    assert points(problem) == points(free)
-    assert len(problem.limits) == len(free.limits)
+    layers = [("conv", CONV), ("other", nest("Z[X,N,G] = A[X,N,G] : X=2, N=2, G=2"))]
+    lines, notes = network_constraints([rule], layers, ENGINE)
+    assert applicable(lines, CONV, ENGINE) == (("spatial(N)=1",) if "N" in rule else ())
+    assert len(notes) == ("N" not in rule)
+    assert all(f"constraint {rule}: 1 of 2 layers has no" in note and "(conv)" in note for note in notes)
+
+
+@pytest.mark.parametrize(
+    ("rule", "message"),
+    [
+        ("tile(ZZ@SPM)<=4", "tile(ZZ@SPM)<=4: unknown dimension 'ZZ', expected one of N, K, C, P, Q, R, S"),
+        ("spatial=K,CC", "unknown dimension 'CC', did you mean 'C'?"),
+        ("stationary@SPM=OO", "unknown tensor 'OO', did you mean 'O'?, expected one of"),
+        ("tile(K@SPN)<=4", "unknown level 'SPN', did you mean 'SPM'?"),
+    ],
+)
+def test_a_name_that_no_layer_has_is_refused(rule: str, message: str) -> None:
+    """A misspelt dimension, tensor or level is an error with the nearest name, for one layer or several."""
+    with pytest.raises(InputError) as one:
+        layer_problem(CONV, ENGINE, parse_objective("edp"), constraints=[rule])
+    with pytest.raises(InputError) as several:
+        network_constraints([rule], [("a", CONV), ("b", CONV)], ENGINE)
+    assert message in str(one.value)
+    assert message in str(several.value)
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        ("spatial=c,k", "spatial = K,C,K"),
+        ("cycles<=1e6", "cycles <= 1000000.0"),
+        ("utilization>=0.50", "utilization>=5e-1"),
+        ("tile(k@spm) == 04", "tile(K@SPM)=4"),
+        ("spatial(k@X)<=2", "spatial( K @ x )<=2"),
+        ("stationary@spm=o", "stationary@SPM=O"),
+    ],
+)
+def test_equal_demands_hash_equally(one: str, other: str) -> None:
+    """Writing, case and repetition do not matter: neither to the problem's hash nor to its space."""
+    edp = parse_objective("edp")
+    problems = [
+        layer_problem(CONV, ENGINE, edp, constraints=lines) for lines in ([one], [other], [other, one, other])
+    ]
+    assert len({problem.content_hash for problem in problems}) == 1
+    assert len({problem.constraints for problem in problems}) == 1
+    assert problems[0].content_hash != layer_problem(CONV, ENGINE, edp).content_hash
+
+
+def test_names_that_differ_in_case_alone_must_be_exact() -> None:
+    """Where a nest has both n and N, each is itself and nothing stands for either."""
+    operator = nest("O[n,N,k] += A[n,N] * B[k] : n=2, N=2, k=2")
+    assert applicable(["tile(n@SPM)<=1"], operator, ENGINE) == ("tile(n@SPM)<=1",)
+    assert applicable(["tile(K@SPM)<=1"], operator, ENGINE) == ("tile(k@SPM)<=1",)
+    both = nest("O[nn,NN] += A[nn] * B[NN] : nn=2, NN=2")
+    with pytest.raises(InputError, match="'Nn' may be 'nn' or 'NN'"):
+        applicable(["tile(Nn@SPM)<=1"], both, ENGINE)
+
+
+def test_spreading_only_what_a_layer_lacks_spreads_nothing() -> None:
+    """spatial=G bars every dimension of a layer without G, as it says."""
+    assert applicable(["spatial=G"], CONV, ENGINE) == tuple(sorted(f"spatial({d})=1" for d in CONV.bounds))
 
 
 def test_rules_are_read_with_spaces_and_remembered_in_one_sequence() -> None:
@@ -348,7 +406,7 @@ def test_rules_are_read_with_spaces_and_remembered_in_one_sequence() -> None:
         ("cycle<=3", "cannot read 'cycle<=3', expected such as cycles<=1e6"),
         ("cycles<3", "cannot read"),
         ("tile(K@SPM)~4", "cannot read"),
-        ("tile(K)<=4", "unknown level None, expected one of DRAM, SPM, RF"),
+        ("tile(K)<=4", "names no level, expected one of DRAM, SPM, RF: tile(K@RF)"),
         ("tile(K@L2)<=4", "unknown level 'L2', expected one of DRAM, SPM, RF"),
         ("trips(K@L2)=1", "unknown level 'L2'"),
         ("spatial(K@z)=4", "unknown axis 'z', expected one of x, y"),
@@ -359,6 +417,13 @@ def test_rules_are_read_with_spaces_and_remembered_in_one_sequence() -> None:
         ("energy<=0", "expected a positive number"),
         ("energy<=1e", "expected a number, got '1e'"),
         ("energy<=-5", "expected a positive number"),
+        ("utilization>=1e999999999", "expected a number from 1e-100 to 1e100"),
+        ("energy<=1e-999999999", "expected a number from 1e-100 to 1e100"),
+        ("energy<=" + "9" * 5000, "expected a number from 1e-100 to 1e100"),
+        ("energy<=1/0", "division by 0"),
+        ("energy<=nan", "cannot read"),
+        ("tile(K@SPM)<=" + "9" * 30, "at most 15 digits"),
+        ("tile(K@SPM)<=\u0664", "cannot read"),
         ("", "cannot read ''"),
         ("tile(K@SPM)<=4 extra", "cannot read"),
     ],

@@ -324,7 +324,7 @@ def test_line_numbers() -> None:
         (
             "levels: &a [*a, *a]\nclock_mhz: 1\ncompute: {mac_energy: 1, element_bits: 8}",
             "m.yaml:1",
-            "a mapping",
+            "an alias stands inside what it repeats",
         ),
     ],
 )

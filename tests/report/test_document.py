@@ -16,7 +16,7 @@ from tilewright.formulation.mapping.search import LayerResult
 from tilewright.formulation.objective import parse_objective
 from tilewright.hardware.mapping.load import engine_hash, list_presets, load_engine
 from tilewright.report.checks.mapping.document import check_document, totals_faults
-from tilewright.report.records.files import load_document, parse_document, read_data, render, write_atomic
+from tilewright.report.records.files import load_document, parse_document, read_data, render
 from tilewright.report.records.mapping.build import (
     key_gap,
     layer_record,
@@ -30,7 +30,8 @@ from tilewright.report.records.mapping.engine import ArchRecord, EngineRecord
 from tilewright.report.records.mapping.operator import OperatorRecord, shape_text, statement_text
 from tilewright.report.records.schemas import generated_schema, result_schema
 from tilewright.solvers.mapping.solve import solve
-from tilewright.workloads.errors import InputError
+from tilewright.workloads.disk import write_file
+from tilewright.workloads.errors import InputError, OutputError
 from tilewright.workloads.mapping.layer_text import parse_layer
 
 LAYERS = (
@@ -103,7 +104,7 @@ def test_document_follows_the_schema(document: ResultDocument) -> None:
 def test_files_read_back_equal(document: ResultDocument, tmp_path: Path, suffix: str) -> None:
     """What is written is read back without a difference, big integers and floats included."""
     path = tmp_path / f"r.{suffix}"
-    write_atomic(path, render(document, suffix))
+    write_file(path, render(document, suffix))
     assert load_document(path) == document
 
 
@@ -215,13 +216,13 @@ def test_numbers_and_gaps() -> None:
 def test_atomic_write_keeps_the_old_file_on_failure(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Where writing fails half-way the old content stays and no temporary file is left."""
     path = tmp_path / "r.json"
-    write_atomic(path, "old")
+    write_file(path, "old")
 
     def full(_: int) -> None:
         raise OSError(28, "No space left on device")
 
     monkeypatch.setattr("os.fsync", full)
-    with pytest.raises(OSError, match="No space"):
-        write_atomic(path, "new")
+    with pytest.raises(OutputError, match=r"r\.json: cannot be written: No space"):
+        write_file(path, "new")
     assert [entry.name for entry in tmp_path.iterdir()] == ["r.json"]
     assert path.read_text() == "old"

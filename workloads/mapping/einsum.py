@@ -22,7 +22,7 @@ from typing import NoReturn
 from tilewright.workloads.errors import InputError, unknown_name
 from tilewright.workloads.mapping.operator import Axis, Dimension, Operator, Role, Tensor, Term
 
-TOKEN = re.compile(r"\s*(?P<token>[A-Za-z_]\w*|\d+|\+=|[\[\],+*=:])")
+TOKEN = re.compile(r"\s*(?P<token>[A-Za-z_]\w*|[0-9]+|\+=|[\[\],+*=:])")
 WEIGHT_NAMES = frozenset({"w", "b", "weight", "weights", "filter", "filters", "kernel"})
 LARGEST = 2**31 - 1
 

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import os
-import tempfile
 from pathlib import Path
 
 import onnx
 
-from tilewright.workloads.errors import InputError
+from tilewright.workloads.disk import check_writable, suffix_error, write_file
 
 
 def write_onnx(model: onnx.ModelProto, path: Path) -> None:
@@ -17,13 +15,10 @@ def write_onnx(model: onnx.ModelProto, path: Path) -> None:
     Raises
     ------
     InputError : for a file name with another ending, and for a place that cannot be written
+    OutputError : where writing fails
     """
     if path.suffix.lower() != ".onnx":
-        raise InputError(str(path), None, "expected a file that ends in .onnx")
+        raise suffix_error(path, (".onnx",))
+    check_writable(path)
     onnx.checker.check_model(model, full_check=True)
-    try:
-        with tempfile.NamedTemporaryFile(dir=path.parent, suffix=".onnx", delete=False) as file:
-            file.write(model.SerializeToString())
-        os.replace(file.name, path)
-    except OSError as error:
-        raise InputError(str(path), None, f"cannot be written: {error.strerror or error}") from None
+    write_file(path, model.SerializeToString())

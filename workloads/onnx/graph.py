@@ -12,6 +12,7 @@ import onnx
 from google.protobuf.message import DecodeError  # type: ignore[import-untyped]
 from onnx import shape_inference
 
+from tilewright.workloads.disk import DOCUMENT_BYTES, read_bytes
 from tilewright.workloads.errors import InputError, one_line
 from tilewright.workloads.onnx.batch import check_batch, own_batch, set_batch
 from tilewright.workloads.onnx.operations import MOVING, RENAMING
@@ -87,9 +88,9 @@ def read_model(path: Path) -> onnx.ModelProto:
     InputError : for a file that cannot be read, or that is not a complete ONNX model
     """
     try:
-        model = onnx.load(path, format="protobuf", load_external_data=False)
-    except OSError as error:
-        raise InputError(str(path), None, f"cannot be read: {error.strerror or error}") from None
+        model = onnx.load_from_string(read_bytes(path, DOCUMENT_BYTES, "an ONNX model"))
+    except InputError:
+        raise
     except (DecodeError, ValueError, RecursionError):
         raise InputError(str(path), None, "not an ONNX model, or a truncated one") from None
     if not model.graph.node:

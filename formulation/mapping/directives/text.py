@@ -37,9 +37,9 @@ INNERMOST = "PE"
 _HEAD = re.compile(r"layer (?P<kind>[\w-]+)\((?P<bounds>.*)\) -> (?P<output>\w+)$")
 _LEVEL = re.compile(r"(?P<level>[\w-]+):$")
 _TENSOR = re.compile(r"tensor (?P<name>\w+)\((?P<axes>.*)\)$")
-_STACK = re.compile(r"stack\((?P<dim>\w+)\+=(?P<shift>\d+), *(?P<copies>\d+), *(?P<axis>[\w-]+)\)$")
-_UPDATE = re.compile(r"update\((?P<dim>\w+)\+=(?P<step>\d+)\)$")
-_TERM = re.compile(r"(?:(?P<stride>\d+)\*)?(?P<dim>[A-Za-z_]\w*)$")
+_STACK = re.compile(r"stack\((?P<dim>\w+)\+=(?P<shift>[0-9]+), *(?P<copies>[0-9]+), *(?P<axis>[\w-]+)\)$")
+_UPDATE = re.compile(r"update\((?P<dim>\w+)\+=(?P<step>[0-9]+)\)$")
+_TERM = re.compile(r"(?:(?P<stride>[0-9]+)\*)?(?P<dim>[A-Za-z_]\w*)$")
 _EXPECTED = "LEVEL:, tensor NAME(DIM=SIZE, ...), stack(DIM+=SHIFT, COPIES, AXIS) or update(DIM+=STEP)"
 
 

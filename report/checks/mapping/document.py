@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from fractions import Fraction
 
+from tilewright.formulation.mapping.constraints import applicable
 from tilewright.formulation.mapping.evaluator import Evaluation
 from tilewright.formulation.mapping.mapping import Mapping
 from tilewright.formulation.mapping.problem import LayerProblem, layer_problem
@@ -63,9 +64,8 @@ def check_layer(
     """Check one layer."""
     try:
         operator = layer.operator.build(where)
-        problem = layer_problem(
-            operator, engine, objective, document.cost_model, layer.constraints, layer.factors
-        )
+        demands = applicable(layer.constraints, operator, engine)
+        problem = layer_problem(operator, engine, objective, document.cost_model, demands, layer.factors)
     except InputError as error:
         return LayerCheck(layer, None, (str(error),))
     faults = list(claim_faults(layer, objective, solved=layer.mapping is not None, noun="mapping"))

@@ -221,6 +221,7 @@ class ResultDocument(Record):
     cost_model: str
     objective: str
     constraints: list[str]
+    notes: list[str] = Field(default_factory=list, description="what the user should know of the call")
     settings: SettingsRecord
     layers: list[LayerRecord]
     missing: list[str] = Field(description="layers that were asked for and are not present")
@@ -231,6 +232,8 @@ class ResultDocument(Record):
         """Plain data in the sequence of the contract."""
         data = self.model_dump()
         data["layers"] = [layer_data(layer) for layer in self.layers]
+        if not self.notes:
+            del data["notes"]
         return data
 
 

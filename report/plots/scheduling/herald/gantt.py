@@ -10,6 +10,7 @@ from matplotlib.patches import Patch
 
 from tilewright.formulation.scheduling.herald.problem import SchedulingProblem
 from tilewright.formulation.scheduling.herald.schedule import Schedule
+from tilewright.report.plots.style import write_figure
 
 _LETTER = 0.006  # share of the makespan that one letter of a layer's name takes
 
@@ -48,4 +49,4 @@ def draw_gantt(problem: SchedulingProblem, schedule: Schedule, milliseconds: flo
     axes.set_title(f"{problem.name}: {makespan * milliseconds:,.1f} ms", fontsize=10)
     handles = [Patch(color=colours[run], label=run) for run in runs]
     figure.legend(handles=handles, loc="outside lower center", ncols=min(6, len(runs)), fontsize=7)
-    figure.savefig(path, dpi=150)
+    write_figure(figure, path, 150)

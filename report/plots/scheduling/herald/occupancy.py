@@ -8,6 +8,7 @@ from matplotlib.figure import Figure
 
 from tilewright.formulation.scheduling.herald.evaluator import ScheduleEvaluation
 from tilewright.formulation.scheduling.herald.problem import SchedulingProblem
+from tilewright.report.plots.style import write_figure
 
 _MEGABYTE = 2**20
 
@@ -36,4 +37,4 @@ def draw_occupancy(
     axes.set_title(
         f"{problem.name}: at most {evaluation.peak_memory / _MEGABYTE:.2f} MiB in use", fontsize=10
     )
-    figure.savefig(path, dpi=150)
+    write_figure(figure, path, 150)

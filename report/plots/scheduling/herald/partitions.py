@@ -7,6 +7,7 @@ from pathlib import Path
 from matplotlib.figure import Figure
 
 from tilewright.report.pareto import pareto_front
+from tilewright.report.plots.style import write_figure
 from tilewright.report.records.scheduling.herald.document import CodesignDocument, PartitionPointRecord
 
 
@@ -42,4 +43,4 @@ def draw_partitions(document: CodesignDocument, milliseconds: float, path: Path)
     flows = " + ".join(document.dataflows)
     axes.set_title(f"{document.workload}, {document.accelerator_class}: {flows}", fontsize=10)
     axes.legend(fontsize=8)
-    figure.savefig(path, dpi=150)
+    write_figure(figure, path, 150)

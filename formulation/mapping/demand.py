@@ -1,0 +1,218 @@
+"""One demand of a user as text: read, its names found, written back in one way.
+
+Equal demands written differently (white space, ``1e6`` for ``1000000``, ``==`` for ``=``, the sequence of
+names, ``k`` for ``K`` where no other name is meant) have one canonical text.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from decimal import Decimal, InvalidOperation
+from fractions import Fraction
+from typing import Literal
+
+from tilewright.hardware.mapping.engine import Engine
+from tilewright.hardware.units import exact
+from tilewright.workloads.errors import InputError, did_you_mean
+from tilewright.workloads.mapping.operator import Operator
+
+FLAG = "--constraint"
+_RULE = re.compile(
+    r"(?P<what>tile|trips|spatial)\((?P<name>\w+)(?:@(?P<site>[\w.-]+))?\)(?P<compare><=|>=|==|=|!=)"
+    r"(?P<number>[0-9]+)"
+)
+_METRIC = re.compile(
+    r"(?P<what>energy|cycles|edp|utilization)(?P<compare><=|>=)(?P<number>[0-9.eE+-]+(?:/[0-9]+)?)"
+)
+_ONLY = re.compile(r"spatial=(?P<names>\w+(?:,\w+)*)")
+_ORDER = re.compile(r"stationary@(?P<site>[\w.-]+)=(?P<name>\w+)")
+_DIGITS = 15
+_LONGEST = 1000
+_EXPONENT = 100
+_LISTED = 3
+
+Kind = Literal["metric", "tile", "trips", "spatial", "only", "stationary"]
+Layers = Sequence[tuple[str, Operator]]
+
+
+@dataclass(frozen=True, slots=True)
+class Demand:
+    """A line, read.
+
+    Parameters
+    ----------
+    written : as the user wrote it
+    names : the metric, the dimensions or the tensor that it speaks of
+    site : the level or array axis
+    number : what is compared with
+    """
+
+    written: str
+    kind: Kind
+    names: tuple[str, ...]
+    site: str | None = None
+    compare: str = ""
+    number: Fraction = Fraction(0)
+
+    @property
+    def text(self) -> str:
+        """The canonical text."""
+        match self.kind:
+            case "metric":
+                return f"{self.names[0]}{self.compare}{exact(self.number)}"
+            case "only":
+                return f"spatial={','.join(self.names)}"
+            case "stationary":
+                return f"stationary@{self.site}={self.names[0]}"
+        at = "" if self.site is None else f"@{self.site}"
+        return f"{self.kind}({self.names[0]}{at}){self.compare}{self.number}"
+
+    def error(self, message: str) -> InputError:
+        """What is wrong with the line."""
+        return InputError(FLAG, self.written, message)
+
+
+def read_demand(written: str) -> Demand:
+    """A line as it stands; raises ``InputError`` for one that cannot be read."""
+    line = "".join(written.split())
+    if match := _METRIC.fullmatch(line):
+        return _metric(written, match)
+    if match := _ONLY.fullmatch(line):
+        return Demand(written, "only", tuple(sorted({*match["names"].split(",")})))
+    if match := _ORDER.fullmatch(line):
+        return Demand(written, "stationary", (match["name"],), match["site"])
+    match = _RULE.fullmatch(line)
+    if match is None:
+        raise InputError(
+            FLAG,
+            None,
+            f"cannot read {written[:80]!r}, expected such as cycles<=1e6, utilization>=0.5, tile(K@SPM)<=64, "
+            "trips(C@DRAM)=1, spatial(K)=16, spatial=C,K or stationary@SPM=O",
+        )
+    kinds: dict[str, Kind] = {"tile": "tile", "trips": "trips", "spatial": "spatial"}
+    compare = "=" if match["compare"] == "==" else match["compare"]
+    demand = Demand(written, kinds[match["what"]], (match["name"],), match["site"], compare)
+    if len(match["number"]) > _DIGITS:
+        raise demand.error(f"expected a number of at most {_DIGITS} digits")
+    return replace(demand, number=Fraction(int(match["number"])))
+
+
+def _metric(written: str, match: re.Match[str]) -> Demand:
+    demand = Demand(written, "metric", (match["what"],), None, match["compare"])
+    floor = match["what"] == "utilization"
+    if (match["compare"] == ">=") != floor:
+        raise demand.error(f"{match['what']} takes {'>=' if floor else '<='}")
+    number, _, divisor = match["number"].partition("/")
+    try:
+        amount = Decimal(number)
+    except InvalidOperation:
+        raise demand.error(f"expected a number, got {match['number'][:40]!r}") from None
+    if abs(amount.adjusted()) > _LONGEST or len(match["number"]) > _LONGEST:
+        raise demand.error(f"expected a number from 1e-{_EXPONENT} to 1e{_EXPONENT}")
+    if divisor and int(divisor) == 0:
+        raise demand.error("expected a number, got a division by 0")
+    limit = Fraction(amount) / int(divisor or 1)
+    if limit > 10**_EXPONENT or 0 < limit < Fraction(1, 10**_EXPONENT):
+        raise demand.error(f"expected a number from 1e-{_EXPONENT} to 1e{_EXPONENT}")
+    if limit <= 0 or (floor and limit > 1):
+        raise demand.error("expected a positive number" + (" up to 1" if floor else ""))
+    return replace(demand, number=limit)
+
+
+def placed(demand: Demand, engine: Engine) -> Demand:
+    """The demand with its level or axis as the machine calls it; raises ``InputError`` for an unknown one."""
+    if demand.kind in ("metric", "only") or (demand.kind == "spatial" and demand.site is None):
+        return demand
+    if demand.kind == "spatial":
+        noun = "axis"
+        known = [axis.name for level in engine.levels for axis in (level.fanout.axes if level.fanout else ())]
+    else:
+        noun, known = "level", [level.name for level in engine.levels]
+    listed = f"expected one of {', '.join(known)}" if known else f"{engine.name} has none"
+    if demand.site is None:
+        raise demand.error(f"names no {noun}, {listed}: {demand.kind}({demand.names[0]}@{known[-1]})")
+    found = _found(demand, demand.site, known)
+    if found is None:
+        raise demand.error(f"unknown {noun} {demand.site!r}{did_you_mean(demand.site, known)}, {listed}")
+    return replace(demand, site=found)
+
+
+def fitted(demand: Demand, operator: Operator) -> Demand | str:
+    """The demand with its names as the operator calls them, or the first name that the operator lacks."""
+    names = []
+    for name in demand.names if demand.kind != "metric" else ():
+        found = _found(demand, name, _vocabulary(demand, operator))
+        if found is None:
+            return name
+        names.append(found)
+    return replace(demand, names=tuple(sorted(set(names)))) if names else demand
+
+
+def narrowed(demand: Demand, operator: Operator) -> list[Demand]:
+    """What a demand means for an operator that lacks some of its names.
+
+    A rule on a dimension or tensor that the operator lacks says nothing.  ``spatial=C,K`` still bars all
+    other dimensions.
+    """
+    if demand.kind == "only":
+        kept = [_found(demand, name, [*operator.bounds]) for name in demand.names]
+        names = tuple(sorted({name for name in kept if name is not None}))
+        if names:
+            return [replace(demand, names=names)]
+        return [Demand(demand.written, "spatial", (dim,), None, "=", Fraction(1)) for dim in operator.bounds]
+    found = fitted(demand, operator)
+    return [] if isinstance(found, str) else [found]
+
+
+def unknown(demand: Demand, name: str, operators: Sequence[Operator]) -> InputError:
+    """What to say of a name that none of these operators has."""
+    known = [*dict.fromkeys(one for operator in operators for one in _vocabulary(demand, operator))]
+    noun = "tensor" if demand.kind == "stationary" else "dimension"
+    return demand.error(
+        f"unknown {noun} {name!r}{did_you_mean(name, known)}, expected one of {', '.join(known)}"
+    )
+
+
+def shared(demand: Demand, layers: Layers) -> tuple[Demand, str | None]:
+    """The demand as the layers call its names, and a note where some of them lack one.
+
+    Raises
+    ------
+    InputError : for a name that none of the layers has
+    """
+    notes: list[str] = []
+    names: list[str] = []
+    for name in demand.names if demand.kind != "metric" else ():
+        found = {title: _found(demand, name, _vocabulary(demand, operator)) for title, operator in layers}
+        having = [one for one in found.values() if one is not None]
+        if not having:
+            raise unknown(demand, name, [operator for _, operator in layers])
+        names.append(name if name in having else having[0])
+        lacking = [title for title, one in found.items() if one is None]
+        if lacking:
+            noun = "tensor" if demand.kind == "stationary" else "dimension"
+            listed = ", ".join(lacking[:_LISTED]) + (", …" if len(lacking) > _LISTED else "")
+            count = f"{len(lacking)} of {len(found)} layers {'has' if len(lacking) == 1 else 'have'}"
+            notes.append(f"{count} no {noun} {names[-1]} ({listed})")
+    placed_names = tuple(sorted(set(names))) or demand.names
+    canonical = replace(demand, names=placed_names)
+    return canonical, f"constraint {canonical.text}: {'; '.join(notes)}" if notes else None
+
+
+def _vocabulary(demand: Demand, operator: Operator) -> list[str]:
+    if demand.kind == "stationary":
+        return [tensor.name for tensor in operator.tensors]
+    return [*operator.bounds]
+
+
+def _found(demand: Demand, name: str, known: Sequence[str]) -> str | None:
+    """The known name that is meant: the same, or the only one that differs in case alone."""
+    if name in known:
+        return name
+    fold: Callable[[str], str] = str.casefold
+    alike = [one for one in dict.fromkeys(known) if fold(one) == fold(name)]
+    if len(alike) > 1:
+        raise demand.error(f"{name!r} may be {' or '.join(map(repr, alike))}")
+    return alike[0] if alike else None
