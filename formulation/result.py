@@ -43,6 +43,24 @@ class TracePoint:
     heuristic: bool = False
 
 
+@dataclass(frozen=True, slots=True)
+class Beside:
+    """A legal mapping from outside the searched space.  No claim rests on it.
+
+    Parameters
+    ----------
+    value : objective key
+    reason : why it lies outside
+    source : who offered it
+    """
+
+    mapping: Mapping
+    evaluation: Evaluation
+    value: Fraction
+    reason: str
+    source: str
+
+
 @dataclass(frozen=True)
 class SearchResult:
     """The outcome of one search.
@@ -50,8 +68,9 @@ class SearchResult:
     Parameters
     ----------
     value : objective key of the best mapping, re-computed by the evaluator
-    bound : no mapping has a smaller key
+    bound : no mapping of the searched space has a smaller key
     message : why there is no solution, or what went wrong
+    beside : the best mapping from outside the space that was offered, if any was
     """
 
     status: Status
@@ -67,6 +86,7 @@ class SearchResult:
     input_hash: str
     message: str = ""
     clash: Sequence[str] = ()
+    beside: Beside | None = None
 
     @property
     def gap(self) -> float | None:

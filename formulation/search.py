@@ -1,7 +1,8 @@
 """The state of one running search: incumbent, bound, trace, limits.
 
 Every solver and heuristic offers what it found and its bounds here.  Offers are re-evaluated by the evaluator
-before they count, so no method can report a value that the evaluator does not confirm.
+before they count, so no method can report a value that the evaluator does not confirm.  What lies outside the
+searched space never becomes the incumbent, whoever offers it; the best such mapping is kept beside.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from fractions import Fraction
 from tilewright.formulation.mapping.evaluator import Evaluation
 from tilewright.formulation.mapping.mapping import Mapping
 from tilewright.formulation.mapping.problem import LayerProblem
-from tilewright.formulation.result import SearchResult, Status, TracePoint, relative_gap
+from tilewright.formulation.result import Beside, SearchResult, Status, TracePoint, relative_gap
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,14 +153,23 @@ class Search(Incumbent):
         self.problem = problem
         self.mapping: Mapping | None = None
         self.evaluation: Evaluation | None = None
+        self.beside: Beside | None = None
 
     def offer(self, mapping: Mapping, source: str, heuristic: bool = False) -> Fraction | None:
-        """Re-evaluate a mapping; keep it if legal and better.  Returns its key, ``None`` if illegal."""
+        """Re-evaluate a mapping; keep it if legal, inside the space and better.
+
+        Returns its key, ``None`` if it is illegal or lies outside.
+        """
         evaluation = self.problem.evaluate(mapping)
         if evaluation.violations:
             return None
         key = self.problem.key_of(evaluation)
+        reason = self.problem.outside(mapping)
         with self._lock:
+            if reason is not None:
+                if self.beside is None or key < self.beside.value:
+                    self.beside = Beside(mapping, evaluation, key, reason, source)
+                return None
             if self._improves(key):
                 self.mapping, self.evaluation, self.value = mapping, evaluation, key
                 self._record(source, improved=True, heuristic=heuristic)
@@ -168,12 +178,14 @@ class Search(Incumbent):
     def confirm(self, mapping: Mapping, source: str) -> Fraction:
         """Offer a mapping that the statement of the problem calls legal; returns its key.
 
-        Raises ``DisagreementError`` where the evaluator calls it illegal: a solver that passed over it in
-        silence would claim to have seen everything.
+        Raises ``DisagreementError`` where the evaluator calls it illegal, or where it lies outside the space:
+        a solver that passed over it in silence would claim to have seen everything.
         """
         key = self.offer(mapping, source)
         if key is None:
-            raise DisagreementError(f"the evaluator rejects a mapping that {source} takes for legal")
+            raise DisagreementError(
+                f"the evaluator rejects a mapping that {source} takes for legal, or it lies outside the space"
+            )
         return key
 
     def result(
@@ -199,4 +211,5 @@ class Search(Incumbent):
                 wall_seconds=self.limits.elapsed,
                 input_hash=self.problem.input_hash,
                 message=message,
+                beside=self.beside,
             )

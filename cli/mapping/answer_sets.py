@@ -35,9 +35,6 @@ from tilewright.workloads.errors import one_line
 SOLVER = "branch"
 """Whose search tree finds best and optimal mappings, and the front where no other solver is asked for."""
 
-WARM_START = "warm start"
-"""The source of mappings that were given; `tilewright.solvers.mapping.solve` names it."""
-
 NOTHING = Answers((), False)
 _SEARCHED = (Status.OPTIMAL, Status.FEASIBLE, Status.UNKNOWN)
 
@@ -212,7 +209,7 @@ def adopted(
     if result.bound is not None and result.bound > result.value:
         text = f"{result.solver} claims the bound {result.bound}, but {source} has the value {result.value}"
         return replace(result, status=Status.ERROR, bound=None, message=text)
-    if found.complete and (key is None or key > result.value) and not _given(result):
+    if found.complete and (key is None or key > result.value):
         text = f"{source}: a part of the space that holds a mapping of value {result.value} was closed"
         return replace(result, status=Status.ERROR, bound=None, message=text)
     if found.complete and result.bound != result.value:
@@ -224,11 +221,6 @@ def adopted(
         status = Status.OPTIMAL if result.bound == result.value else Status.FEASIBLE
         result = replace(result, trace=(*result.trace, point), status=status)
     return result
-
-
-def _given(result: SearchResult) -> bool:
-    """Whether the mapping was there from the beginning; such a one may lie outside the searched space."""
-    return [point.source for point in result.trace if point.improved][-1:] == [WARM_START]
 
 
 def _proven(result: SearchResult, limits: Limits, name: str, **claims: Any) -> SearchResult:

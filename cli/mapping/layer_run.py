@@ -22,7 +22,9 @@ class SearchRun:
     Parameters
     ----------
     build : states the problem; part of the call that the limits cover
-    warm_starts : mappings to begin with; those that do not fit the problem are left out and counted
+    warm_starts : mappings to begin with; those that are illegal here are left out, those from outside the
+        searched space are kept beside
+    rejected : why some of them are not begun with, a line each
     """
 
     build: Callable[[], LayerProblem]
@@ -31,7 +33,7 @@ class SearchRun:
     listener: Callable[[TracePoint], None] = lambda point: None
     warm_starts: Sequence[Mapping] = ()
     problem: LayerProblem | None = None
-    unfit: int = 0
+    rejected: list[str] = field(default_factory=list)
     _watched: Watched[SearchResult] = field(init=False)
     _search: Search | None = None
     _trace: list[TracePoint] = field(default_factory=list)
@@ -61,18 +63,25 @@ class SearchRun:
     def _work(self) -> SearchResult:
         self.problem = self.build()
         starts = [mapping for mapping in self.warm_starts if self._fits(mapping)]
-        self.unfit = len(self.warm_starts) - len(starts)
         return solve(self.problem, self.solver, self.limits, self._listen, starts, self._began)
 
     def _began(self, search: Search) -> None:
         self._search = search
 
     def _fits(self, mapping: Mapping) -> bool:
+        """Whether a mapping is legal, inside the space or not."""
         assert self.problem is not None
         try:
-            return not self.problem.evaluate(mapping).violations
-        except InputError:
+            broken = self.problem.evaluate(mapping).violations
+        except InputError as error:
+            broken = (str(error),)
+        if broken:
+            self.rejected.append(f"a mapping is illegal here: {'; '.join(broken)}")
             return False
+        reason = self.problem.outside(mapping)
+        if reason is not None:
+            self.rejected.append(f"a mapping lies outside the searched space: {reason}")
+        return True
 
     def _listen(self, point: TracePoint) -> None:
         if not self._watched.abandoned:

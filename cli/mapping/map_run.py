@@ -33,7 +33,7 @@ from tilewright.formulation.search import Limits
 from tilewright.hardware.mapping.engine import Engine
 from tilewright.hardware.mapping.load import load_engine
 from tilewright.report.records.files import check_writable
-from tilewright.report.records.mapping.build import factors_of, key_gap, layer_record
+from tilewright.report.records.mapping.build import factors_of, key_gap, layer_record, space_record
 from tilewright.report.records.mapping.document import SettingsRecord
 from tilewright.report.records.mapping.mapping_file import StoredMapping
 from tilewright.report.records.mapping.operator import shape_text
@@ -193,6 +193,7 @@ def _search_all(
             request.constraints,
             result,
             settings.factors if problem is None else factors_of(problem),
+            None if problem is None else space_record(problem),
             further.front,
             further.best,
             further.optima,
@@ -232,8 +233,8 @@ def _search(
         return no_result(solver, limits, Status.UNKNOWN, message), None
     run = SearchRun(build, solver, limits, progress.point, starts)
     result = run.run()
-    if run.unfit:
-        progress.note(f"--warm-start: {run.unfit} mapping(s) break a constraint of this problem")
+    for text in run.rejected:
+        progress.note(f"--warm-start: {text}")
     if run.failure is not None and request.verbose:
         import traceback
 

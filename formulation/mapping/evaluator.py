@@ -81,6 +81,7 @@ def evaluate_mapping(
         for limit in statement.limits
         if number(limit.expr) > limit.bound
     ]
+    broken += _skipped(operator, engine, mapping)
     return Evaluation(
         energy=Fraction(number(statement.energy), statement.energy_scale),
         cycles=cycles,
@@ -105,6 +106,17 @@ def evaluate_mapping(
         details={name: number(part) for name, part in statement.details.items()},
         violations=tuple(broken),
     )
+
+
+def _skipped(operator: Operator, engine: Engine, mapping: Mapping) -> list[str]:
+    """Levels that a tensor passes over although the machine does not let it."""
+    stored = {(node.tensor, node.level) for node in mapping.nodes if isinstance(node, Storage)}
+    return [
+        f"{tensor.name} skips {level.name}, which it may not bypass"
+        for level in engine.levels
+        for tensor in operator.tensors
+        if tensor.role in level.keeps - level.may_bypass and (tensor.name, level.name) not in stored
+    ]
 
 
 def nest_of(operator: Operator, engine: Engine, mapping: Mapping, where: str = "mapping") -> Nest:

@@ -17,6 +17,7 @@ from tilewright.formulation.mapping.constraints import Constraints, MetricCap, p
 from tilewright.formulation.mapping.cost import CostModel, Limit, Statement, cost_model, cost_model_names
 from tilewright.formulation.mapping.evaluator import Evaluation, evaluate_mapping, nest_of
 from tilewright.formulation.mapping.mapping import Mapping
+from tilewright.formulation.mapping.membership import outside
 from tilewright.formulation.mapping.nest import Nest
 from tilewright.formulation.mapping.space import MapSpace, build_space
 from tilewright.formulation.objective import Objective
@@ -65,6 +66,13 @@ class LayerProblem:
         broken = self._broken_demands(mapping, found)
         return replace(found, violations=(*found.violations, *broken)) if broken else found
 
+    def outside(self, mapping: Mapping) -> str | None:
+        """Why a mapping lies outside the space of this problem; ``None`` for one that lies in it.
+
+        Whether it is legal is another question, which :meth:`evaluate` answers.
+        """
+        return outside(self.space, mapping)
+
     def key_of(self, evaluation: Evaluation) -> Fraction:
         """The exact objective key of an evaluated mapping."""
         return self.objective.key(evaluation.energy, evaluation.cycles)
@@ -83,6 +91,19 @@ class LayerProblem:
         demands = replace(self.constraints, caps=(*self.constraints.caps, cap))
         limits = _cap_limits([cap], self.statement, self.space.nest)
         return replace(self, constraints=demands, limits=(*self.limits, *limits))
+
+    def with_every_order(self) -> LayerProblem:
+        """The same problem with every different effect of loop orders, dominated ones included."""
+        return self._restated(self.space.nest.perfect, every=True)
+
+    def with_perfect_factors(self) -> LayerProblem:
+        """The same problem over tiles that divide each other."""
+        return self._restated(True)
+
+    def _restated(self, perfect: bool, every: bool = False) -> LayerProblem:
+        return _stated(
+            self.operator, self.engine, self.objective, self.model, self.constraints, perfect, every
+        )
 
     @cached_property
     def input_hash(self) -> str:
@@ -193,7 +214,20 @@ def state_problem(
         raise InputError(
             "--constraint", None, f"the loops of {engine.levels[-1].name} feed the PEs, their order is free"
         )
-    orders = partial(model.orders, operator, engine)
+    return _stated(operator, engine, objective, model, demands, perfect)
+
+
+def _stated(
+    operator: Operator,
+    engine: Engine,
+    objective: Objective,
+    model: CostModel,
+    demands: Constraints,
+    perfect: bool,
+    every: bool = False,
+) -> LayerProblem:
+    """The problem over undominated effects of loop orders, or over every one."""
+    orders = partial(model.orders, operator, engine, every=every)
     plain = build_space(operator, engine, orders, perfect=perfect)
     space = plain
     if demands.tiles:

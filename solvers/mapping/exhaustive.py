@@ -69,8 +69,7 @@ class Exhaustive:
             _bound(search, tables, self.name)
             return Outcome(False)
         if best is not None:
-            # a warm start may be a mapping outside the space, and better
-            search.raise_bound(best if search.value is None else min(best, search.value), self.name)
+            search.raise_bound(best, self.name)
         return Outcome(True, "" if best is not None else "no mapping satisfies all constraints")
 
 
@@ -107,7 +106,7 @@ def _bound(search: Search, tables: Tables, source: str) -> None:
     )
     key = Fraction(energy**a * cycles**b, problem.key_scale)
     if key > 0:
-        search.raise_bound(key if search.value is None else min(key, search.value), source)
+        search.raise_bound(key, source)
 
 
 def _assignment(problem: LayerProblem, tables: Tables, candidate: Candidate) -> dict[Variable, int]:

@@ -12,7 +12,7 @@ from dataclasses import replace
 from fractions import Fraction
 
 from tilewright.formulation.expression.interval import IntervalReader
-from tilewright.formulation.mapping.problem import PERFECT, LayerProblem, state_problem
+from tilewright.formulation.mapping.problem import LayerProblem
 from tilewright.formulation.search import Search
 from tilewright.solvers.mapping.branch import BAND, Branch
 
@@ -38,9 +38,7 @@ def open_search(search: Search) -> None:
         return
     limits = search.limits
     seconds = None if limits.remaining is None else limits.elapsed + SHARE * limits.remaining
-    stated = state_problem(
-        problem.operator, problem.engine, problem.objective, problem.model, problem.constraints.texts, PERFECT
-    )
+    stated = problem.with_perfect_factors()
     if is_large(stated):
         return
     inner = Search(stated, replace(limits, seconds=seconds, gap=max(limits.gap, GAP)))
