@@ -19,7 +19,7 @@ import pytest
 from calls import Call, finish, start
 
 from tilewright.cli.main import run
-from tilewright.cli.mapping.answer_sets import WARM_START, adopted, undominated
+from tilewright.cli.mapping.answer_sets import adopted, undominated
 from tilewright.cli.mapping.proof import Verdict, prove
 from tilewright.cli.terminal.progress import AllProgress
 from tilewright.formulation.mapping.problem import LayerProblem, layer_problem
@@ -387,11 +387,11 @@ def test_contradictions_are_errors(
     assert "value" in found.message
 
 
-def test_given_mapping_may_beat_the_space(solved: tuple[LayerProblem, SearchResult, Answers]) -> None:
-    """A warm start from outside the searched space is no contradiction."""
+def test_nothing_excuses_a_contradiction(solved: tuple[LayerProblem, SearchResult, Answers]) -> None:
+    """A value below a complete front is an error, also where a mapping was given."""
     problem, result, front = solved
-    given = replace(worse(result, front, WARM_START), value=Fraction(1), bound=None)
-    assert joined(problem, given, front).status is Status.OPTIMAL
+    given = replace(worse(result, front, "warm start"), value=Fraction(1), bound=None)
+    assert joined(problem, given, front).status is Status.ERROR
 
 
 def test_undominated() -> None:
