@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from importlib.metadata import version
 
 from tilewright.formulation.mapping.mapping import Mapping
@@ -102,7 +102,8 @@ class SearchRun:
         else:
             status = Status.INTERRUPTED if self.limits.stop.is_set() else Status.UNKNOWN
         trace = tuple(self._trace)
-        return no_result(self.solver, self.limits, status, message, self.problem, trace)
+        found = no_result(self.solver, self.limits, status, message, self.problem, trace)
+        return found if self._search is None else replace(found, beside=self._search.beside)
 
 
 def no_result(

@@ -181,3 +181,14 @@ def test_factors_decide_which_tiles_are_inside() -> None:
     )
     assert inside.outside(Mapping(nodes)) is None
     assert not_inside.outside(Mapping(nodes)) == "the tile 4 of M at DRAM is not a divisor of 10"
+
+
+def test_the_outermost_level_holds_whole_tensors() -> None:
+    """A store of the outermost level inside a loop would read elements that nothing ever brought there."""
+    problem = layer_problem(parse_layer("gemm:M=10,N=1,K=1")[1], machine(), EDP)
+    inside = Mapping((*at("DRAM", "B", "C"), Temporal("M", 1), *at("DRAM", "A"), *at("BUF")))
+    told = "A begins to live in DRAM inside a loop; all of it must be there"
+    assert problem.evaluate(inside).violations == (told,)
+    idle = Mapping((*at("DRAM", "B", "C"), Temporal("M", 10), *at("DRAM", "A"), *at("BUF"), Temporal("M", 1)))
+    assert not problem.evaluate(idle).violations
+    assert problem.outside(idle) is None
