@@ -22,6 +22,7 @@ from tilewright.report.records.mapping.build import (
     layer_record,
     number,
     shown_gap,
+    space_record,
     totals_record,
     versions,
 )
