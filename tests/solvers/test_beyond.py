@@ -95,7 +95,7 @@ def written_out(problem: LayerProblem) -> dict[Hashable, Fraction]:
     return found
 
 
-@settings(max_examples=effort(10))
+@settings(max_examples=effort(4))
 @given(st.data())
 def test_best_and_optimal_mappings_are_those_of_the_space_written_out(data: st.DataObject) -> None:
     """The k best are the least of all different mappings, whatever loop order they have; so are optima."""

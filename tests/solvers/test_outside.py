@@ -45,7 +45,7 @@ def optimum(problem: LayerProblem) -> Fraction | None:
     return min((key for key in keys if key is not None), default=None)
 
 
-@settings(max_examples=effort(10))
+@settings(max_examples=effort(7))
 @given(st.data())
 def test_random_starts_from_outside_never_touch_a_claim(data: st.DataObject) -> None:
     """Status, value and bound are those of the space written out; the best start from outside is beside."""
