@@ -113,6 +113,7 @@ def _print_json(
             "name": layer.name,
             "status": layer.status,
             "holds": not check.faults,
+            "space": None if layer.space is None else layer.space.model_dump(),
             "faults": list(check.faults),
         }
         if proofs:
@@ -137,6 +138,7 @@ def _print_table(
 
     from tilewright.cli.mapping.proof import STYLES
     from tilewright.cli.terminal.console import show
+    from tilewright.report.text.mapping.spaces import space_lines
     from tilewright.report.text.quantities import seconds_text
     from tilewright.report.text.tables import plain_table, status_text
 
@@ -169,4 +171,5 @@ def _print_table(
             summary.append(f", {number} {verdict}", STYLES.get(verdict, "yellow"))
     if document.missing:
         summary.append(f"; the run ended before {len(document.missing)} more", "yellow")
-    show(table, *([""] if faults else []), *faults, "", summary)
+    lines = space_lines(check.layer for check in checks)
+    show(table, "", *lines, *([""] if faults else []), *faults, "", summary)

@@ -183,7 +183,13 @@ def _print_json(found: list[tuple[StoredMapping, LayerProblem, Evaluation]]) -> 
     import json
 
     from tilewright.cli.terminal.console import write
-    from tilewright.report.records.mapping.build import factors_of, metrics_record, shown_value, versions
+    from tilewright.report.records.mapping.build import (
+        factors_of,
+        metrics_record,
+        shown_value,
+        space_record,
+        versions,
+    )
     from tilewright.report.records.mapping.operator import OperatorRecord
 
     def entry(stored: StoredMapping, problem: LayerProblem, evaluation: Evaluation) -> dict[str, Any]:
@@ -197,8 +203,11 @@ def _print_json(found: list[tuple[StoredMapping, LayerProblem, Evaluation]]) -> 
             "objective": str(problem.objective),
             "constraints": list(problem.constraints.texts),
             "factors": factors_of(problem),
+            "space": space_record(problem).model_dump(),
             "legal": not evaluation.violations,
             "violations": list(evaluation.violations),
+            "inside": problem.outside(stored.mapping) is None,
+            "outside": problem.outside(stored.mapping),
             "value": shown_value(problem.objective, key),
             "value_exact": str(key),
             "metrics": metrics_record(evaluation, problem.engine).model_dump(),
@@ -216,9 +225,10 @@ def _print_tables(found: list[tuple[StoredMapping, LayerProblem, Evaluation]]) -
     from rich.text import Text
 
     from tilewright.cli.terminal.console import show
-    from tilewright.report.records.mapping.build import metrics_record, shown_value
+    from tilewright.report.records.mapping.build import metrics_record, shown_value, space_record
     from tilewright.report.records.mapping.operator import shape_text
     from tilewright.report.text import tables
+    from tilewright.report.text.mapping.spaces import record_text
     from tilewright.report.text.quantities import objective_text
 
     for index, (stored, problem, evaluation) in enumerate(found):
@@ -237,5 +247,11 @@ def _print_tables(found: list[tuple[StoredMapping, LayerProblem, Evaluation]]) -
         verdict = [Text("legal", style="green")]
         if evaluation.violations:
             verdict = [Text(f"illegal: {violation}", style="red") for violation in evaluation.violations]
+        space = record_text(space_record(problem))
+        reason = problem.outside(stored.mapping)
+        if reason is None:
+            verdict.append(Text(f"inside the searched space: {space}", style="green"))
+        else:
+            verdict.append(Text(f"outside the searched space ({space}): {reason}", style="yellow"))
         views = tables.metrics_views(metrics, operator, engine, stored.mapping)
         show(*([""] if index else []), title, "", figures, "", *views, "", *verdict)

@@ -52,6 +52,24 @@ class TracePoint:
     origin: Origin = Origin.EXACT
 
 
+@dataclass(frozen=True, slots=True)
+class Beside(Generic[Answer, Evaluation]):
+    """A legal answer from outside the searched space.  No claim rests on it.
+
+    Parameters
+    ----------
+    key : objective key
+    reason : why it lies outside
+    source : who offered it
+    """
+
+    answer: Answer
+    evaluation: Evaluation
+    key: Fraction
+    reason: str
+    source: str
+
+
 @dataclass(frozen=True)
 class Result(Generic[Answer, Evaluation]):
     """The outcome of one search.
@@ -64,6 +82,7 @@ class Result(Generic[Answer, Evaluation]):
     input_hash : of the problem's content
     message : why there is no answer, or what went wrong
     clash : where there is no answer, the demands that no answer satisfies together
+    beside : the best legal answer from outside the searched space that was offered, if any
     """
 
     status: Status
@@ -79,6 +98,7 @@ class Result(Generic[Answer, Evaluation]):
     input_hash: str
     message: str = ""
     clash: Sequence[str] = ()
+    beside: Beside[Answer, Evaluation] | None = None
 
     @property
     def gap(self) -> float | None:

@@ -15,7 +15,16 @@ from fractions import Fraction
 from typing import Generic, Protocol, Self, TypeVar
 
 from tilewright.formulation.limits import Limits
-from tilewright.formulation.result import Answer, Evaluation, Origin, Result, Status, TracePoint, relative_gap
+from tilewright.formulation.result import (
+    Answer,
+    Beside,
+    Evaluation,
+    Origin,
+    Result,
+    Status,
+    TracePoint,
+    relative_gap,
+)
 
 Evaluation_co = TypeVar("Evaluation_co", covariant=True)
 Listener = Callable[[TracePoint], None]
@@ -38,12 +47,14 @@ class Judgement(Generic[Answer, Evaluation_co]):
     answer : what was judged, completed where that leaves something open that the problem fills in
     key : objective key: less is better
     violations : rules of the machine or demands that it breaks; none for a legal answer
+    outside : why it lies outside the searched space; ``None`` for one that lies in it
     """
 
     answer: Answer
     evaluation: Evaluation_co
     key: Fraction
     violations: tuple[str, ...] = ()
+    outside: str | None = None
 
 
 class Problem(Protocol[Answer, Evaluation_co]):
@@ -68,6 +79,7 @@ class _Incumbent(Generic[Answer, Evaluation]):
     evaluation: Evaluation | None = None
     key: Fraction | None = None
     bound: Fraction | None = None
+    beside: Beside[Answer, Evaluation] | None = None
     improved_at: float | None = None
     trace: list[TracePoint] = field(default_factory=list)
     lock: threading.RLock = field(default_factory=threading.RLock)
@@ -119,6 +131,11 @@ class Search(Generic[P, Answer, Evaluation]):
         return self._best.bound
 
     @property
+    def beside(self) -> Beside[Answer, Evaluation] | None:
+        """The best legal answer from outside the searched space."""
+        return self._best.beside
+
+    @property
     def improved_at(self) -> float | None:
         return self._best.improved_at
 
@@ -144,11 +161,17 @@ class Search(Generic[P, Answer, Evaluation]):
     # -- what methods say ----------------------------------------------------------------------------
 
     def offer(self, answer: Answer, source: str, origin: Origin = Origin.EXACT) -> Fraction | None:
-        """Judge an answer; keep it if legal and better.  Returns its key, ``None`` if illegal."""
+        """Judge an answer; keep it if it is legal, lies in the searched space and is better.
+
+        Returns its key, ``None`` if it is illegal or lies outside: then it never touches a claim.
+        """
         judgement = self.problem.judge(answer)
         if judgement.violations:
             return None
         with self._best.lock:
+            if judgement.outside is not None:
+                self._set_beside(judgement, source)
+                return None
             if self._best.key is None or judgement.key < self._best.key:
                 self._best.answer, self._best.evaluation = judgement.answer, judgement.evaluation
                 self._best.key, self._best.improved_at = judgement.key, self.limits.elapsed
@@ -160,15 +183,14 @@ class Search(Generic[P, Answer, Evaluation]):
 
         Raises
         ------
-        DisagreementError : where the evaluator calls it illegal: a method that passed over it in silence
-            would claim to have seen everything
+        DisagreementError : where the evaluator calls it illegal, or it lies outside the searched space: a
+            method that passed over it in silence would claim to have seen everything
         """
         key = self.offer(answer, source, origin)
         if key is None:
-            broken = self.problem.judge(answer).violations[0]
-            raise DisagreementError(
-                f"the evaluator rejects an answer that {source} takes for legal: {broken}"
-            )
+            judgement = self.problem.judge(answer)
+            why = judgement.violations[0] if judgement.violations else judgement.outside
+            raise DisagreementError(f"the evaluator rejects an answer that {source} takes for legal: {why}")
         return key
 
     def raise_bound(self, bound: Fraction | int, source: str) -> None:
@@ -177,6 +199,14 @@ class Search(Generic[P, Answer, Evaluation]):
             if self._best.bound is None or bound > self._best.bound:
                 self._best.bound = Fraction(bound)
                 self._record(source, improved=False, origin=Origin.EXACT)
+
+    def _set_beside(self, judgement: Judgement[Answer, Evaluation], source: str) -> None:
+        """Keep the best legal answer from outside the searched space beside the claim."""
+        known = self._best.beside
+        if judgement.outside is not None and (known is None or judgement.key < known.key):
+            self._best.beside = Beside(
+                judgement.answer, judgement.evaluation, judgement.key, judgement.outside, source
+            )
 
     def _record(self, source: str, *, improved: bool, origin: Origin) -> None:
         point = TracePoint(self.limits.elapsed, self.key, self.bound, source, improved, origin)
@@ -214,6 +244,7 @@ class Search(Generic[P, Answer, Evaluation]):
                 wall_seconds=self.limits.elapsed,
                 input_hash=self.problem.content_hash,
                 message=message,
+                beside=self._best.beside,
             )
 
     def refute(self, method: str, version: str, failure: UnsoundBoundError) -> Result[Answer, Evaluation]:

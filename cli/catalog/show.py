@@ -173,6 +173,9 @@ def _show_mapping(name: str, operator: Operator, engine: Any, mapping: Any, cost
     found = problem.evaluate(mapping, name)
     title = head_text(name, f"{operator.kind} {shape_text(operator)}", engine.name)
     broken = [Text(f"illegal: {violation}", style="red") for violation in found.violations]
+    reason = problem.outside(mapping)
+    if reason is not None:
+        broken.append(Text(f"outside the searched space: {reason}", style="yellow"))
     views = metrics_views(metrics_record(found, engine), operator, engine, mapping)
     show(title, "", *views, *([""] if broken else []), *broken)
     return Exit.OK
@@ -184,6 +187,7 @@ def _show_result(document: ResultDocument, where: str, patterns: list[str]) -> i
     from tilewright.formulation.objective import parse_objective
     from tilewright.report.text import tables
     from tilewright.report.text.mapping.answer_sets import further_views
+    from tilewright.report.text.mapping.spaces import beside_lines, space_lines
 
     engine, objective = document.arch.build(where), parse_objective(document.objective)
     chosen = [
@@ -202,7 +206,8 @@ def _show_result(document: ResultDocument, where: str, patterns: list[str]) -> i
         document.model, engine.name, f"objective {objective}", f"{document.cost_model} model"
     )
     if len(chosen) > 1:
-        show("", "─" * 80, "", title, "", tables.layers_table(document, objective))
+        lines = ["", *space_lines(chosen), *beside_lines(chosen, objective)]
+        show("", "─" * 80, "", title, "", tables.layers_table(document, objective), *lines)
     show("", tables.summary_text(document, seconds))
     return Exit.OK
 

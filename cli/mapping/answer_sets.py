@@ -17,7 +17,7 @@ from tilewright.formulation.limits import Limits
 from tilewright.formulation.mapping.problem import LayerProblem
 from tilewright.formulation.mapping.search import LayerResult
 from tilewright.formulation.objective import Objective, parse_objective
-from tilewright.formulation.result import Origin, Status, TracePoint
+from tilewright.formulation.result import Status, TracePoint
 from tilewright.report.records.mapping.build import solution_records, then_record
 from tilewright.report.records.mapping.document import BestRecord, FrontRecord, OptimaRecord, ThenRecord
 from tilewright.solvers.mapping.answer_sets import (
@@ -204,7 +204,7 @@ def adopted(
     if result.bound is not None and result.bound > result.key:
         text = f"{result.method} claims the bound {result.bound}, but {source} has the value {result.key}"
         return replace(result, status=Status.ERROR, bound=None, message=text)
-    if found.complete and (key is None or key > result.key) and not _given(result):
+    if found.complete and (key is None or key > result.key):
         text = f"{source}: a part of the space that holds a mapping of value {result.key} was closed"
         return replace(result, status=Status.ERROR, bound=None, message=text)
     if found.complete and result.bound != result.key:
@@ -216,11 +216,6 @@ def adopted(
         status = Status.OPTIMAL if result.bound == result.key else Status.FEASIBLE
         result = replace(result, trace=(*result.trace, point), status=status)
     return result
-
-
-def _given(result: LayerResult) -> bool:
-    """Whether the mapping was there from the beginning; such a one may lie outside the searched space."""
-    return [point.origin for point in result.trace if point.improved][-1:] == [Origin.GIVEN]
 
 
 def _proven(result: LayerResult, limits: Limits, name: str, **claims: Any) -> LayerResult:

@@ -33,7 +33,7 @@ from tilewright.formulation.objective import Objective
 from tilewright.hardware.mapping.engine import Engine
 from tilewright.hardware.mapping.load import load_engine
 from tilewright.report.records.files import output_format
-from tilewright.report.records.mapping.build import factors_of, key_gap, layer_record
+from tilewright.report.records.mapping.build import factors_of, key_gap, layer_record, space_record
 from tilewright.report.records.mapping.document import ResultDocument, SettingsRecord
 from tilewright.report.records.mapping.mapping_file import StoredMapping
 from tilewright.report.records.mapping.operator import shape_text
@@ -215,6 +215,7 @@ def _search_all(
             request.constraints,
             result,
             settings.factors if problem is None else factors_of(problem),
+            None if problem is None else space_record(problem),
             further.front,
             further.best,
             further.optima,
@@ -269,8 +270,9 @@ def _search(
     run = layer_run(build, solver, limits, progress.point, starts)
     result = run.run()
     problem = None if run.search is None else run.search.problem
-    if problem is not None and (unfit := sum(not legal(problem, mapping) for mapping in starts)):
-        progress.note(f"--warm-start: {unfit} mapping(s) break a constraint of this problem")
+    if problem is not None:
+        for told in filter(None, (unfit(problem, mapping) for mapping in starts)):
+            progress.note(f"--warm-start: {told}")
     if run.failure is not None and request.verbose:
         import traceback
 
@@ -278,9 +280,13 @@ def _search(
     return result, problem
 
 
-def legal(problem: LayerProblem, mapping: Mapping) -> bool:
-    """Whether a mapping is one of the problem's operator and engine, and breaks nothing."""
+def unfit(problem: LayerProblem, mapping: Mapping) -> str | None:
+    """Why a mapping is no start: illegal here, or outside the searched space; ``None`` for one that is."""
     try:
-        return not problem.evaluate(mapping).violations
-    except InputError:
-        return False
+        broken: tuple[str, ...] = problem.evaluate(mapping).violations
+    except InputError as error:
+        broken = (str(error),)
+    if broken:
+        return f"a mapping is illegal here: {'; '.join(broken)}"
+    reason = problem.outside(mapping)
+    return None if reason is None else f"a mapping lies outside the searched space: {reason}"

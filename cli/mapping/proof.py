@@ -20,6 +20,7 @@ from tilewright.report.records.mapping.document import LayerRecord
 from tilewright.solvers.mapping.registry import SOLVERS
 from tilewright.solvers.mapping.repeated_solves import tied
 from tilewright.solvers.mapping.solve import AUTO, layer_run
+from tilewright.workloads.errors import InputError
 
 _PORTFOLIO = {AUTO, "branch"}
 _ENUMERABLE = 2_000_000
@@ -87,6 +88,10 @@ def prove(layer: LayerRecord, problem: LayerProblem, limits: Limits) -> Proof:
     """
     if layer.bound_key is None and layer.status != "infeasible":
         return Proof(Verdict.NOTHING, "-", "no bound is claimed")
+    for mapping in _incumbent(layer):
+        reason = _strange(problem, mapping)
+        if reason is not None:
+            return Proof(Verdict.REFUTED, "-", reason)
     answer = _prove(layer, problem, limits)
     if answer.verdict is not Verdict.CONFIRMED or layer.then is None or layer.then.bound_exact is None:
         return answer
@@ -99,6 +104,16 @@ def prove(layer: LayerRecord, problem: LayerProblem, limits: Limits) -> Proof:
     text = f"{answer.text}; {second} after it: {other.text}"
     by = answer.solver if other.solver in (answer.solver, "-") else f"{answer.solver}, {other.solver}"
     return Proof(other.verdict, by, text, answer.seconds + other.seconds)
+
+
+def _strange(problem: LayerProblem, mapping: Mapping) -> str | None:
+    """Why the mapping of a claim is none of its space."""
+    try:
+        mapping.validate(problem.operator, problem.engine)
+        reason = problem.outside(mapping)
+    except InputError as error:
+        return str(error)
+    return None if reason is None else f"the mapping lies outside the space of the claim: {reason}"
 
 
 def _prove(layer: LayerRecord, problem: LayerProblem, limits: Limits) -> Proof:

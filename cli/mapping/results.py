@@ -137,6 +137,7 @@ class Results:
     def _show(self, document: ResultDocument, seconds: float) -> None:
         from tilewright.report.text import tables
         from tilewright.report.text.mapping.answer_sets import further_views
+        from tilewright.report.text.mapping.spaces import beside_lines, space_lines
 
         summary = tables.summary_text(document, seconds)
         if len(document.layers) == 1 and not document.missing:
@@ -153,7 +154,9 @@ class Results:
         )
         table = tables.layers_table(document, self.objective)
         views = [view for one in document.layers for view in further_views(one, self.objective, one.name)]
-        show(title, "", table, *tables.clashes(document), *views, "", summary)
+        beside = beside_lines(document.layers, self.objective)
+        lines = ["", *space_lines(document.layers)]
+        show(title, "", table, *lines, *tables.clashes(document), *beside, *views, "", summary)
 
     def _save(self, *, ended: bool) -> None:
         if self._out is None or (is_stream(self._out) and not ended):

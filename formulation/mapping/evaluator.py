@@ -81,6 +81,7 @@ def evaluate_mapping(
         for limit in statement.limits
         if number(limit.expr) > limit.bound
     ]
+    broken += _misplaced(operator, engine, mapping)
     return Evaluation(
         energy=Fraction(number(statement.energy), statement.energy_scale),
         cycles=cycles,
@@ -105,6 +106,27 @@ def evaluate_mapping(
         details={name: number(part) for name, part in statement.details.items()},
         violations=tuple(broken),
     )
+
+
+def _misplaced(operator: Operator, engine: Engine, mapping: Mapping) -> list[str]:
+    """Stores that break the machine's rules: outermost ones inside loops, and levels that are skipped."""
+    stored = {(node.tensor, node.level) for node in mapping.nodes if isinstance(node, Storage)}
+    outermost = engine.levels[0].name
+    tile = dict(operator.bounds)
+    broken: list[str] = []
+    for node in mapping.nodes:
+        if not isinstance(node, Storage):
+            tile[node.dim] = node.tile
+        elif node.level == outermost and tile != operator.bounds:
+            broken.append(
+                f"{node.tensor} begins to live in {outermost} inside a loop; all of it must be there"
+            )
+    return broken + [
+        f"{tensor.name} skips {level.name}, which it may not bypass"
+        for level in engine.levels
+        for tensor in operator.tensors
+        if tensor.role in level.keeps - level.may_bypass and (tensor.name, level.name) not in stored
+    ]
 
 
 def nest_of(operator: Operator, engine: Engine, mapping: Mapping, where: str = "mapping") -> Nest:

@@ -18,6 +18,7 @@ from tilewright.formulation.mapping.cost import CostModel, Limit, Statement, cos
 from tilewright.formulation.mapping.demand import FLAG
 from tilewright.formulation.mapping.evaluator import Evaluation, evaluate_mapping, nest_of
 from tilewright.formulation.mapping.mapping import Mapping
+from tilewright.formulation.mapping.membership import outside
 from tilewright.formulation.mapping.nest import Nest
 from tilewright.formulation.mapping.space import MapSpace, build_space
 from tilewright.formulation.objective import Objective
@@ -66,9 +67,16 @@ class LayerProblem:
         return evaluate_under(self.operator, self.engine, self.model, self.constraints, mapping, where)
 
     def judge(self, mapping: Mapping) -> Judgement[Mapping, Evaluation]:
-        """What a mapping costs, and which rules and demands it breaks."""
+        """What a mapping costs, which rules and demands it breaks, and whether it lies in the space."""
         found = self.evaluate(mapping)
-        return Judgement(mapping, found, self.key_of(found), found.violations)
+        return Judgement(mapping, found, self.key_of(found), found.violations, self.outside(mapping))
+
+    def outside(self, mapping: Mapping) -> str | None:
+        """Why a mapping lies outside the space of this problem; ``None`` for one that lies in it.
+
+        Whether it is legal is another question, which :meth:`evaluate` answers.
+        """
+        return outside(self.space, mapping)
 
     def key_of(self, evaluation: Evaluation) -> Fraction:
         """The exact objective key of an evaluated mapping."""
@@ -88,6 +96,19 @@ class LayerProblem:
         demands = replace(self.constraints, caps=(*self.constraints.caps, cap))
         limits = _cap_limits([cap], self.statement, self.space.nest)
         return replace(self, constraints=demands, limits=(*self.limits, *limits))
+
+    def with_every_order(self) -> LayerProblem:
+        """The same problem with every different effect of loop orders, dominated ones included."""
+        return self._restated(self.space.nest.perfect, every=True)
+
+    def with_perfect_factors(self) -> LayerProblem:
+        """The same problem over tiles that divide each other."""
+        return self._restated(True)
+
+    def _restated(self, perfect: bool, every: bool = False) -> LayerProblem:
+        return _stated(
+            self.operator, self.engine, self.objective, self.model, self.constraints, perfect, every
+        )
 
     @cached_property
     def content_hash(self) -> str:
@@ -221,7 +242,20 @@ def state_problem(
         if rule.level == innermost:
             told = f"the loops of {innermost} feed the PEs, their order is free"
             raise InputError(FLAG, rule.text, told)
-    orders = partial(model.orders, operator, engine)
+    return _stated(operator, engine, objective, model, demands, perfect)
+
+
+def _stated(
+    operator: Operator,
+    engine: Engine,
+    objective: Objective,
+    model: CostModel,
+    demands: Constraints,
+    perfect: bool,
+    every: bool = False,
+) -> LayerProblem:
+    """The problem over undominated effects of loop orders, or over every one."""
+    orders = partial(model.orders, operator, engine, every=every)
     plain = build_space(operator, engine, orders, perfect=perfect)
     space = plain
     if demands.tiles:

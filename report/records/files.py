@@ -14,6 +14,7 @@ from pydantic import ValidationError
 from tilewright.report.records.mapping.document import SCHEMA, LayerRecord, ResultDocument, layer_data
 from tilewright.report.records.mapping.operator import Record
 from tilewright.report.text.csv_text import csv_line
+from tilewright.report.text.mapping.spaces import record_text
 from tilewright.workloads.disk import DOCUMENT_BYTES, is_stream, read_text, suffix_error
 from tilewright.workloads.errors import InputError, one_line, unknown_name
 from tilewright.workloads.yaml_file import read_yaml
@@ -44,6 +45,7 @@ CSV_FIELDS = (
     "time_s",
     "solver",
     "wall_s",
+    "space",
 )
 
 
@@ -127,6 +129,7 @@ def csv_row(layer: LayerRecord) -> str:
     """One layer's line."""
     flat: dict[str, Any] = {**layer.model_dump(), **(layer.metrics.model_dump() if layer.metrics else {})}
     flat["operator"] = layer.operator.kind
+    flat["space"] = None if layer.space is None else record_text(layer.space)
     flat["shape"] = " ".join(f"{dim}{bound}" for dim, bound in layer.bounds.items())
     return csv_line(flat.get(field) for field in CSV_FIELDS)
 

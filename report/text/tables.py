@@ -20,6 +20,7 @@ from tilewright.report.records.mapping.document import (
 )
 from tilewright.report.records.mapping.operator import shape_text
 from tilewright.report.text.mapping.loop_nest import loop_nest
+from tilewright.report.text.mapping.spaces import beside_text, record_text
 from tilewright.report.text.quantities import (
     bytes_text,
     count_text,
@@ -154,6 +155,11 @@ def layer_view(layer: LayerRecord, operator: Operator, engine: Engine, objective
         figures.add_row(str(objective), objective_text(objective, layer.value))
     if layer.bound is not None:
         figures.add_row("bound", f"{objective_text(objective, layer.bound)}, gap {gap_text(layer.gap)}")
+    if layer.space is not None:
+        figures.add_row("space", record_text(layer.space))
+    beside = beside_text(layer, objective)
+    if beside is not None:
+        figures.add_row("beside", Text(beside, "yellow"))
     parts: list[RenderableType] = [
         head_text(layer.name, f"{operator.kind} {shape_text(operator)}", _work(operator)),
         "",

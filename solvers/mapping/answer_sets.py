@@ -17,9 +17,10 @@ from tilewright.formulation.expression.batch import Array
 from tilewright.formulation.limits import LimitReachedError, Limits
 from tilewright.formulation.mapping.evaluator import Evaluation
 from tilewright.formulation.mapping.mapping import Mapping
+from tilewright.formulation.mapping.membership import Placement, placement
 from tilewright.formulation.mapping.problem import LayerProblem, layer_problem
 from tilewright.formulation.mapping.search import LayerSearch
-from tilewright.solvers.mapping.branch import BAND, Goal, Leaves, Tree
+from tilewright.solvers.mapping.branch import BAND, Goal, Leaves, Tree, below
 
 _LOOKED_AT = 4096  # complete decisions taken from one batch before the goal closes more of them
 
@@ -99,7 +100,7 @@ class _Best:
         self._count = count
         self._ties_only = ties_only
         self._found: list[tuple[Fraction, Solution]] = []
-        self._seen: set[Mapping] = set()
+        self._seen: set[Placement] = set()
         self.cut_off = False
 
     def _limit(self) -> Fraction | None:
@@ -115,30 +116,30 @@ class _Best:
         if limit is None:
             return np.ones(len(keys), dtype=bool)
         full = len(self._found) == self._count
-        target = float(limit * self._problem.key_scale)
-        # a full list of k best wants strictly better ones, a list of ties wants equals too
-        slack = -BAND if full and not self._ties_only else BAND
-        return np.asarray(keys <= target * (1 + slack))
+        goal = limit * self._problem.key_scale
+        if full and not self._ties_only:  # only strictly better ones; of ties, equals are wanted too
+            return below(goal, self._problem.objective.key_powers, energy, cycles, keys)
+        return np.asarray(keys <= float(goal) * (1 + BAND))
 
     def take(self, leaves: Leaves) -> None:
         order = np.argsort(leaves.keys, kind="stable")
         for start in range(0, len(order), _LOOKED_AT):
             part = order[start : start + _LOOKED_AT]
             for index in part[self.wanted(leaves.energy[part], leaves.cycles[part], leaves.keys[part])]:
-                self._add(leaves.mapping(int(index)), float(leaves.keys[index]))
+                self._add(leaves.mapping(int(index)))
 
-    def _add(self, mapping: Mapping, stated: float) -> None:
-        if mapping in self._seen:
+    def _add(self, mapping: Mapping) -> None:
+        place = placement(self._problem.space, mapping)
+        if place in self._seen:
             return
         evaluation = self._problem.evaluate(mapping)
         key = self._problem.key_of(evaluation)
-        # a class that states more than its mapping costs is matched by another class that states it exactly
-        if evaluation.violations or float(key * self._problem.key_scale) < stated * (1 - BAND):
+        if evaluation.violations:
             return
         limit = self._limit()
         if limit is not None and (key > limit or (key == limit and not self._ties_only)):
             return
-        self._seen.add(mapping)
+        self._seen.add(place)
         self._found.append((key, Solution(mapping, evaluation)))
         self._found.sort(key=lambda pair: pair[0])
         if self._ties_only:
@@ -162,13 +163,20 @@ def pareto_front(problem: LayerProblem, limits: Limits | None = None) -> Answers
 
 
 def best_mappings(problem: LayerProblem, count: int, limits: Limits | None = None) -> Answers:
-    """The ``count`` best different mappings of the searched space (loop orders by their effect)."""
-    return _answers(_Best(problem, count, ties_only=False), problem, limits)
+    """The ``count`` best different mappings of the searched space, or all that there are.
+
+    Mappings are different where their tiles, stores or the effects of their loop orders are
+    (:class:`~tilewright.formulation.mapping.membership.Placement`).  An order that another one dominates is
+    never better, but may well be the second best: for more than one mapping every effect is searched.
+    """
+    searched = problem if count == 1 else problem.with_every_order()
+    return _answers(_Best(searched, count, ties_only=False), searched, limits)
 
 
 def optimal_mappings(problem: LayerProblem, limits: Limits | None = None, most: int = 1000) -> Answers:
     """All different mappings of the least key; incomplete where there are more than ``most``."""
-    return _answers(_Best(problem, most, ties_only=True), problem, limits)
+    searched = problem.with_every_order()
+    return _answers(_Best(searched, most, ties_only=True), searched, limits)
 
 
 def _answers(goal: _Best, problem: LayerProblem, limits: Limits | None) -> Answers:

@@ -110,6 +110,21 @@ class Goal(Protocol):
         """Look at complete decisions."""
 
 
+def below(
+    goal: Fraction, powers: tuple[int, int], energy: Array, cycles: Array, keys: Array
+) -> NDArray[np.bool_]:
+    """Which keys are below ``goal`` (scaled); products of two floats near it are compared exactly."""
+    target = float(goal)
+    if sum(powers) == 1 and target < EXACT_LIMIT:
+        return keys < target if goal == int(target) else keys <= target
+    keep = keys < target * (1 + BAND)
+    if energy.max(initial=0) < EXACT_LIMIT:
+        a, b = powers
+        for index in np.flatnonzero(keep & (keys > target * (1 - BAND))):
+            keep[index] = int(energy[index]) ** a * int(cycles[index]) ** b < goal
+    return keep
+
+
 class Minimum:
     """One mapping of the least objective key."""
 
@@ -126,15 +141,7 @@ class Minimum:
         if value is None:
             return np.ones(len(keys), dtype=bool)
         goal = value * self._search.problem.key_scale * (1 - Fraction(self._search.limits.gap))
-        target = float(goal)
-        if sum(self._powers) == 1 and target < EXACT_LIMIT:
-            return keys < target if goal == int(target) else keys <= target
-        keep = keys < target * (1 + BAND)
-        if energy.max(initial=0) < EXACT_LIMIT:
-            a, b = self._powers
-            for index in np.flatnonzero(keep & (keys > target * (1 - BAND))):
-                keep[index] = int(energy[index]) ** a * int(cycles[index]) ** b < goal
-        return keep
+        return below(goal, self._powers, energy, cycles, keys)
 
     def take(self, leaves: Leaves) -> None:
         """Offer the best."""

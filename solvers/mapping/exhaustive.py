@@ -70,8 +70,7 @@ class Exhaustive:
             _bound(search, tables, self.name)
             return Outcome(False)
         if best is not None:
-            # a warm start may be a mapping outside the space, and better
-            search.raise_bound(best if search.key is None else min(best, search.key), self.name)
+            search.raise_bound(best, self.name)
         return Outcome(True, "" if best is not None else "no mapping satisfies all constraints")
 
 
@@ -108,7 +107,7 @@ def _bound(search: LayerSearch, tables: Tables, source: str) -> None:
     )
     key = Fraction(energy**a * cycles**b, problem.key_scale)
     if key > 0:
-        search.raise_bound(key if search.key is None else min(key, search.key), source)
+        search.raise_bound(key, source)
 
 
 def _assignment(problem: LayerProblem, tables: Tables, candidate: Candidate) -> dict[Variable, int]:

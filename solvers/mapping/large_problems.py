@@ -14,7 +14,7 @@ from fractions import Fraction
 
 from tilewright.formulation.expression.interval import IntervalReader
 from tilewright.formulation.limits import LimitReachedError
-from tilewright.formulation.mapping.problem import PERFECT, LayerProblem, state_problem
+from tilewright.formulation.mapping.problem import LayerProblem
 from tilewright.formulation.mapping.search import LayerSearch
 from tilewright.formulation.result import Origin
 from tilewright.solvers.mapping.branch import BAND, Branch
@@ -40,9 +40,7 @@ def open_search(search: LayerSearch) -> None:
     if problem.space.nest.perfect:
         return
     limits = search.limits
-    stated = state_problem(
-        problem.operator, problem.engine, problem.objective, problem.model, problem.constraints.texts, PERFECT
-    )
+    stated = problem.with_perfect_factors()
     if is_large(stated):
         return
     inner = LayerSearch(stated, replace(limits.share(SHARE), gap=max(limits.gap, GAP)))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 
 from tilewright.formulation.limits import Limits
 from tilewright.formulation.mapping.evaluator import Evaluation
@@ -13,6 +14,7 @@ from tilewright.formulation.result import Origin, TracePoint
 from tilewright.solvers.mapping.large_problems import is_large, open_search
 from tilewright.solvers.mapping.methods import method
 from tilewright.solvers.running import SearchRun, run_method
+from tilewright.workloads.errors import InputError
 
 AUTO = "auto"
 
@@ -31,7 +33,8 @@ def solve(
     name : an exact solver or a heuristic, with its options (``dmazerunner[opt=1-3]``); ``auto`` is the
         portfolio
     listener : called at every improvement of value or bound
-    warm_starts : mappings to begin with; illegal ones are ignored
+    warm_starts : mappings to begin with; illegal ones are ignored, those from outside the searched space
+        stand beside the claim
 
     Raises
     ------
@@ -68,6 +71,7 @@ def layer_run(
 def _begin(search: LayerSearch, engine: LayerMethod, warm_starts: Sequence[Mapping]) -> None:
     """What is known before the method begins: given mappings, and what a subset of a large space shows."""
     for mapping in warm_starts:
-        search.offer(mapping, "warm start", Origin.GIVEN)
+        with suppress(InputError):  # a mapping of something else
+            search.offer(mapping, "warm start", Origin.GIVEN)
     if engine.exact and is_large(search.problem):
         open_search(search)

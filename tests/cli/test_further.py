@@ -388,11 +388,11 @@ def test_contradictions_are_errors(
     assert "value" in found.message
 
 
-def test_given_mapping_may_beat_the_space(solved: tuple[LayerProblem, LayerResult, Answers]) -> None:
-    """A warm start from outside the searched space is no contradiction."""
+def test_nothing_excuses_a_contradiction(solved: tuple[LayerProblem, LayerResult, Answers]) -> None:
+    """A value below a complete front is an error, also where a mapping was given."""
     problem, result, front = solved
     given = replace(worse(result, front, Origin.GIVEN), key=Fraction(1), bound=None)
-    assert joined(problem, given, front).status is Status.OPTIMAL
+    assert joined(problem, given, front).status is Status.ERROR
 
 
 def test_undominated() -> None:

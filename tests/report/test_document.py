@@ -22,6 +22,7 @@ from tilewright.report.records.mapping.build import (
     layer_record,
     number,
     shown_gap,
+    space_record,
     totals_record,
     versions,
 )
@@ -55,7 +56,15 @@ def document_of(problems: dict[str, LayerProblem], results: dict[str, LayerResul
     """A document of one layer per problem."""
     first = next(iter(problems.values()))
     layers = [
-        layer_record([name, f"{name}/again"], p.operator, p.engine, p.objective, (), results[name])
+        layer_record(
+            [name, f"{name}/again"],
+            p.operator,
+            p.engine,
+            p.objective,
+            (),
+            results[name],
+            space=space_record(p),
+        )
         for name, p in problems.items()
     ]
     return ResultDocument(

@@ -2,17 +2,23 @@
 
 from __future__ import annotations
 
+from collections.abc import Hashable
 from dataclasses import replace
 from fractions import Fraction
 from itertools import product as cartesian
 from math import prod
 
 import pytest
+from brute import distinct, every_mapping
+from effort import effort
+from hypothesis import assume, given, settings
+from hypothesis import strategies as st
+from instances import OBJECTIVES, engines, operators
 
 from tilewright.formulation.limits import Limits
 from tilewright.formulation.mapping.problem import LayerProblem, layer_problem
 from tilewright.formulation.objective import parse_objective
-from tilewright.hardware.mapping.engine import ArrayAxis, Engine, Fanout
+from tilewright.hardware.mapping.engine import ArrayAxis, Engine, Fanout, MemoryLevel
 from tilewright.hardware.mapping.load import load_engine
 from tilewright.solvers.mapping.answer_sets import (
     best_mappings,
@@ -21,6 +27,7 @@ from tilewright.solvers.mapping.answer_sets import (
     pareto_front,
 )
 from tilewright.solvers.mapping.exhaustive import _rows, _tables, values
+from tilewright.workloads.errors import InputError
 from tilewright.workloads.mapping.layer_text import parse_layer
 
 LAYERS = [
@@ -76,23 +83,73 @@ def test_front_is_the_whole_front(text: str, model: str) -> None:
     assert all(problem.evaluate(s.mapping) == s.evaluation for s in answers.solutions)
 
 
-@pytest.mark.parametrize("text", LAYERS)
-def test_best_mappings_are_the_best(text: str) -> None:
-    """Under exact order classes the k best keys are the k least keys of all decisions."""
-    problem = problem_of(text, "dmazerunner")
-    keys = sorted(e * c for e, c in enumerated(problem))
-    answers = best_mappings(problem, 7)
-    assert answers.complete
-    assert [problem.key_of(s.evaluation) for s in answers.solutions] == keys[:7]
-    assert len({s.mapping for s in answers.solutions}) == 7
+def written_out(problem: LayerProblem) -> dict[Hashable, Fraction]:
+    """The key of every legal mapping of the space, by what makes mappings different."""
+    operator, engine = problem.operator, problem.engine
+    found: dict[Hashable, Fraction] = {}
+    for mapping in every_mapping(operator, engine, problem.space.nest.perfect):
+        evaluation = problem.evaluate(mapping)
+        if not evaluation.violations:
+            name, key = distinct(operator, engine, mapping), problem.key_of(evaluation)
+            assert found.setdefault(name, key) == key  # mappings that count as one cost the same
+    return found
+
+
+@settings(max_examples=effort(4))
+@given(st.data())
+def test_best_and_optimal_mappings_are_those_of_the_space_written_out(data: st.DataObject) -> None:
+    """The k best are the least of all different mappings, whatever loop order they have; so are optima."""
+    model = data.draw(st.sampled_from(["hierarchy", "hierarchy", "dmazerunner"]))
+    operator = data.draw(operators(most=8))
+    engine = data.draw(engines(model))
+    perfect = model == "dmazerunner" or data.draw(st.booleans())
+    objective = parse_objective(data.draw(st.sampled_from(OBJECTIVES)))
+    try:
+        factors = "perfect" if perfect else "imperfect"
+        problem = layer_problem(operator, engine, objective, factors=factors)
+    except InputError:
+        assume(False)
+    assume(problem.with_every_order().space.size <= 120)
+    every = written_out(problem)
+    keys = sorted(every.values())
+    for count in (1, 2, 5, 10_000):
+        answers = best_mappings(problem, count)
+        assert answers.complete
+        assert [problem.key_of(one.evaluation) for one in answers.solutions] == keys[:count]
+        names = {distinct(operator, engine, one.mapping) for one in answers.solutions}
+        assert len(names) == len(answers.solutions)
+        assert names <= every.keys()
+    optima = optimal_mappings(problem)
+    assert optima.complete
+    assert len(optima.solutions) == (keys.count(keys[0]) if keys else 0)
+    pairs = {
+        (one.evaluation.energy, one.evaluation.cycles) for one in best_mappings(problem, 10_000).solutions
+    }
+    front = {p for p in pairs if not any(q != p and q[0] <= p[0] and q[1] <= p[1] for q in pairs)}
+    found = {(one.evaluation.energy, one.evaluation.cycles) for one in pareto_front(problem).solutions}
+    assert found == front
+
+
+def test_an_order_that_another_one_dominates_may_be_second() -> None:
+    """The second best mapping of this layer has a loop order that is never the best."""
+    one = Fraction(1)
+    levels = (MemoryLevel("DRAM", None, 100 * one, 100 * one), MemoryLevel("RF", 3, one, one))
+    engine = Engine("two", "hierarchy", 16, one, Fraction(500), levels)
+    operator = parse_layer("conv:N=1,K=1,C=2,P=2,Q=1,R=2,S=1")[1]
+    problem = layer_problem(operator, engine, parse_objective("energy"))
+    assert [int(problem.key_of(s.evaluation)) for s in best_mappings(problem, 2).solutions] == [1854, 2256]
+    every = best_mappings(problem, 50)
+    assert every.complete
+    assert [int(problem.key_of(s.evaluation)) for s in every.solutions] == sorted(
+        int(key) for key in written_out(problem).values()
+    )
 
 
 @pytest.mark.parametrize("objective", ["energy", "cycles", "edp"])
 def test_all_optimal_mappings(objective: str) -> None:
-    """Every optimal decision is reported once, and nothing else."""
-    problem = problem_of(LAYERS[0], "dmazerunner", objective)
-    a, b = problem.objective.key_powers
-    keys = [e**a * c**b for e, c in enumerated(problem)]
+    """Every optimal mapping is reported once, and nothing else."""
+    problem = problem_of("gemm:M=2,N=2,K=3", "dmazerunner", objective)
+    keys = list(written_out(problem).values())
     answers = optimal_mappings(problem)
     assert answers.complete
     assert len(answers.solutions) == keys.count(min(keys))

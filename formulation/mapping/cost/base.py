@@ -83,8 +83,13 @@ class CostModel(Protocol):
     def check(self, operator: Operator, engine: Engine) -> None:
         """Raise ``InputError`` where the model cannot speak of this operator or engine."""
 
-    def orders(self, operator: Operator, engine: Engine, level: int) -> tuple[OrderClass, ...]:
-        """The order effects that a search of this level's loops must consider."""
+    def orders(
+        self, operator: Operator, engine: Engine, level: int, every: bool = False
+    ) -> tuple[OrderClass, ...]:
+        """The order effects that a search of this level's loops must consider.
+
+        Those suffice for one best mapping; with ``every`` all different effects are given.
+        """
 
     def statement(self, nest: Nest) -> Statement:
         """Energy, cycles and constraints of a nest."""

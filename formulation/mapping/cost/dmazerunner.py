@@ -61,6 +61,8 @@ class DMazeRunner:
         for tensor in operator.tensors:
             if any(tensor.role not in level.keeps for level in engine.levels):
                 raise InputError(engine.name, "levels", f"dmazerunner keeps {tensor.role} at every level")
+            if any(tensor.role in level.may_bypass for level in engine.levels):
+                raise InputError(engine.name, "levels", f"dmazerunner has no level that {tensor.role} bypass")
         for dim, bound in operator.bounds.items():
             reusing = [tensor.name for tensor in operator.tensors if dim not in tensor.dims]
             if bound > 1 and len(reusing) > 1:
@@ -71,12 +73,16 @@ class DMazeRunner:
                     "use --cost-model hierarchy",
                 )
 
-    def orders(self, operator: Operator, engine: Engine, level: int) -> tuple[OrderClass, ...]:
+    def orders(
+        self, operator: Operator, engine: Engine, level: int, every: bool = False
+    ) -> tuple[OrderClass, ...]:
         """One maximal leading run per tensor, and no reuse at all where some loop moves every tensor."""
         if level == len(engine.levels) - 1:
             return ()
         never = {tensor.name: frozenset[str]() for tensor in operator.tensors}
         dims = [dim for dim, bound in operator.bounds.items() if bound > 1]
+        if every:
+            return all_order_classes(operator, dims, never)
         kept = order_classes(operator, dims, never)
         if any(all(dim in tensor.dims for tensor in operator.tensors) for dim in dims):
             idle = [o for o in all_order_classes(operator, dims, never) if not any(o.reused.values())]
@@ -118,6 +124,10 @@ class _Model:
                 raise InputError("mapping", "nodes", "dmazerunner needs each dimension once per level")
 
     def _position(self, level: int) -> int:
+        for tensor in self.operator.tensors:
+            if level not in self.nest.residency[tensor.name].positions:
+                name = self.engine.levels[level].name
+                raise InputError("mapping", "nodes", f"dmazerunner needs {tensor.name} stored in {name}")
         positions = {self.nest.residency[t.name].positions[level] for t in self.operator.tensors}
         if len(positions) != 1:
             raise InputError("mapping", "nodes", "dmazerunner needs an even mapping")

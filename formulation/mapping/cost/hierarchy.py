@@ -34,7 +34,7 @@ from tilewright.formulation.mapping.cost.base import (
     energy_scale,
 )
 from tilewright.formulation.mapping.nest import Nest, Spread
-from tilewright.formulation.mapping.orders import OrderClass, order_classes, sliding_dims
+from tilewright.formulation.mapping.orders import OrderClass, all_order_classes, order_classes, sliding_dims
 from tilewright.hardware.mapping.engine import Engine
 from tilewright.workloads.mapping.operator import Operator, Tensor
 
@@ -60,8 +60,10 @@ class Hierarchy:
     def check(self, operator: Operator, engine: Engine) -> None:
         """Every operator and every engine has a meaning here."""
 
-    def orders(self, operator: Operator, engine: Engine, level: int) -> tuple[OrderClass, ...]:
-        """Undominated effects; the innermost level's loops feed the PE, where order does not matter."""
+    def orders(
+        self, operator: Operator, engine: Engine, level: int, every: bool = False
+    ) -> tuple[OrderClass, ...]:
+        """Undominated effects, or every one; none for the innermost level, whose loops feed the PE."""
         if level == len(engine.levels) - 1:
             return ()
         inner = engine.levels[level + 1 :]
@@ -71,7 +73,8 @@ class Hierarchy:
             else frozenset[str]()
             for tensor in operator.tensors
         }
-        return order_classes(operator, [d for d, n in operator.bounds.items() if n > 1], sliding)
+        dims = [dim for dim, bound in operator.bounds.items() if bound > 1]
+        return (all_order_classes if every else order_classes)(operator, dims, sliding)
 
     def statement(self, nest: Nest) -> Statement:
         """Energy, cycles and constraints; energies are exact decimals, scaled to integers."""

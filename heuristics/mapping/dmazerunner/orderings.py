@@ -75,9 +75,11 @@ class AllOrderings:
         """As the model itself."""
         self.model.check(operator, engine)
 
-    def orders(self, operator: Operator, engine: Engine, level: int) -> tuple[OrderClass, ...]:
+    def orders(
+        self, operator: Operator, engine: Engine, level: int, every: bool = False
+    ) -> tuple[OrderClass, ...]:
         """Those of the model, and whatever algorithm 2 adds to them."""
-        own = self.model.orders(operator, engine, level)
+        own = self.model.orders(operator, engine, level, every)
         if not own:
             return own
         none = {tensor.name: frozenset[str]() for tensor in operator.tensors}

@@ -7,6 +7,7 @@ from fractions import Fraction
 from itertools import pairwise
 
 from tilewright.formulation.mapping.mapping import Mapping
+from tilewright.formulation.mapping.membership import OutsideError, Placement, placement
 from tilewright.formulation.mapping.problem import LayerProblem
 from tilewright.formulation.objective import parse_objective
 from tilewright.report.records.mapping.build import number, shown_value
@@ -75,6 +76,9 @@ def _solution_faults(solutions: Sequence[SolutionRecord], where: str, problem: L
             yield str(error)
             continue
         yield from (f"{place}: illegal mapping: {violation}" for violation in found.violations)
+        reason = problem.outside(Mapping.from_data(solution.mapping.nodes, place))
+        if reason is not None:
+            yield f"{place}: outside the space of the claim: {reason}"
         fresh = {
             "energy_pj": number(found.energy),
             "energy_pj_exact": str(found.energy),
@@ -120,7 +124,7 @@ def _best_faults(listed: Sequence[SolutionRecord], problem: LayerProblem) -> Ite
     for index, (before, after) in enumerate(pairwise(keys), 1):
         if after < before:
             yield f"best.mappings[{index}]: better than the mapping before it"
-    yield from _repeated(listed, "best.mappings")
+    yield from _repeated(listed, "best.mappings", problem)
 
 
 def _optima_faults(
@@ -130,21 +134,25 @@ def _optima_faults(
     for index, one in enumerate(listed):
         if key_of(problem.objective, one) != layer.bound_key:
             yield f"optima.mappings[{index}]: its value is not the bound"
-    yield from _repeated(listed, "optima.mappings")
+    yield from _repeated(listed, "optima.mappings", problem)
     if layer.optima.count != len(listed):
         yield f"optima.count: {layer.optima.count}, but {len(listed)} mappings"
 
 
-def _repeated(listed: Sequence[SolutionRecord], where: str) -> Iterator[str]:
-    seen: set[Mapping] = set()
+def _repeated(listed: Sequence[SolutionRecord], where: str, problem: LayerProblem) -> Iterator[str]:
+    """Mappings are the same where tiles, stores and the effects of their orders are."""
+    seen: set[Placement] = set()
+    space = problem.with_every_order().space if len(listed) > 1 else problem.space
     for index, one in enumerate(listed):
         try:
             mapping = Mapping.from_data(one.mapping.nodes)
-        except InputError:
-            continue
-        if mapping in seen:
+            mapping.validate(problem.operator, problem.engine)
+            place = placement(space, mapping)
+        except (InputError, OutsideError):
+            continue  # told elsewhere
+        if place in seen:
             yield f"{where}[{index}]: the same as a mapping before it"
-        seen.add(mapping)
+        seen.add(place)
 
 
 def _clash_faults(layer: LayerRecord, problem: LayerProblem) -> Iterator[str]:

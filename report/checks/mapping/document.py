@@ -11,19 +11,23 @@ from tilewright.formulation.mapping.evaluator import Evaluation
 from tilewright.formulation.mapping.mapping import Mapping
 from tilewright.formulation.mapping.problem import LayerProblem, layer_problem
 from tilewright.formulation.objective import Objective, parse_objective
+from tilewright.formulation.result import Beside
 from tilewright.hardware.mapping.engine import Engine
 from tilewright.report.checks.mapping.answer_sets import further_faults
 from tilewright.report.checks.mapping.head import head_faults
 from tilewright.report.checks.trace import trace_faults
 from tilewright.report.records.mapping.build import (
+    beside_record,
     factors_of,
     metrics_record,
     shown_gap,
     shown_value,
+    space_record,
     totals_record,
 )
 from tilewright.report.records.mapping.document import ClaimRecord, LayerRecord, ResultDocument
 from tilewright.report.records.mapping.operator import Record
+from tilewright.report.text.mapping.spaces import record_text
 from tilewright.workloads.errors import InputError
 
 _SOLVED = ("optimal", "feasible")
@@ -77,11 +81,38 @@ def check_layer(
         faults.append(f"factors: {layer.factors}, the problem's are {factors_of(problem)}")
     if layer.input_hash != problem.content_hash and (layer.input_hash or layer.mapping):
         faults.append("input_hash: operator, machine, objective, constraints or factors are not those solved")
+    faults += _space_faults(layer, problem)
     if layer.mapping is not None:
         faults += _mapping_faults(layer, problem)
     faults += trace_faults(layer, layer.trace, objective, layer.wall_s)
     faults += further_faults(layer, problem)
     return LayerCheck(layer, problem, tuple(faults))
+
+
+def _space_faults(layer: LayerRecord, problem: LayerProblem) -> Iterator[str]:
+    """The claim names the space that was searched; a mapping beside it is legal and outside."""
+    fresh = space_record(problem)
+    if layer.space is None:
+        if layer.input_hash or layer.mapping:
+            yield f"space: missing, expected {record_text(fresh)}"
+    elif layer.space != fresh:
+        yield f"space: {record_text(layer.space)}, the problem's is {record_text(fresh)}"
+    if layer.beside is None:
+        return
+    try:
+        mapping = Mapping.from_data(layer.beside.mapping.nodes, "beside")
+        found = problem.evaluate(mapping, "beside")
+    except InputError as error:
+        yield str(error)
+        return
+    yield from (f"beside: illegal mapping: {violation}" for violation in found.violations)
+    reason = problem.outside(mapping)
+    if reason is None:
+        yield "beside: the mapping lies inside the space"
+        return
+    told = Beside(mapping, found, problem.key_of(found), reason, layer.beside.source)
+    if layer.beside != beside_record(problem.objective, told):
+        yield "beside: not what the evaluator finds"
 
 
 def _mapping_faults(layer: LayerRecord, problem: LayerProblem) -> Iterator[str]:
@@ -93,6 +124,9 @@ def _mapping_faults(layer: LayerRecord, problem: LayerProblem) -> Iterator[str]:
         yield str(error)
         return
     yield from (f"illegal mapping: {violation}" for violation in found.violations)
+    reason = problem.outside(mapping)
+    if reason is not None:
+        yield f"mapping: outside the space of the claim: {reason}"
     key = problem.key_of(found)
     if layer.value_key != key:
         yield f"value_exact: {layer.value_exact}, the evaluator finds {key}"

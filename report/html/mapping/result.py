@@ -12,6 +12,7 @@ from tilewright.report.html import figures
 from tilewright.report.html.page import Cell, Column, Plot, Section, Table, number_cell, text_cell, write_page
 from tilewright.report.records.mapping.breakdown import energy_parts
 from tilewright.report.records.mapping.document import LayerRecord, ResultDocument, TraceRecord
+from tilewright.report.text.mapping.spaces import record_text
 from tilewright.report.text.quantities import energy_text, gap_text, percent_text, seconds_text, si_text
 
 _STYLES = {"optimal": "good", "feasible": "fair"}
@@ -26,9 +27,15 @@ def write_result_report(path: Path, document: ResultDocument) -> None:
         ", ".join(f"{count} {status}" for status, count in totals.statuses.items())
         + ("" if totals.energy_pj is None else f"; {energy_text(totals.energy_pj)} in all")
         + ("" if totals.cycles is None else f", {si_text(totals.cycles)} cycles"),
+        *(f"space: {text}" for text in _spaces(document)),
         "written with " + ", ".join(f"{name} {version}" for name, version in document.versions.items()),
     ]
     write_page(path, f"{document.model} on {document.arch.name}", facts, _sections(document))
+
+
+def _spaces(document: ResultDocument) -> list[str]:
+    texts = (record_text(layer.space) for layer in document.layers if layer.space is not None)
+    return [*dict.fromkeys(texts)]
 
 
 def _sections(document: ResultDocument) -> list[Section]:

@@ -8,14 +8,17 @@ from fractions import Fraction
 from importlib.metadata import PackageNotFoundError, version
 
 from tilewright import __version__
+from tilewright.formulation.mapping.claimed_space import ClaimedSpace
 from tilewright.formulation.mapping.evaluator import Evaluation
+from tilewright.formulation.mapping.mapping import Mapping
 from tilewright.formulation.mapping.problem import LayerProblem
 from tilewright.formulation.mapping.search import LayerResult
 from tilewright.formulation.objective import Objective
-from tilewright.formulation.result import Origin, Status, TracePoint
+from tilewright.formulation.result import Beside, Origin, Status, TracePoint
 from tilewright.hardware.mapping.engine import Engine
 from tilewright.report.records.mapping.document import (
     AccessRecord,
+    BesideRecord,
     BestRecord,
     FactorsName,
     FrontRecord,
@@ -25,6 +28,7 @@ from tilewright.report.records.mapping.document import (
     Number,
     OptimaRecord,
     SolutionRecord,
+    SpaceRecord,
     ThenRecord,
     TotalsRecord,
     TraceRecord,
@@ -117,6 +121,31 @@ def factors_of(problem: LayerProblem) -> FactorsName:
     return "perfect" if problem.space.nest.perfect else "imperfect"
 
 
+def space_record(problem: LayerProblem) -> SpaceRecord:
+    """The space that a problem's claims are about, as data."""
+    space = ClaimedSpace.of(problem)
+    return SpaceRecord.model_validate(
+        {
+            "storage": space.storage,
+            "factors": space.factors,
+            "tiles": dict(space.tiles),
+            "constraints": list(space.constraints),
+        }
+    )
+
+
+def beside_record(objective: Objective, beside: Beside[Mapping, Evaluation]) -> BesideRecord:
+    """A mapping from outside the space, as data."""
+    told = solution_record(Solution(beside.answer, beside.evaluation))
+    return BesideRecord(
+        **dict(told),
+        value=objective.value(beside.key),
+        value_exact=str(beside.key),
+        reason=beside.reason,
+        source=beside.source,
+    )
+
+
 def trace_record(objective: Objective, point: TracePoint) -> TraceRecord:
     """One step of a search, as data."""
     return TraceRecord(
@@ -138,6 +167,7 @@ def layer_record(
     constraints: Sequence[str],
     result: LayerResult,
     factors: FactorsName | None = None,
+    space: SpaceRecord | None = None,
     front: FrontRecord | None = None,
     best: BestRecord | None = None,
     optima: OptimaRecord | None = None,
@@ -149,7 +179,7 @@ def layer_record(
     ----------
     names : all layers of the network with this operator
     constraints : the user's demands as written
-    factors : those of the problem; ``None`` where none was stated
+    factors, space : those of the problem; ``None`` where none was stated
     """
     return LayerRecord(
         name=names[0],
@@ -172,8 +202,10 @@ def layer_record(
         input_hash=result.input_hash or None,
         constraints=list(constraints),
         factors=factors,
+        space=space,
         trace=[trace_record(objective, point) for point in result.trace],
         message=result.message,
+        beside=None if result.beside is None else beside_record(objective, result.beside),
         clash=list(result.clash),
         then=then,
         front=front,

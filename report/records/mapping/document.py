@@ -20,6 +20,8 @@ SCHEMA: Final = "tilewright.result/1"
 Number = int | float
 ExactText = Annotated[str, Field(pattern=r"^[0-9]+(/[1-9][0-9]*)?$")]
 FactorsName = Literal["perfect", "imperfect"]
+StorageName = Literal["even", "uneven"]
+TilesName = Literal["divisors", "ceil(outer/n)", "every integer"]
 StatusName = Literal["optimal", "feasible", "infeasible", "unknown", "interrupted", "error"]
 
 
@@ -75,6 +77,26 @@ class SolutionRecord(Record):
     cycles: int
     edp: Number = Field(description="energy_pj times cycles")
     mapping: MappingRecord
+
+
+class SpaceRecord(Record):
+    """The space that a claim is about: the bound holds for every mapping in it, and for no other."""
+
+    storage: StorageName = Field(description="even: all tensors of a level begin to live at one point")
+    factors: FactorsName
+    tiles: dict[str, TilesName] = Field(
+        description="per dimension of more than one iteration, the tiles that it may have inside another tile"
+    )
+    constraints: list[str] = Field(description="the demands of the call, sorted")
+
+
+class BesideRecord(SolutionRecord):
+    """A legal mapping from outside the space that was offered; no claim rests on it."""
+
+    value: Number = Field(description="the objective")
+    value_exact: ExactText
+    reason: str = Field(description="why it lies outside")
+    source: str
 
 
 class ThenRecord(Record):
@@ -149,7 +171,7 @@ class LayerRecord(ClaimRecord):
     status: StatusName
     value: Number | None = Field(description="the objective")
     value_exact: ExactText | None = Field(description="the objective key, value**root, as a fraction")
-    bound: Number | None = Field(description="no mapping has a smaller value")
+    bound: Number | None = Field(description="no mapping of the space has a smaller value")
     bound_exact: ExactText | None
     gap: float | None = Field(description="(value - bound) / value")
     metrics: MetricsRecord | None
@@ -163,8 +185,14 @@ class LayerRecord(ClaimRecord):
     factors: FactorsName | None = Field(
         default=None, description="whether tiles divide the tiles around them; null where nothing was stated"
     )
+    space: SpaceRecord | None = Field(
+        default=None, description="the space that status and bound are about; null where nothing was stated"
+    )
     trace: list[TraceRecord]
     message: str = ""
+    beside: BesideRecord | None = Field(
+        default=None, description="the best mapping from outside the space that was offered"
+    )
     clash: list[str] = Field(default_factory=list, description="constraints that contradict each other")
     then: ThenRecord | None = None
     front: FrontRecord | None = None
@@ -240,7 +268,7 @@ class ResultDocument(Record):
 def layer_data(layer: LayerRecord) -> dict[str, Any]:
     """A layer as plain data; what is optional only where there is any."""
     data = layer.model_dump()
-    for field in ("message", "clash", "then", "front", "best", "optima"):
+    for field in ("message", "beside", "clash", "then", "front", "best", "optima"):
         if not data[field]:
             del data[field]
     return data

@@ -235,7 +235,7 @@ class _Proof:
         bound = Fraction(valid, self.problem.key_scale)
         value = self.search.key
         if valid > 0 or value == 0:
-            self.search.raise_bound(bound if value is None else min(bound, value), self.name)
+            self.search.raise_bound(bound, self.name)
 
     def _closed(self, cutoff: int | None) -> Outcome:
         """Nothing stays below the cutoff."""

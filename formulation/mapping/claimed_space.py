@@ -1,0 +1,50 @@
+"""The space that a claim is about, by name: storage, factors, tiles, constraints.
+
+``optimal`` means over this space.  ``docs/proofs.md`` says what lies outside it and what that can be worth.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from tilewright.formulation.mapping.membership import tiles_of
+from tilewright.formulation.mapping.problem import IMPERFECT, PERFECT, LayerProblem
+
+EVEN = "even"
+
+
+@dataclass(frozen=True, slots=True)
+class ClaimedSpace:
+    """What a search went through.
+
+    Parameters
+    ----------
+    storage : ``even`` where all tensors of a level begin to live at one point
+    factors : ``perfect`` or ``imperfect``
+    tiles : per dimension of more than one iteration, which tiles it may have inside the tile around them
+    constraints : the user's demands, in a reproducible sequence
+    """
+
+    storage: str
+    factors: str
+    tiles: Mapping[str, str]
+    constraints: tuple[str, ...]
+
+    @classmethod
+    def of(cls, problem: LayerProblem) -> ClaimedSpace:
+        """The space of a problem."""
+        factors = PERFECT if problem.space.nest.perfect else IMPERFECT
+        return cls(EVEN, factors, tiles_of(problem.space), problem.constraints.texts)
+
+
+def space_text(storage: str, factors: str, tiles: Mapping[str, str], constraints: tuple[str, ...]) -> str:
+    """``even storage, imperfect factors, tiles ceil(outer/n), cycles<=1000000``."""
+    kinds = dict.fromkeys(tiles.values())
+    if len(kinds) > 1:
+        shown = [f"{kind} ({' '.join(d for d, k in tiles.items() if k == kind)})" for kind in kinds]
+    else:
+        shown = list(kinds)
+    parts = [f"{storage} storage", f"{factors} factors"]
+    parts += [f"tiles {', '.join(shown)}"] if shown else []
+    return ", ".join([*parts, *constraints])

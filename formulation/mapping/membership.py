@@ -1,0 +1,220 @@
+"""Whether a mapping lies in a map space, and where: the one question that keeps claims inside their space.
+
+The evaluator costs any nest that the machine can run: stores of one level at different places among the
+loops, tiles of any size, a dimension twice in one level.  A search walks through its space only, so nothing
+else may touch what it claims.  This module answers from the space itself, its blocks, store positions, tiles
+and residencies, and asks no solver.
+
+All orders of a level's loops belong to the space; that a search looks only at effects which no other one
+dominates loses nothing (``docs/proofs.md``).  Capacities, array sizes and the user's demands say which points
+of the space are legal; that is the evaluator's question
+(:class:`~tilewright.formulation.mapping.evaluator.Evaluation`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable
+from dataclasses import dataclass
+
+from tilewright.formulation.mapping.mapping import Mapping, Spatial, Storage, Temporal
+from tilewright.formulation.mapping.nest import loop_hosts
+from tilewright.formulation.mapping.orders import order_effect
+from tilewright.formulation.mapping.space import MapSpace, level_positions
+
+DIVISORS, ROUNDED_UP = "divisors", "ceil(outer/n)"
+"""Which tiles a dimension may have inside a tile: those that divide it, or the least of every trip count."""
+
+
+class OutsideError(ValueError):
+    """A mapping does not lie in the space; the message says which level, tensor or tile is at fault."""
+
+
+@dataclass(frozen=True, slots=True)
+class Placement:
+    """Where a mapping lies in a space.  Mappings of equal placements are one and the same.
+
+    Parameters
+    ----------
+    tiles : per boundary, the tile sizes in the sequence of the operator's dimensions
+    stores : per tensor of the operator, the indices of the levels that store it
+    effects : per temporal block whose order matters, the effect of its loops' order
+    """
+
+    tiles: tuple[tuple[int, ...], ...]
+    stores: tuple[tuple[int, ...], ...]
+    effects: tuple[Hashable, ...]
+
+
+def placement(space: MapSpace, mapping: Mapping) -> Placement:
+    """Where a mapping lies.
+
+    Parameters
+    ----------
+    mapping : one that the evaluator can cost, legal or not
+
+    Raises
+    ------
+    OutsideError : where it lies outside the space
+    """
+    walk = _Walk(space)
+    for node in mapping.nodes:
+        match node:
+            case Storage(tensor, level):
+                walk.store(tensor, level)
+            case Temporal(dim, tile, level):
+                walk.temporal(dim, tile, level)
+            case Spatial(dim, tile, axis):
+                walk.spatial(dim, tile, axis)
+    return walk.placement()
+
+
+def outside(space: MapSpace, mapping: Mapping) -> str | None:
+    """Why a mapping lies outside a space; ``None`` for one that lies in it."""
+    try:
+        placement(space, mapping)
+    except OutsideError as error:
+        return str(error)
+    return None
+
+
+def tiles_of(space: MapSpace) -> dict[str, str]:
+    """Per dimension of more than one iteration, the tiles that the space has."""
+    kind = DIVISORS if space.nest.perfect else ROUNDED_UP
+    return {dim: kind for dim, bound in space.nest.operator.bounds.items() if bound > 1}
+
+
+class _Walk:
+    """Goes through a mapping's nodes and gives every loop its block of the space.
+
+    Where several blocks count as one level (levels that can store nothing), a loop takes the outermost that
+    is free: a later choice leaves no more room to the loops after it.
+    """
+
+    def __init__(self, space: MapSpace) -> None:
+        nest = space.nest
+        self._space = space
+        self._operator, self._engine = nest.operator, nest.engine
+        self._blocks = nest.blocks
+        self._names = [level.name for level in nest.engine.levels]
+        self._hosts = loop_hosts(nest.operator, nest.engine)
+        self._positions = level_positions(nest.blocks)
+        self._tile = dict(nest.operator.bounds)
+        self._inner: list[dict[str, int]] = [{} for _ in nest.blocks]
+        self._innermost = dict.fromkeys(nest.operator.bounds, -1)  # per dimension, the block of its last loop
+        self._first = 0  # no loop that follows may stand in a block before this one
+        self._last = -1  # the innermost block with a loop so far
+        self._level = 0
+        self._stored: dict[str, list[int]] = {tensor.name: [] for tensor in nest.operator.tensors}
+
+    def store(self, tensor: str, level: str) -> None:
+        """A tensor begins to live in a level: all loops so far lie outside the level's own."""
+        self._level = self._names.index(level)
+        position = self._positions[self._level]
+        if self._last >= position:
+            raise OutsideError(
+                f"{tensor} begins to live in {level} inside {self._place(self._last)}; even storage begins "
+                f"outside all loops of {level}"
+            )
+        self._first = max(self._first, position)
+        self._stored[tensor].append(self._level)
+
+    def temporal(self, dim: str, tile: int, level: str | None) -> None:
+        """A loop in time; one of a single iteration is no loop."""
+        if tile == self._tile[dim]:
+            return
+        at = self._hosts[self._level if level is None else self._names.index(level)]
+        name = self._names[at]
+        start = max(self._first, self._last)
+        own = [i for i, b in enumerate(self._blocks) if b.is_temporal and self._hosts[b.level] == at]
+        left = [index for index in own if index >= start]
+        if not left:
+            reason = f"the loop over {dim} at {name} stands inside {self._before(own[-1])}"
+            raise OutsideError(f"{reason}; the searched ones stand outside it")
+        free = [index for index in left if dim not in self._inner[index]]
+        if not free:
+            raise OutsideError(f"{dim} has two loops at {name}; a searched level has one per dimension")
+        self._take(free[0], dim, tile)
+
+    def spatial(self, dim: str, tile: int, axis: str) -> None:
+        """A loop in space.  Axes of an array may stand in any sequence, unless one dimension is on both."""
+        if tile == self._tile[dim]:
+            return
+        block = next(i for i, b in enumerate(self._blocks) if b.axis is not None and b.axis.name == axis)
+        level = self._blocks[block].level
+        start = max(self._first, self._last)
+        if start > block and self._blocks[start].level != level:
+            raise OutsideError(f"axis {axis} stands inside {self._before(block)}, not outside")
+        if self._innermost[dim] > block:
+            raise OutsideError(f"{dim} runs over axis {axis} inside {self._place(self._innermost[dim])}")
+        self._take(block, dim, tile)
+
+    def placement(self) -> Placement:
+        """All nodes have been walked through."""
+        nest = self._space.nest
+        tiles = [dict(nest.operator.bounds)]
+        for index, inner in enumerate(self._inner):
+            for dim, tile in inner.items():
+                self._check_tile(index, dim, tiles[-1][dim], tile)
+            tiles.append({**tiles[-1], **inner})
+        stores = tuple(tuple(sorted(self._stored[t.name])) for t in nest.operator.tensors)
+        for tensor, levels in zip(nest.operator.tensors, stores, strict=True):
+            residency = nest.residency[tensor.name]
+            if levels not in residency.alternatives:
+                kept = set.intersection(*(set(chosen) for chosen in residency.alternatives))
+                missing = [self._names[level] for level in sorted(kept - set(levels))]
+                text = f"{tensor.name} skips {', '.join(missing)}, which it may not bypass"
+                raise OutsideError(
+                    text if missing else f"{tensor.name} is stored where the machine keeps none"
+                )
+        return Placement(tuple(tuple(edge.values()) for edge in tiles), stores, self._effects())
+
+    def _take(self, block: int, dim: str, tile: int) -> None:
+        self._inner[block][dim] = tile
+        self._tile[dim] = tile
+        self._innermost[dim] = block
+        self._last = max(self._last, block)
+
+    def _check_tile(self, block: int, dim: str, outer: int, inner: int) -> None:
+        if self._space.nest.perfect:
+            fits, wanted = outer % inner == 0, f"a divisor of {outer}"
+        else:
+            trips = -(-outer // inner)
+            least = -(-outer // trips)
+            fits, wanted = inner == least, f"ceil({outer}/n): {trips} trips need {least} at least"
+        if not fits:
+            axis = self._blocks[block].axis
+            place = f"at {self._level_name(block)}" if axis is None else f"on axis {axis.name}"
+            raise OutsideError(f"the tile {inner} of {dim} {place} is not {wanted}")
+
+    def _effects(self) -> tuple[Hashable, ...]:
+        effects: list[Hashable] = []
+        for block, inner in zip(self._blocks, self._inner, strict=True):
+            if block.orders:
+                sliding = {
+                    tensor.name: frozenset(o.slides[tensor.name] for o in block.orders) - {None}
+                    for tensor in self._operator.tensors
+                }
+                known = {name: frozenset(dim for dim in dims if dim) for name, dims in sliding.items()}
+                effects.append(order_effect(self._operator, tuple(inner), known).effect)
+        return tuple(effects)
+
+    def _before(self, block: int) -> str:
+        """What is already there and ought to stand inside a block."""
+        if self._last > block:
+            return self._place(self._last)
+        stored = [self._names[level] for levels in self._stored.values() for level in levels]
+        inner = [name for name in self._names if name in stored and self._position(name) > block]
+        return f"the stores of {inner[-1]}"
+
+    def _position(self, level: str) -> int:
+        return self._positions[self._names.index(level)]
+
+    def _level_name(self, block: int) -> str:
+        return self._names[self._hosts[self._blocks[block].level]]
+
+    def _place(self, block: int) -> str:
+        axis = self._blocks[block].axis
+        name = self._level_name(block)
+        dims = ", ".join(self._inner[block])
+        loops = f"loop over {dims}" if len(self._inner[block]) == 1 else f"loops over {dims}"
+        return f"{name}'s {loops}" if axis is None else f"axis {axis.name} ({dims})"
