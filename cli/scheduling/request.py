@@ -155,10 +155,9 @@ def resolve_workload(text: str) -> Workload:
 
 
 def _check_plot(path: Path) -> None:
+    from tilewright.report.plots.style import matplotlib_or_error
+
     check_writable(path)
     if path.suffix.lower() not in (".png", ".svg"):
         raise InputError(str(path), None, "expected a file that ends in .png or .svg")
-    try:
-        import matplotlib  # noqa: F401
-    except ImportError:
-        raise InputError(str(path), None, "drawing needs matplotlib, install tilewright[plots]") from None
+    matplotlib_or_error()
