@@ -44,7 +44,10 @@ ARENA = ("arena", "compare")
 
 @dataclass(frozen=True, slots=True)
 class Import:
-    """One import statement, or a module's name in a text (``"tilewright.cli.check:check_command"``)."""
+    """One import statement, or a text that names a module, as registries do to load it later.
+
+    The name of a package that can be run (``python -m``) is no import: it is started as a program of its own.
+    """
 
     by: str
     of: str
@@ -155,7 +158,7 @@ def _imports(by: str, path: Path) -> Iterator[Import]:
                 yield from (Import(by, module(f"{base}.{name.name}"), at_start) for name in node.names)
         elif isinstance(node, ast.Constant) and isinstance(node.value, str):
             found = _NAME.fullmatch(node.value)
-            if found and found[1] in FILES:
+            if found and found[1] in FILES and f"{found[1]}.__main__" not in FILES:
                 yield Import(by, found[1], at_start=False)
         inside = isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda)
         checked = isinstance(node, ast.If) and "TYPE_CHECKING" in ast.dump(node.test)
@@ -256,7 +259,7 @@ def test_reading_finds_every_kind_of_import(tmp_path: Path) -> None:
         "from ..formulation import search as looking\n"
         "if TYPE_CHECKING:\n    from tilewright.solvers.watched import watched\n"
         "def later():\n    from . import options\n"
-        "VERBS = {'check': 'tilewright.cli.check:check_command', 'title': 'tilewright.something else'}\n"
+        "VERBS = {'check': 'tilewright.cli.check:check_command', 'program': 'tilewright.cli'}\n"
     )
     assert set(_imports("tilewright.cli.evaluate", path)) == {
         Import("tilewright.cli.evaluate", "tilewright.solvers.base"),
