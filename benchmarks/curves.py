@@ -5,22 +5,13 @@ from __future__ import annotations
 import math
 import statistics
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
 from fractions import Fraction
 
 from tilewright.benchmarks.rows import MISSING, Row
 from tilewright.benchmarks.store import Cell
 from tilewright.benchmarks.summary import summary
 from tilewright.formulation.objective import parse_objective
-
-
-@dataclass(frozen=True, slots=True)
-class Curve:
-    """A step curve: from every x on, the y beside it."""
-
-    name: str
-    xs: tuple[float, ...]
-    ys: tuple[float, ...]
+from tilewright.report.curves import Convergence, Curve, convergence
 
 
 def method_order(rows: Sequence[Row]) -> list[str]:
@@ -91,29 +82,15 @@ def gaps(rows: Sequence[Row]) -> dict[str, dict[str, list[float]]]:
     }
 
 
-@dataclass(frozen=True, slots=True)
-class Convergence:
-    """How value and bound of one run came together; values as people read the objective."""
-
-    name: str
-    value: Curve
-    bound: Curve
-    seconds: float
-
-
-def convergence(name: str, cell: Cell, objective: str) -> Convergence:
-    """The course of one run."""
+def cell_convergence(name: str, cell: Cell, objective: str) -> Convergence:
+    """The course of one run of a store."""
     goal = parse_objective(objective)
-    parts: list[tuple[list[float], list[float]]] = [([], []), ([], [])]
-    for seconds, *keys in (step[:3] for step in cell.answer.trace):
-        for (xs, ys), key in zip(parts, keys, strict=True):
-            if key is not None:
-                shown = float(goal.value(Fraction(key)))
-                if not ys or ys[-1] != shown:
-                    xs.append(seconds)
-                    ys.append(shown)
-    value, bound = (Curve(name, tuple(xs), tuple(ys)) for xs, ys in parts)
-    return Convergence(name, value, bound, cell.answer.wall_s)
+
+    def shown(key: str | None) -> float | None:
+        return None if key is None else float(goal.value(Fraction(key)))
+
+    points = ((seconds, shown(value), shown(bound)) for seconds, value, bound, *_ in cell.answer.trace)
+    return convergence(name, points, cell.answer.wall_s)
 
 
 def _cumulated(name: str, values: Iterable[float], whole: int, first: float | None = None) -> Curve:

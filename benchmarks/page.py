@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from tilewright.benchmarks.curves import cactus, convergence, gaps, profile, proof_curve
-from tilewright.benchmarks.plots.convergence import UNITS
+from tilewright.benchmarks.curves import cactus, cell_convergence, gaps, profile, proof_curve
 from tilewright.benchmarks.plots.selection import best_runs
 from tilewright.benchmarks.rows import MISSING, Row
 from tilewright.benchmarks.store import Store
 from tilewright.benchmarks.summary import Line, gap_text, proofs, share_text, summary
+from tilewright.report.curves import UNITS
 from tilewright.report.html import figures
 from tilewright.report.html.page import (
     Cell,
@@ -162,7 +162,7 @@ def _single_runs(store: Store, rows: Sequence[Row]) -> list[Section]:
         best = best_runs(mine)
         order = [row.method for row in best]
         runs = [
-            convergence(row.method, cells[row.key], objective)
+            cell_convergence(row.method, cells[row.key], objective)
             for row in sorted(mine, key=lambda row: order.index(row.method))
         ]
         courses.append((title, figures.convergence_figure(runs, label, scale, mine[0].optimum)))

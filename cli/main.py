@@ -5,17 +5,15 @@ from __future__ import annotations
 import os
 import sys
 import threading
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from importlib import import_module
 from typing import Annotated, Any, NoReturn
 
 import typer
+from typer.core import TyperGroup
 
-from tilewright.cli import check, doctor, evaluate
-from tilewright.cli.benchmarks import bench, runs
-from tilewright.cli.catalog import listing, show
+from tilewright import __version__
 from tilewright.cli.exits import Exit
-from tilewright.cli.mapping import map
-from tilewright.cli.scheduling import codesign, schedule
 from tilewright.cli.terminal.clock import call
 from tilewright.cli.terminal.console import error_line, give_up, standard, tell
 from tilewright.cli.terminal.signals import Interruption, ignore_signals, interrupt_on_signals
@@ -23,30 +21,70 @@ from tilewright.workloads.errors import InputError, OutputError, one_line
 
 PROGRAM = "tilewright"
 
+VERBS = {
+    "map": "tilewright.cli.mapping.map:map_command",
+    "schedule": "tilewright.cli.scheduling.schedule:schedule_command",
+    "codesign": "tilewright.cli.scheduling.codesign:codesign_command",
+    "bench": "tilewright.cli.benchmarks.bench:bench_command",
+    "runs": "tilewright.cli.benchmarks.runs:runs_command",
+    "evaluate": "tilewright.cli.evaluate:evaluate_command",
+    "check": "tilewright.cli.check:check_command",
+    "list": "tilewright.cli.catalog.listing:list_command",
+    "show": "tilewright.cli.catalog.show:show_command",
+    "doctor": "tilewright.cli.doctor:doctor_command",
+}
+"""Module and function of every verb, in the order of the help."""
+
+_SETTINGS: dict[str, Any] = {
+    "pretty_exceptions_enable": False,
+    "rich_markup_mode": "rich",
+    "context_settings": {"help_option_names": ["-h", "--help"]},
+}
+
+
+class _LoadedVerbs(Mapping[str, Any]):
+    """The parsers of the verbs; each is imported and built when it is first asked for."""
+
+    def __init__(self) -> None:
+        self._built: dict[str, Any] = {}
+
+    def __getitem__(self, name: str) -> Any:
+        if name not in self._built:
+            module, _, function = VERBS[name].partition(":")
+            verb = typer.Typer(add_completion=False, **_SETTINGS)
+            verb.command(name)(getattr(import_module(module), function))
+            self._built[name] = typer.main.get_command(verb)
+        return self._built[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(VERBS)
+
+    def __len__(self) -> int:
+        return len(VERBS)
+
+    def __contains__(self, name: object) -> bool:
+        return name in VERBS
+
+
+class _Program(TyperGroup):
+    """The program: it knows its verbs by name and loads the one that was called."""
+
+    def __init__(self, **settings: Any) -> None:
+        super().__init__(**settings)
+        self.commands = _LoadedVerbs()  # type: ignore[assignment]
+
+
 app = typer.Typer(
     name=PROGRAM,
+    cls=_Program,
     help="Provably optimal mappings of neural-network layers on spatial accelerators.",
     no_args_is_help=True,
-    pretty_exceptions_enable=False,
-    rich_markup_mode="rich",
-    context_settings={"help_option_names": ["-h", "--help"]},
+    **_SETTINGS,
 )
-app.command("map")(map.map_command)
-app.command("schedule")(schedule.schedule_command)
-app.command("codesign")(codesign.codesign_command)
-app.command("bench")(bench.bench_command)
-app.command("runs")(runs.runs_command)
-app.command("evaluate")(evaluate.evaluate_command)
-app.command("check")(check.check_command)
-app.command("list")(listing.list_command)
-app.command("show")(show.show_command)
-app.command("doctor")(doctor.doctor_command)
 
 
 def _print_version(wanted: bool) -> None:
     if wanted:
-        from tilewright import __version__
-
         typer.echo(f"{PROGRAM} {__version__}")
         raise typer.Exit
 

@@ -16,6 +16,17 @@ settings.register_profile("ci", settings.get_profile("local"), derandomize=True,
 settings.load_profile("ci" if os.environ.get("CI") else "local")
 
 
+SLOW_SECONDS = 1800.0
+"""How long a test marked ``slow`` may take; ``pyproject.toml`` has the limit of all others."""
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Long proofs get a longer limit, unless a test states its own."""
+    for item in items:
+        if item.get_closest_marker("slow") and not item.get_closest_marker("timeout"):
+            item.add_marker(pytest.mark.timeout(SLOW_SECONDS))
+
+
 @pytest.fixture(scope="session")
 def filled_store(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A store with every run of the small request; not to be written to."""

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from tilewright.benchmarks.curves import Curve, cactus, proof_curve
+from tilewright.benchmarks.curves import cactus, proof_curve
 from tilewright.benchmarks.rows import Row
 from tilewright.benchmarks.store import Store
+from tilewright.report.curves import Curve
 from tilewright.report.plots import style
 from tilewright.workloads.errors import InputError
 

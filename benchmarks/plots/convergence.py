@@ -5,23 +5,16 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from tilewright.benchmarks.curves import Convergence, convergence
+from tilewright.benchmarks.curves import cell_convergence
 from tilewright.benchmarks.plots.selection import best_runs, one_problem, problem_title
 from tilewright.benchmarks.rows import Row
 from tilewright.benchmarks.store import Store
+from tilewright.report.curves import UNITS, Convergence
 from tilewright.report.plots import style
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
-
-UNITS = {
-    "energy": (1e-12, "energy [J]"),
-    "cycles": (1.0, "cycles"),
-    "edp": (1e-12, "energy-delay product [J·cycle]"),
-    "ed2p": (1e-12, "energy-delay² product [J·cycle²]"),
-}
-"""Factor and axis label of the objectives with a name."""
 
 
 def draw(store: Store, rows: Sequence[Row]) -> Figure:
@@ -35,7 +28,7 @@ def draw(store: Store, rows: Sequence[Row]) -> Figure:
     cells = {cell.key: cell for cell in store.cells()}
     figure, (axis,) = style.canvas(1, 3.4)
     for row in found:
-        run = convergence(row.method, cells[row.key], row.objective)
+        run = cell_convergence(row.method, cells[row.key], row.objective)
         _run(axis, run, colours[row.method], markers[row.method], scale)
     optimum = next((row.optimum for row in found if row.optimum is not None), None)
     lines = [

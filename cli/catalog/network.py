@@ -35,7 +35,7 @@ def show_network(network: Network) -> int:
 
 def show_workload(workload: Workload) -> int:
     """A workload as a table of its networks."""
-    from tilewright.report.records.network import workload_table
+    from tilewright.report.records.scheduling.workload import workload_table
     from tilewright.report.text.tables import head_text
 
     show(head_text(workload.name), workload.description, "", workload_table(workload))
@@ -49,7 +49,8 @@ def show_network_as(
     import json
 
     from tilewright.report.plots.network import plot_network
-    from tilewright.report.records.network import network_data, workload_data
+    from tilewright.report.records.network import network_data
+    from tilewright.report.records.scheduling.workload import workload_data
     from tilewright.workloads.catalog import builtin_onnx, resolve_model
     from tilewright.workloads.onnx.file import write_onnx
     from tilewright.workloads.scheduling.workload_file import find_workload

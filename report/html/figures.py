@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from tilewright.benchmarks.curves import Convergence, Curve
+from tilewright.report.curves import Convergence, Curve
 from tilewright.report.html.page import Figure
 from tilewright.report.plots.style import DASHES, MARKERS, colours, dashes, markers, tensor_colours
 from tilewright.report.records.mapping.breakdown import EnergyPart

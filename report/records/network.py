@@ -1,4 +1,4 @@
-"""Networks and workloads as plain data and as tables for a terminal of 80 columns."""
+"""Networks as plain data and as tables for a terminal of 80 columns."""
 
 from __future__ import annotations
 
@@ -8,11 +8,8 @@ from typing import Any
 from rich.table import Table
 
 from tilewright.report.records.mapping.operator import shape_text
-from tilewright.report.text.quantities import si_text
-from tilewright.report.text.tables import plain_table
 from tilewright.workloads.mapping.operator import Operator
 from tilewright.workloads.network import Layer, Network
-from tilewright.workloads.scheduling.workload import Workload
 
 SHORT = {"conv2d": "conv", "transposed_conv2d": "tconv", "weight_update": "update"}
 """Kinds as layer texts write them."""
@@ -106,67 +103,3 @@ def _short(number: float) -> str:
     power = min(5, max(0, math.floor(math.log10(rounded) / 3))) if rounded else 0
     size = rounded / 1000**power
     return f"{size:.{2 if size < 10 else 1 if size < 100 else 0}f}{' kMGTP'[power].strip()}"
-
-
-def workload_data(workload: Workload) -> dict[str, Any]:
-    """A workload: its networks and their totals."""
-    return {
-        "workload": workload.name,
-        "description": workload.description,
-        "networks": [
-            {
-                "name": part.name,
-                "model": part.network.name,
-                "batch": part.network.batch,
-                "batches": part.batches,
-                "mac_layers": len(part.network.mac_layers),
-                "layers": len(part.network),
-                "macs": part.network.macs,
-                "parameters": part.network.parameters,
-            }
-            for part in workload.parts
-        ],
-        "totals": {
-            "runs": sum(part.batches for part in workload.parts),
-            "mac_layers": workload.layer_count(),
-            "layers": workload.layer_count(mac_only=False),
-            "macs": workload.macs,
-            "parameters": workload.parameters,
-        },
-    }
-
-
-def workload_table(workload: Workload) -> Table:
-    """One line per network, and the totals of all runs."""
-    table = plain_table(
-        [
-            ("network", "left"),
-            ("batch", "right"),
-            ("runs", "right"),
-            ("MAC layers", "right"),
-            ("MACs", "right"),
-            ("parameters", "right"),
-        ]
-    )
-    for part in workload.parts:
-        network = part.network
-        table.add_row(
-            part.name,
-            str(network.batch),
-            str(part.batches),
-            str(len(network.mac_layers)),
-            si_text(network.macs),
-            si_text(network.parameters),
-        )
-    totals = workload_data(workload)["totals"]
-    table.add_section()
-    table.add_row(
-        "all runs",
-        "",
-        str(totals["runs"]),
-        str(totals["mac_layers"]),
-        si_text(totals["macs"]),
-        si_text(totals["parameters"]),
-        style="bold",
-    )
-    return table

@@ -6,10 +6,11 @@ from pathlib import Path
 
 import pytest
 
-from tilewright.benchmarks.curves import Curve, cactus, convergence, gaps, profile, proof_curve
+from tilewright.benchmarks.curves import cactus, cell_convergence, gaps, profile, proof_curve
 from tilewright.benchmarks.plots.registry import draw_to, plot_names
 from tilewright.benchmarks.rows import Filters, Row, read_rows
 from tilewright.benchmarks.store import Store
+from tilewright.report.curves import Curve
 from tilewright.report.records.mapping.breakdown import energy_parts
 from tilewright.report.records.mapping.document import MetricsRecord
 from tilewright.workloads.errors import InputError
@@ -84,7 +85,7 @@ def test_convergence_is_the_trace(filled_store: Path) -> None:
     with Store(filled_store) as store:
         cells = {cell.key: cell for cell in store.cells()}
         for row in read_rows(store):
-            run = convergence("x", cells[row.key], row.objective)
+            run = cell_convergence("x", cells[row.key], row.objective)
             assert list(run.value.ys) == sorted(run.value.ys, reverse=True)
             assert list(run.bound.ys) == sorted(run.bound.ys)
             assert run.value.ys[-1] == row.value

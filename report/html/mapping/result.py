@@ -6,8 +6,7 @@ from collections.abc import Sequence
 from fractions import Fraction
 from pathlib import Path
 
-from tilewright.benchmarks.curves import Convergence, Curve
-from tilewright.benchmarks.plots.convergence import UNITS
+from tilewright.report.curves import UNITS, Convergence, convergence
 from tilewright.report.html import figures
 from tilewright.report.html.page import Cell, Column, Plot, Section, Table, number_cell, text_cell, write_page
 from tilewright.report.records.mapping.breakdown import energy_parts
@@ -106,11 +105,9 @@ def _layers(document: ResultDocument) -> Table:
 
 def course(name: str, trace: Sequence[TraceRecord], seconds: float) -> Convergence:
     """Value and bound over time, from the trace of a document."""
-    parts: list[tuple[list[float], list[float]]] = [([], []), ([], [])]
-    for point in trace:
-        for (xs, ys), shown in zip(parts, (point.value, point.bound), strict=True):
-            if shown is not None and (not ys or ys[-1] != float(shown)):
-                xs.append(point.seconds)
-                ys.append(float(shown))
-    value, bound = (Curve(name, tuple(xs), tuple(ys)) for xs, ys in parts)
-    return Convergence(name, value, bound, seconds)
+
+    def number(shown: float | int | None) -> float | None:
+        return None if shown is None else float(shown)
+
+    points = ((point.seconds, number(point.value), number(point.bound)) for point in trace)
+    return convergence(name, points, seconds)

@@ -6,11 +6,11 @@ from collections.abc import Callable, Sequence
 from fractions import Fraction
 from pathlib import Path
 
-from tilewright.benchmarks.plots.convergence import UNITS
 from tilewright.formulation.objective import parse_objective
 from tilewright.formulation.scheduling.herald.evaluator import evaluate_schedule
 from tilewright.formulation.scheduling.herald.problem import ScheduleObjective
 from tilewright.report.checks.scheduling.herald.schedule import schedule_of
+from tilewright.report.curves import UNITS
 from tilewright.report.html.figures import convergence_figure
 from tilewright.report.html.mapping.result import course
 from tilewright.report.html.page import (

@@ -4,10 +4,6 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from matplotlib import colormaps
-from matplotlib.figure import Figure
-from matplotlib.patches import Patch
-
 from tilewright.formulation.scheduling.herald.problem import SchedulingProblem
 from tilewright.formulation.scheduling.herald.schedule import Schedule
 from tilewright.report.plots.style import write_figure
@@ -22,6 +18,10 @@ def draw_gantt(problem: SchedulingProblem, schedule: Schedule, milliseconds: flo
     ----------
     milliseconds : of one cycle
     """
+    from matplotlib import colormaps
+    from matplotlib.figure import Figure
+    from matplotlib.patches import Patch
+
     runs = list(problem.instances)
     shades = colormaps["tab20"].resampled(20)
     colours = {run: shades(index % 20) for index, run in enumerate(runs)}

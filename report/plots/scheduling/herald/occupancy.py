@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from matplotlib.figure import Figure
-
 from tilewright.formulation.scheduling.herald.evaluator import ScheduleEvaluation
 from tilewright.formulation.scheduling.herald.problem import SchedulingProblem
 from tilewright.report.plots.style import write_figure
@@ -22,6 +20,8 @@ def draw_occupancy(
     ----------
     milliseconds : of one cycle
     """
+    from matplotlib.figure import Figure
+
     figure = Figure(figsize=(11, 3), layout="constrained")
     axes = figure.add_subplot()
     times = [cycle * milliseconds for cycle, _ in evaluation.occupancy]

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from matplotlib.figure import Figure
-
 from tilewright.report.pareto import pareto_front
 from tilewright.report.plots.style import write_figure
 from tilewright.report.records.scheduling.herald.document import CodesignDocument, PartitionPointRecord
@@ -18,6 +16,7 @@ def draw_partitions(document: CodesignDocument, milliseconds: float, path: Path)
     ----------
     milliseconds : of one cycle
     """
+    from matplotlib.figure import Figure
 
     def at(point: PartitionPointRecord) -> tuple[float, float]:
         return point.cycles * milliseconds, point.energy_pj * 1e-9

@@ -1,0 +1,277 @@
+"""Which module may import which: the rules stand here once, and every import is held to them."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from graphlib import CycleError, TopologicalSorter
+from pathlib import Path
+
+import pytest
+
+import tilewright
+
+ROOT = "tilewright"
+
+FLOORS = {
+    "workloads": "what is to be computed; knows nothing of machines",
+    "hardware": "what computes it; a machine's rules name a workload's tensors and operators",
+    "formulation": "which decisions there are and what each costs; no solver, no heuristic, so it judges all",
+    "heuristics": "quick answers to formulated problems; no solver is known, so one may start from them",
+    "solvers": "proven answers; a proof starts from what a heuristic finds",
+    "report": "answers as documents, text, plots and pages",
+    "benchmarks": "many runs and what they tell, drawn with the means of reports",
+    "cli": "how a person asks; may use all below",
+}
+"""From the ground up, with the reason; a floor imports itself and what stands above it in this list."""
+
+COMPOSITION_ROOTS = {
+    "cli.main": "the table of all verbs",
+    "cli.check": "one verb for documents of both wings",
+    "cli.evaluate": "one verb for documents of both wings",
+    "cli.doctor": "times a small proof of each wing",
+    "cli.catalog": "lists and shows what both wings ship",
+    "report.records.schemas.__main__": "prints the schema of any kind of document",
+    "benchmarks.studies": "programs that measure, each its own; those of schedules among them",
+}
+"""Modules outside a ``scheduling/`` folder that may import from one, with all below them."""
+
+ARENA = ("arena", "compare")
+"""Modules of these names put systems side by side, so they alone import more than one system's room."""
+
+
+@dataclass(frozen=True, slots=True)
+class Import:
+    """One import statement, or a text that names a module, as registries do to load it later.
+
+    The name of a package that can be run (``python -m``) is no import: it is started as a program of its own.
+    """
+
+    by: str
+    of: str
+    at_start: bool = True
+    """Whether importing ``by`` runs it: it stands neither in a function nor under ``TYPE_CHECKING``."""
+
+
+@dataclass(frozen=True, slots=True)
+class Rule:
+    """A sentence about one import, and whether an import breaks it."""
+
+    text: str
+    reason: str
+    breaks: Callable[[str, str], bool]
+
+
+def folders(module: str) -> list[str]:
+    """Folders and name of a module below the package, such as ``["solvers", "mapping", "branch"]``."""
+    return module.split(".")[1:]
+
+
+def floor(module: str) -> str:
+    """The top-level folder of a module; empty for the package itself."""
+    return (folders(module) or [""])[0]
+
+
+def room(module: str) -> str | None:
+    """The system whose folder in a ``scheduling/`` wing below the command line holds a module."""
+    parts = folders(module)
+    place = parts.index("scheduling") + 1 if "scheduling" in parts else len(parts)
+    if floor(module) in ("cli", "") or place >= len(parts):
+        return None
+    return parts[place] if ".".join([ROOT, *parts[: place + 1]]) in PACKAGES else None
+
+
+def is_composition_root(module: str) -> bool:
+    """Whether a module may import both wings."""
+    return any(f"{module}.".startswith(f"{ROOT}.{root}.") for root in COMPOSITION_ROOTS)
+
+
+def _upwards(by: str, of: str) -> bool:
+    order = list(FLOORS)
+    return bool(floor(by) and floor(of)) and order.index(floor(of)) > order.index(floor(by))
+
+
+def _from_mapping(by: str, of: str) -> bool:
+    return "mapping" in folders(by) and "scheduling" in folders(of)
+
+
+def _into_scheduling(by: str, of: str) -> bool:
+    outside = bool(floor(by)) and "scheduling" not in folders(by) and not is_composition_root(by)
+    return outside and "scheduling" in folders(of)
+
+
+def _between_rooms(by: str, of: str) -> bool:
+    rooms = (room(by), room(of))
+    return None not in rooms and rooms[0] != rooms[1] and not set(ARENA) & set(folders(by))
+
+
+RULES = (
+    Rule("a floor imports downwards only", "a floor can be read and tested without those above", _upwards),
+    Rule(
+        "mapping never imports scheduling",
+        "one layer on one engine is a problem of its own; schedules are built of its answers",
+        _from_mapping,
+    ),
+    Rule(
+        "only scheduling and the composition roots import scheduling",
+        "a graph-level system comes and goes without a change elsewhere",
+        _into_scheduling,
+    ),
+    Rule(
+        "no system's room imports another's",
+        "a system is understood alone; only the arena sees them all",
+        _between_rooms,
+    ),
+)
+
+
+def _modules() -> Iterator[tuple[str, Path]]:
+    """Every module of the source tree; the links of folders are followed one by one."""
+    top = Path(tilewright.__file__).parent
+    yield ROOT, top / "__init__.py"
+    for entry in sorted(top.iterdir()):
+        base = entry.resolve()
+        for path in sorted(base.rglob("*.py")) if entry.is_dir() else [base] if entry.suffix == ".py" else []:
+            inside = path.relative_to(base).with_suffix("").parts if entry.is_dir() else ()
+            if entry.name != "__init__.py":
+                yield ".".join((ROOT, entry.stem, *inside)).removesuffix(".__init__"), path
+
+
+FILES = dict(_modules())
+PACKAGES = {name for name, path in FILES.items() if path.name == "__init__.py"}
+_NAME = re.compile(rf"({ROOT}(?:\.\w+)+)(?::\w+)?")
+
+
+def _imports(by: str, path: Path) -> Iterator[Import]:
+    """Every import of this package in one file, wherever it stands."""
+    package = by.split(".") if by in PACKAGES else by.split(".")[:-1]
+
+    def visit(node: ast.AST, at_start: bool) -> Iterator[Import]:
+        if isinstance(node, ast.Import):
+            yield from (Import(by, module(name.name), at_start) for name in node.names if ours(name.name))
+        elif isinstance(node, ast.ImportFrom):
+            above = package[: len(package) + 1 - node.level] if node.level else []
+            base = ".".join([*above, *filter(None, [node.module])])
+            if ours(base):
+                yield from (Import(by, module(f"{base}.{name.name}"), at_start) for name in node.names)
+        elif isinstance(node, ast.Constant) and isinstance(node.value, str):
+            found = _NAME.fullmatch(node.value)
+            if found and found[1] in FILES and f"{found[1]}.__main__" not in FILES:
+                yield Import(by, found[1], at_start=False)
+        inside = isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda)
+        checked = isinstance(node, ast.If) and "TYPE_CHECKING" in ast.dump(node.test)
+        for child in ast.iter_child_nodes(node):
+            yield from visit(child, at_start and not inside and not checked)
+
+    def ours(name: str) -> bool:
+        return name.split(".")[0] == ROOT
+
+    def module(name: str) -> str:
+        while name not in FILES:
+            name = name.rpartition(".")[0]
+        return name
+
+    yield from visit(ast.parse(path.read_text(encoding="utf-8")), at_start=True)
+
+
+def all_imports() -> list[Import]:
+    """Every import within the package."""
+    return [found for by, path in FILES.items() for found in _imports(by, path) if found.of != by]
+
+
+def faults(imports: Iterable[Import], rule: Rule) -> list[str]:
+    """The imports that break a rule, as lines to read."""
+    return sorted({f"{one.by} imports {one.of}" for one in imports if rule.breaks(one.by, one.of)})
+
+
+def cycle(imports: Iterable[Import]) -> list[str]:
+    """Modules that import each other in a circle while they start; empty where there is none."""
+    graph: dict[str, set[str]] = {}
+    for one in imports:
+        if one.at_start:
+            graph.setdefault(one.by, set()).add(one.of)
+    try:
+        TopologicalSorter(graph).prepare()
+    except CycleError as error:
+        return list(error.args[1])
+    return []
+
+
+@pytest.fixture(scope="module")
+def imports() -> list[Import]:
+    """Every import within the package."""
+    return all_imports()
+
+
+def test_every_folder_has_its_floor() -> None:
+    """Each package below ``tilewright`` stands in the list of floors, and each floor of the list exists."""
+    assert {floor(module) for module in FILES} - {""} == set(FLOORS)
+
+
+@pytest.mark.parametrize("rule", RULES, ids=lambda rule: rule.text)
+def test_rule_holds(imports: list[Import], rule: Rule) -> None:
+    """No import of the package breaks the rule."""
+    broken = faults(imports, rule)
+    assert not broken, f"{rule.text}, because {rule.reason}; but {'; '.join(broken)}"
+
+
+def test_no_import_cycles(imports: list[Import]) -> None:
+    """No modules import each other in a circle while they start."""
+    assert not cycle(imports)
+
+
+def test_composition_roots_are_needed(imports: list[Import]) -> None:
+    """Every named exception imports scheduling today; one that no longer does has to go from the list."""
+    used = {one.by for one in imports if "scheduling" in folders(one.of)}
+    for root in COMPOSITION_ROOTS:
+        assert any(f"{by}.".startswith(f"{ROOT}.{root}.") for by in used), root
+
+
+@pytest.mark.parametrize(
+    ("by", "of", "rule"),
+    [
+        ("formulation.search", "solvers.base", 0),
+        ("formulation.search", "heuristics.options", 0),
+        ("heuristics.mapping.kapla", "solvers.mapping.branch", 0),
+        ("report.html.figures", "benchmarks.curves", 0),
+        ("workloads.catalog", "hardware.units", 0),
+        ("cli.mapping.map", "cli.scheduling.schedule", 1),
+        ("solvers.mapping.branch", "solvers.scheduling.herald.costs", 1),
+        ("solvers.watched", "solvers.scheduling.herald.costs", 2),
+        ("report.records.network", "workloads.scheduling.workload", 2),
+        ("solvers.scheduling.tiled.costs", "formulation.scheduling.herald.problem", 3),
+    ],
+)
+def test_rules_see_what_breaks_them(monkeypatch: pytest.MonkeyPatch, by: str, of: str, rule: int) -> None:
+    """An import against a rule is found by that rule."""
+    monkeypatch.setattr(f"{__name__}.PACKAGES", PACKAGES | {f"{ROOT}.solvers.scheduling.tiled"})
+    planted = Import(f"{ROOT}.{by}", f"{ROOT}.{of}")
+    assert faults([planted], RULES[rule]) == [f"{planted.by} imports {planted.of}"]
+
+
+def test_reading_finds_every_kind_of_import(tmp_path: Path) -> None:
+    """Imports in functions, relative ones, those for types only and names in a text are all read."""
+    path = tmp_path / "module.py"
+    path.write_text(
+        "import tilewright.solvers.base\n"
+        "from ..formulation import search as looking\n"
+        "if TYPE_CHECKING:\n    from tilewright.solvers.watched import watched\n"
+        "def later():\n    from . import options\n"
+        "VERBS = {'check': 'tilewright.cli.check:check_command', 'program': 'tilewright.cli'}\n"
+    )
+    assert set(_imports("tilewright.cli.evaluate", path)) == {
+        Import("tilewright.cli.evaluate", "tilewright.solvers.base"),
+        Import("tilewright.cli.evaluate", "tilewright.formulation.search"),
+        Import("tilewright.cli.evaluate", "tilewright.solvers.watched", at_start=False),
+        Import("tilewright.cli.evaluate", "tilewright.cli.options", at_start=False),
+        Import("tilewright.cli.evaluate", "tilewright.cli.check", at_start=False),
+    }
+
+
+def test_cycles_are_found() -> None:
+    """Three modules in a circle are a cycle, unless one of the imports waits for a call."""
+    circle = [Import("a", "b"), Import("b", "c"), Import("c", "a")]
+    assert set(cycle(circle)) == {"a", "b", "c"}
+    assert not cycle([*circle[:2], Import("c", "a", at_start=False)])
