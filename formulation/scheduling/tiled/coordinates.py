@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from functools import lru_cache
 
 import numpy as np
 import numpy.typing as npt
@@ -48,9 +47,25 @@ class Shape:
     parts: int
 
 
-@lru_cache(maxsize=4096)
+_SHAPES: dict[int, tuple[Operator, Shape]] = {}
+_MOST_SHAPES = 4096
+
+
 def shape_of(operator: Operator) -> Shape:
-    """How the result of an operator lies along the coordinates."""
+    """How the result of an operator lies along the coordinates.
+
+    Kept per object: hashing an operator takes longer than this.
+    """
+    known = _SHAPES.get(id(operator))
+    if known is None or known[0] is not operator:
+        if len(_SHAPES) >= _MOST_SHAPES:
+            _SHAPES.clear()
+        known = operator, _shape(operator)
+        _SHAPES[id(operator)] = known
+    return known[1]
+
+
+def _shape(operator: Operator) -> Shape:
     like = {one.name: one.like for one in operator.dimensions}
     loops: tuple[list[str], list[str], list[str]] = ([], [], [])
     scattered: list[Axis | None] = [None, None, None]
@@ -114,6 +129,10 @@ def inner_run(operator: Operator, axis: int) -> int:
 
 def touched(axis: Axis, ranges: dict[str, Range], bounds: dict[str, int]) -> Longs:
     """Positions of a tensor's axis that loops in these ranges touch, ascending; strides leave gaps."""
+    if len(axis.terms) == 1:
+        only = axis.terms[0]
+        low, high = ranges.get(only.dim, (0, bounds[only.dim]))
+        return np.arange(only.stride * low, only.stride * (high - 1) + 1, only.stride, dtype=np.int64)
     found = np.zeros(1, dtype=np.int64)
     for term in axis.terms:
         low, high = ranges.get(term.dim, (0, bounds[term.dim]))

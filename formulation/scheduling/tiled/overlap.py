@@ -209,7 +209,8 @@ def _parts(positions: Longs, regions: Regions) -> tuple[Longs, Longs, Longs]:
     if not len(positions):
         return positions, positions, positions
     tile = np.searchsorted(regions.cuts, positions, side="right") - 1
-    met, begins = np.unique(tile, return_index=True)
+    begins = np.concatenate([[0], np.flatnonzero(np.diff(tile)) + 1])
+    met = tile[begins]
     ends = np.append(begins[1:], len(positions))
     numbers = [regions.number(int(j), positions[a:b]) for j, a, b in zip(met, begins, ends, strict=True)]
     return met.astype(np.int64), (ends - begins).astype(np.int64), np.array(numbers, dtype=np.int64)

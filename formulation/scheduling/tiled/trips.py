@@ -26,7 +26,7 @@ Longs = npt.NDArray[np.int64]
 
 
 @dataclass(frozen=True)
-class _Trips:
+class Trips:
     """Trips of the loops along one axis for one tile, by what they do."""
 
     samples: int = 1
@@ -51,7 +51,7 @@ def atom_shapes(operator: Operator, one: Tiling) -> AtomShapes:
     tiles = one.axes
     samples = np.diff(np.array(one.samples, dtype=np.int64))
     trips = [
-        [_trips(operator, axis, low, high) for low, high in zip(cuts, cuts[1:], strict=False)]
+        [axis_trips(operator, axis, low, high) for low, high in zip(cuts, cuts[1:], strict=False)]
         for axis, cuts in enumerate(tiles)
     ]
     shape = shape_of(operator)
@@ -60,7 +60,7 @@ def atom_shapes(operator: Operator, one: Tiling) -> AtomShapes:
         covered |= {term.dim for term in axis.terms} if axis is not None else set()
     rest = math.prod(bound for name, bound in operator.bounds.items() if name not in covered)
 
-    def spread(value: Callable[[_Trips], int], factor: int = 1) -> Longs:
+    def spread(value: Callable[[Trips], int], factor: int = 1) -> Longs:
         found = np.full(1, factor, dtype=np.int64)
         for per_tile in trips:
             found = np.multiply.outer(found, np.array([value(t) for t in per_tile], dtype=np.int64))
@@ -87,7 +87,8 @@ def whole_shapes(operator: Operator, batch: int) -> AtomShapes:
     return atom_shapes(operator, Tiling((0, batch), (0, c), (0, h), (0, w), (0, shape.parts)))
 
 
-def _trips(operator: Operator, axis: int, low: int, high: int) -> _Trips:
+def axis_trips(operator: Operator, axis: int, low: int, high: int) -> Trips:
+    """Trips of the loops along one axis for the results from ``low`` up to ``high``."""
     shape = shape_of(operator)
     ranges = loop_ranges(operator, axis, low, high)
     like = {one.name: one.like for one in operator.dimensions}
@@ -98,11 +99,11 @@ def _trips(operator: Operator, axis: int, low: int, high: int) -> _Trips:
         places = position.stride * np.arange(*ranges[position.dim])[:, None]
         hits = places + offset.stride * np.arange(operator.bounds[offset.dim])[None, :]
         counts["P" if axis == ROW else "Q"] = int(((hits >= low) & (hits < high)).sum())
-        return _Trips(rows=counts["P"], columns=counts["Q"], positions=places.size)
+        return Trips(rows=counts["P"], columns=counts["Q"], positions=places.size)
     for name, (begin, end) in ranges.items():
         key = like[name] if like[name] in counts else "N"
         counts[key] *= end - begin
-    return _Trips(
+    return Trips(
         counts["N"],
         counts["G"],
         counts["K"],
