@@ -8,11 +8,12 @@ import numpy as np
 
 from tilewright.formulation.scheduling.tiled.completion import complete
 from tilewright.formulation.scheduling.tiled.dag import AtomicDag
+from tilewright.formulation.scheduling.tiled.paths import path_lengths
 from tilewright.formulation.scheduling.tiled.plan import Plan
 from tilewright.formulation.scheduling.tiled.problem import TiledProblem, tiled_objective
 from tilewright.formulation.scheduling.tiled.tiling import AtomSize
 from tilewright.hardware.scheduling.tiled.load import load_tiled_machine
-from tilewright.heuristics.scheduling.tiled.lists import layer_sequential, list_order, path_tails
+from tilewright.heuristics.scheduling.tiled.lists import layer_sequential, list_order
 from tilewright.workloads.mapping.convolutions import conv2d
 from tilewright.workloads.mapping.operator import Operator
 from tilewright.workloads.mapping.pointwise import elementwise
@@ -67,7 +68,7 @@ def random_plan(rng: random.Random, problem: TiledProblem, dag: AtomicDag) -> Pl
     if kind == "layers":
         engine, step = layer_sequential(dag, problem.machine)
     else:
-        tails = path_tails(dag)[1]
+        tails = path_lengths(dag)[1]
         noise = np.array([rng.random() for _ in range(dag.tasks)]) if kind == "noise" else np.zeros(dag.tasks)
         priority = (tails * (1.0 + noise) * 16).astype(np.int64)
         engine, step = list_order(dag, problem.machine, priority=priority)

@@ -282,11 +282,10 @@ def complete(
                 t = order.tasks[i]
                 e = order.engine[t]
                 for k in range(graph.read_starts[t], graph.read_starts[t + 1]):
-                    b = graph.reads[k]
-                    parent = graph.block_parent[b]
                     node = first_on[e]
                     while node != NONE:
-                        if block[node] == b or (parent >= 0 and block[node] == parent):
+                        # a whole result of which only a part is read may go, and the part come back
+                        if block[node] == graph.reads[k]:
                             pinned[node] = mark
                         node = after[node]
             for e in range(engines):

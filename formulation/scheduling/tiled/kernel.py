@@ -216,7 +216,9 @@ def check(
                 return (EARLY, t, parent, b), ready, local, served, stored
             i = _holding(holds, b, e, first, last)
             if (i < 0 or ready[i] > first) and parent >= 0 and parent != b:
-                i = _holding(holds, parent, e, first, last)
+                whole = _holding(holds, parent, e, first, last)
+                if i < 0 or (whole >= 0 and ready[whole] <= first):
+                    i = whole
             if i < 0 or ready[i] > first:
                 return (MISSING, t, b, i), ready, local, served, stored
             served[k] = i

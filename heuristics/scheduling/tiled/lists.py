@@ -12,6 +12,7 @@ import numpy.typing as npt
 from numba import njit
 
 from tilewright.formulation.scheduling.tiled.dag import AtomicDag
+from tilewright.formulation.scheduling.tiled.paths import path_lengths
 from tilewright.hardware.scheduling.tiled.machine import TiledMachine
 
 Ints = npt.NDArray[np.int32]
@@ -54,7 +55,7 @@ def list_order(dag: AtomicDag, machine: TiledMachine, *, priority: Longs | None 
     ----------
     priority : per task, larger first; by default the longest way to the end in cycles
     """
-    _starts, tails = path_tails(dag)
+    _starts, tails = path_lengths(dag)
     chosen = tails if priority is None else priority
     edge_starts, producers = dag.edges
     successors = _successors(edge_starts, producers, dag.tasks)
@@ -68,28 +69,6 @@ def list_order(dag: AtomicDag, machine: TiledMachine, *, priority: Longs | None 
         machine.engines,
     )
     return engine, step
-
-
-def path_tails(dag: AtomicDag) -> tuple[Longs, Longs]:
-    """Per task: cycles of the longest way to its start, and of the longest way from its start to the end."""
-    edge_starts, producers = dag.edges
-    heads, tails = _paths(edge_starts, producers, dag.cycles, dag.tasks)
-    return heads, tails
-
-
-@njit(cache=True, nogil=True)
-def _paths(starts: Longs, producers: Ints, cycles: Longs, tasks: int) -> Any:  # pragma: no cover
-    """Tasks are numbered in a topological order: producers come first."""
-    heads = np.zeros(tasks, dtype=np.int64)
-    tails = np.zeros(tasks, dtype=np.int64)
-    for t in range(tasks):
-        for k in range(starts[t], starts[t + 1]):
-            heads[t] = max(heads[t], heads[producers[k]] + cycles[producers[k]])
-    for t in range(tasks - 1, -1, -1):
-        tails[t] += cycles[t]
-        for k in range(starts[t], starts[t + 1]):
-            tails[producers[k]] = max(tails[producers[k]], tails[t])
-    return heads, tails
 
 
 @njit(cache=True, nogil=True)

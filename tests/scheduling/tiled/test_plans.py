@@ -225,7 +225,7 @@ def ratios(models: list[str], seeds: int) -> tuple[dict[int, list[float]], list[
                 order = layer_sequential if seed % 2 else list_order
                 plan = complete(dag, machine, *order(dag, machine), ahead=rng.choice([2, 4, 8]))
                 value = problem.evaluate(dag, plan).cycles
-                judged = simulate(dag, machine, plan)
+                judged = simulate(dag, machine, plan, 256)
                 values.append(value / judged)
                 pairs.append((float(value), judged))
     return found, pairs
@@ -246,7 +246,7 @@ def check_ratios(found: dict[int, list[float]], pairs: list[tuple[float, float]]
 
 def test_evaluator_agrees_with_an_event_simulation() -> None:
     """Within 10 % at 16 and 32 B/cycle and 20 % at 8, in the same order, over 30 plans."""
-    check_ratios(*ratios(["mobilenet-v2", "alexnet"], 5))
+    check_ratios(*ratios(["mobilenet-v2"], 10))
 
 
 @pytest.mark.slow
