@@ -21,7 +21,8 @@ from tilewright.workloads.network import Layer, Link, Network
 
 
 def random_network(rng: random.Random, layers: int = 5) -> Network:
-    """Convolutions of random sizes that read earlier results of 8 x 8 rows and columns, and a sum at times."""
+    """Convolutions of random sizes that read earlier results of 8 x 8 rows and columns, and a sum
+    at times."""
     made: list[tuple[Layer, int]] = []
     links: list[Link] = []
     for i in range(layers):

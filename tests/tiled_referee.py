@@ -1,9 +1,12 @@
 """An event simulation of plans that shares no rule with the evaluator.
 
-There are no steps here: every engine runs its tasks one after the other, each as soon as its data is there.  A
+There are no steps here: every engine runs its tasks one after the other, each as soon as its data
+is there.  A
 movement begins when its source has the data and its target has finished the tasks before the movement's first
-step (its buffer then has room), and flows through buckets of time: in each bucket it takes what is left on the
-scarcest link of its tree, so that later movements fill gaps that earlier ones leave.  Plans are taken as legal.
+step (its buffer then has room), and flows through buckets of time: in each bucket it takes what is
+left on the
+scarcest link of its tree, so that later movements fill gaps that earlier ones leave.  Plans are
+taken as legal.
 """
 
 from __future__ import annotations
@@ -26,7 +29,7 @@ def simulate(dag: AtomicDag, machine: TiledMachine, plan: Plan, bucket: int = 64
     groups: dict[tuple[int, ...], list[int]] = {}
     for j in range(len(moving)):
         back = bool(moving.target[j] >= machine.engines)
-        key = tuple(int(c[j]) for c in (moving.first, moving.last, moving.block, moving.source)) + (back,)
+        key = (*(int(c[j]) for c in (moving.first, moving.last, moving.block, moving.source)), back)
         groups.setdefault(key, []).append(j)
     trees, targets, sizes, rows = [], [], [], []
     for (first, last, block, source, _), members in groups.items():

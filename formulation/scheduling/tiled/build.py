@@ -1,7 +1,9 @@
-"""Building the atomic DAG: per unit its atoms, costs and weights; per operand the reads, as products of arrays."""
+"""Building the atomic DAG: per unit its atoms, costs and weights; per operand the reads, as
+products of arrays."""
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -122,7 +124,7 @@ class _Builder:
             **columns,
         )
 
-    def _atoms(self) -> tuple[Longs, dict[str, npt.NDArray[np.generic]]]:
+    def _atoms(self) -> tuple[Longs, dict[str, Any]]:
         """Bytes of all results, and the columns of the tasks."""
         unit = np.repeat(np.arange(len(self.units), dtype=np.int32), np.diff(self.base))
         results = np.zeros(self.tasks, dtype=np.int64)
@@ -388,8 +390,8 @@ def _sample_entries(samples: Borders, stride: int, regions: Regions) -> Entries:
     """Which ranges of samples of a consumer meet which of a producer."""
     rows: list[tuple[int, int, int, int]] = []
     cuts = regions.cuts
-    for tile, (low, high) in enumerate(zip(samples, samples[1:], strict=False)):
-        for other, (begin, end) in enumerate(zip(cuts, cuts[1:], strict=False)):
+    for tile, (low, high) in enumerate(itertools.pairwise(samples)):
+        for other, (begin, end) in enumerate(itertools.pairwise(cuts)):
             if begin < high and low < end:
                 shared = np.arange(max(low, begin), min(high, end), dtype=np.int64)
                 rows.append((tile * stride, other, len(shared), regions.number(other, shared)))

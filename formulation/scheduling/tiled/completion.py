@@ -5,7 +5,8 @@ Given an engine and a step per task it fills in sources, transfers, residency, e
 - data comes from the nearest engine that holds it, otherwise from DRAM; copies needed in one step by several
   engines arrive together, as one multicast per source;
 - data arrives up to ``ahead`` steps early where the buffer has room then, otherwise in the step of its use;
-- a buffer that is too full gives up the copy that is used again last (``furthest``), or the one with the largest
+- a buffer that is too full gives up the copy that is used again last (``furthest``), or the one
+with the largest
   product of bytes and steps to its next use (``occupation``, algorithm 3 of Atomic Dataflow, whose
   initial occupation is printed as infinity and starts at 0 here); results that are still needed are written
   back first, and an idle step is put in where that takes time that the plan does not leave.
@@ -102,7 +103,8 @@ def _check(
     if len(same):
         a, b = (int(t) for t in order[same[0] : same[0] + 2])
         raise IllegalPlanError(
-            f"engine {int(engine[a])} runs both {dag.task_name(a)} and {dag.task_name(b)} in step {int(step[a])}"
+            f"engine {int(engine[a])} runs both {dag.task_name(a)} and "
+            f"{dag.task_name(b)} in step {int(step[a])}"
         )
     parent = dag.block_parent[dag.reads]
     reader = np.repeat(np.arange(dag.tasks), np.diff(dag.read_starts))
@@ -111,5 +113,6 @@ def _check(
     if len(late):
         a, b = int(reader[late[0]]), int(parent[late[0]])
         raise IllegalPlanError(
-            f"dependency: {dag.task_name(a)} in step {int(step[a])} reads {dag.task_name(b)} of step {int(step[b])}"
+            f"dependency: {dag.task_name(a)} in step {int(step[a])} reads "
+            f"{dag.task_name(b)} of step {int(step[b])}"
         )

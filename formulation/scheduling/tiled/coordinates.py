@@ -1,6 +1,7 @@
 """Coordinates of feature maps: how the loops of an operator lie along (channel, row, column).
 
-Every result is a box of samples x channels x rows x columns.  Several loops may share a coordinate (groups and
+Every result is a box of samples x channels x rows x columns.  Several loops may share a coordinate
+(groups and
 the channels of a group; heads and their features): the outer one counts whole runs of the inner ones.
 """
 

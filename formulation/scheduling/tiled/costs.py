@@ -11,8 +11,10 @@ yx        n g f i o (h /^ X)(w /^ Y)     n g f i o (h/^X)(w/^Y)   n g i (o)(inpu
 pairs     least over six pairs of dims   g f i o                  n g f h w i (o /^ lanes)
 ========= ============================== ======================== =====================================
 
-Depthwise layers (one input channel per group) spread the channels over the columns, one row each, under ``kc``
-and ``pairs``: ``n f h w (channels /^ Y)``.  Element-wise and pooling layers take ``iterations /^ lanes`` on the
+Depthwise layers (one input channel per group) spread the channels over the columns, one row each,
+under ``kc``
+and ``pairs``: ``n f h w (channels /^ Y)``.  Element-wise and pooling layers take ``iterations /^
+lanes`` on the
 vector unit.  The first fetch of operands is not in these cycles: transfers of the plan account for it.
 """
 
@@ -144,7 +146,7 @@ def energy(
 ) -> tuple[Floats, Floats, Floats]:
     """pJ per atom of operations, of the buffer's reads by the array, and of registers."""
     per_operation = np.where(vector, engine.vector_energy, engine.mac_energy)
-    compute: Floats = costs.operations * per_operation
-    buffer: Floats = costs.buffer_bytes * engine.buffer_read_energy
-    registers: Floats = costs.register_bytes * engine.register_energy
+    compute: Floats = costs.operations.astype(np.float64) * per_operation
+    buffer: Floats = costs.buffer_bytes.astype(np.float64) * engine.buffer_read_energy
+    registers: Floats = costs.register_bytes.astype(np.float64) * engine.register_energy
     return compute, buffer, registers

@@ -95,7 +95,8 @@ class AtomicDag:
 
     @cached_property
     def edges(self) -> tuple[Longs, Ints]:
-        """Producers of every task, as starts and tasks like ``reads`` (repeats where several parts are read)."""
+        """Producers of every task, as starts and tasks like ``reads`` (repeats where several parts
+        are read)."""
         producer = self.block_parent[self.reads]
         made = producer >= 0
         counts = np.concatenate([[0], np.cumsum(made)])

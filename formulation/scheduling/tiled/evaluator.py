@@ -6,7 +6,8 @@ Steps are elastic.  With ``S[r]`` the start of step ``r``,
                  max over tasks t whose last step is r of S[first(t)] + late(t) + cycles(t))
 
 where DRAM counts as a link, a transfer loads every link of its route evenly over its steps (a multicast every
-link of its tree once), and ``late(t)`` is what a task waits for because it reads blocks that arrive in the very
+link of its tree once), and ``late(t)`` is what a task waits for because it reads blocks that
+arrive in the very
 step in which it begins: the longest time of a link on their routes for all such blocks, plus the hops.
 """
 
@@ -234,7 +235,7 @@ def _check_numbers(dag: AtomicDag, plan: Plan) -> None:
     if not len(plan.engine) == len(plan.first) == len(plan.last) == dag.tasks:
         raise IllegalPlanError(f"expected an engine and steps for each of {dag.tasks} tasks")
     for what, block in (("transfer", plan.transfers.block), ("residency", plan.residency.block)):
-        if len(block) and not (0 <= int(block.min()) and int(block.max()) < dag.blocks):
+        if len(block) and not (int(block.min()) >= 0 and int(block.max()) < dag.blocks):
             raise IllegalPlanError(f"a {what} of block {int(block.max())}, expected one of {dag.blocks}")
     held, moving = plan.residency, plan.transfers
     for what, columns in (
@@ -277,7 +278,8 @@ def _explain(fault: tuple[int, ...], dag: AtomicDag, machine: TiledMachine, net:
         limit = machine.engine.buffer_bytes
         return f"buffer of engine {a} holds {c} bytes in step {b}, its size is {limit}"
     if kind == kernel.UNSUPPLIED:
-        return f"{dag.task_name(a)}: no room for its result on {where} while it runs in step {int(plan.first[a])}"
+        step = int(plan.first[a])
+        return f"{dag.task_name(a)}: no room for its result on {where} while it runs in step {step}"
     if kind in (kernel.MISSING, kernel.EARLY):
         reader = f"{dag.task_name(a)} on {where}, step {int(plan.first[a])}"
         if kind == kernel.EARLY:

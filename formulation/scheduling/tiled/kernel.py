@@ -259,9 +259,11 @@ def run(
 
     Returns
     -------
-    begin : start of every step and the end, cycles; columns: all, without the network's links, computation alone
+    begin : start of every step and the end, cycles; columns: all, without the network's links,
+    computation alone
     loads : bytes over every link
-    totals : bytes read from DRAM, written to DRAM, bytes times router links, read from buffers, written to them
+    totals : bytes read from DRAM, written to DRAM, bytes times router links, read from buffers,
+    written to them
     busiest : per step, the link that takes longest (-1: DRAM), and its cycles
     """
     links = len(net.rates)

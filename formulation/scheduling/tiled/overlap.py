@@ -1,6 +1,7 @@
 """Which parts of which producing atoms an atom reads, coordinate by coordinate.
 
-Along one coordinate an atom touches a set of positions (a window's positions with their halo, less the padding;
+Along one coordinate an atom touches a set of positions (a window's positions with their halo, less
+the padding;
 with the gaps that a stride leaves).  Each producing tile holds some of them: that is one entry.  The reads of
 whole atoms are products of entries, exact in elements.
 """
@@ -10,7 +11,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from itertools import product
+from itertools import pairwise, product
 
 import numpy as np
 import numpy.typing as npt
@@ -217,7 +218,8 @@ def _parts(positions: Longs, regions: Regions) -> tuple[Longs, Longs, Longs]:
 
 
 def flatten_axes(operator: Operator, tensor: Tensor, sizes: Sequence[int]) -> tuple[OperandAxes, ...] | None:
-    """As `operand_axes` behind a flattening of (channels, rows, columns): a range of the sum over inputs reads
+    """As `operand_axes` behind a flattening of (channels, rows, columns): a range of the sum over
+    inputs reads
     whole channels.  ``None`` where the operand is no matrix of samples x inputs.
     """
     shape = shape_of(operator)
@@ -235,9 +237,10 @@ def flatten_axes(operator: Operator, tensor: Tensor, sizes: Sequence[int]) -> tu
 
 
 def flat_entries(one: OperandAxes, size: int, parts: Borders, stride: int, regions: Regions) -> Entries:
-    """Entries of channels behind a flattening: a part of the sum reads every channel that it begins or ends in."""
+    """Entries of channels behind a flattening: a part of the sum reads every channel that it
+    begins or ends in."""
     columns: tuple[list[Longs], list[Longs], list[Longs], list[Longs]] = ([], [], [], [])
-    for tile, (low, high) in enumerate(zip(parts, parts[1:], strict=False)):
+    for tile, (low, high) in enumerate(pairwise(parts)):
         positions = np.arange(low // one.inner, -(-high // one.inner), dtype=np.int64)
         met, count, region = _parts(positions, regions)
         columns[0].append(np.full(len(met), tile * stride, dtype=np.int64))

@@ -1,6 +1,7 @@
 """The plan: which engine runs which task in which steps, what moves where, and what stays where.
 
-Places are engines, then DRAM ports (``engines + port``), as in `tilewright.hardware.scheduling.tiled.topology`.
+Places are engines, then DRAM ports (``engines + port``), as in
+`tilewright.hardware.scheduling.tiled.topology`.
 Steps carry no length; the evaluator gives them one.
 """
 
@@ -19,7 +20,8 @@ Longs = npt.NDArray[np.int64]
 class Transfers:
     """Movements of blocks, in order of (first step, last step, block, source).
 
-    Those to engines that agree in all four (and in bytes) are one multicast: the source is read once, and every
+    Those to engines that agree in all four (and in bytes) are one multicast: the source is read
+    once, and every
     link of the tree of routes is loaded once.
 
     Parameters

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -102,7 +103,7 @@ def check_tilings(units: Sequence[Unit], tilings: Sequence[Tiling], batch: int) 
             "input channels": (shape.parts, one.parts),
         }
         for what, (size, cuts) in sizes.items():
-            rising = all(a < b for a, b in zip(cuts, cuts[1:], strict=False))
+            rising = all(a < b for a, b in itertools.pairwise(cuts))
             if len(cuts) < 2 or cuts[0] != 0 or cuts[-1] != size or not rising:
                 raise ValueError(f"{unit.name}: borders of {what} must rise from 0 to {size}, got {cuts}")
         for axis, cuts in (
@@ -112,6 +113,6 @@ def check_tilings(units: Sequence[Unit], tilings: Sequence[Tiling], batch: int) 
             (PART, one.parts),
         ):
             run = inner_run(operator, axis)
-            for low, high in zip(cuts, cuts[1:], strict=False):
+            for low, high in itertools.pairwise(cuts):
                 if low // run != (high - 1) // run and (low % run or high % run):
                     raise ValueError(f"{unit.name}: an atom from {low} to {high} crosses a run of {run}")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -49,9 +50,10 @@ def operator_kind(operator: Operator) -> str:
 def atom_shapes(operator: Operator, one: Tiling) -> AtomShapes:
     """Loops of all atoms, without the slot of a reduction: samples x channels x rows x columns x parts."""
     tiles = one.axes
-    samples = np.diff(np.array(one.samples, dtype=np.int64))
+    borders = np.array(one.samples, dtype=np.int64)
+    samples = borders[1:] - borders[:-1]
     trips = [
-        [axis_trips(operator, axis, low, high) for low, high in zip(cuts, cuts[1:], strict=False)]
+        [axis_trips(operator, axis, low, high) for low, high in itertools.pairwise(cuts)]
         for axis, cuts in enumerate(tiles)
     ]
     shape = shape_of(operator)
@@ -150,7 +152,7 @@ def tensor_tiles(operator: Operator, tensor: Tensor, tiles: Sequence[Borders]) -
     share = np.zeros(1, dtype=np.int64)
     covered: set[Axis] = set()
     for axis, cuts in enumerate(tiles):
-        spans = [loop_ranges(operator, axis, low, high) for low, high in zip(cuts, cuts[1:], strict=False)]
+        spans = [loop_ranges(operator, axis, low, high) for low, high in itertools.pairwise(cuts)]
         moving = [one for one in tensor.axes if any(term.dim in spans[0] for term in one.terms)]
         count = len(cuts) - 1
         if not moving:

@@ -8,6 +8,7 @@ each of its links once.
 
 from __future__ import annotations
 
+import itertools
 from dataclasses import dataclass
 from functools import lru_cache
 
@@ -85,7 +86,7 @@ def topology(machine: TiledMachine) -> Topology:
                 hops.append(0)
                 continue
             nodes = router.path(at[source], at[target])
-            steps = list(zip(nodes, nodes[1:], strict=False))
+            steps = list(itertools.pairwise(nodes))
             for step in steps:
                 if step not in between:
                     between[step] = len(names)

@@ -58,11 +58,12 @@ def list_order(dag: AtomicDag, machine: TiledMachine, *, priority: Longs | None 
     _starts, tails = path_lengths(dag)
     chosen = tails if priority is None else priority
     edge_starts, producers = dag.edges
-    successors = _successors(edge_starts, producers, dag.tasks)
+    out_starts, out = _successors(edge_starts, producers, dag.tasks)
     engine, step = _list_order(
         edge_starts,
         producers,
-        *successors,
+        out_starts,
+        out,
         np.ascontiguousarray(chosen, dtype=np.int64),
         dag.block_bytes,
         zigzag(machine),

@@ -47,9 +47,11 @@ class SizeMenu:
 def shared_sizes(problem: TiledProblem, *, room: float = 0.5) -> tuple[AtomSize, ...]:
     """Per unit the size of atoms with the least estimated time when the unit has the machine to itself.
 
-    The estimate is the number of rounds over all engines times the longer of an atom's cycles and the cycles in
+    The estimate is the number of rounds over all engines times the longer of an atom's cycles and
+    the cycles in
     which its operands and result pass the engine's port; ties go to fewer bytes.  An atom takes at most
-    ``room`` of the buffer, so that the next one's operands can arrive meanwhile; where no atom does, all of it.
+    ``room`` of the buffer, so that the next one's operands can arrive meanwhile; where no atom
+    does, all of it.
 
     Raises
     ------

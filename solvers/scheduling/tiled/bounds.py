@@ -1,6 +1,7 @@
 """Lower bounds on cycles and energy of plans: for one atomic DAG, and over all sizes of atoms.
 
-With ``E`` engines, ``head(t)`` the least cycle at which task ``t`` can begin and ``tail(t)`` the least number of
+With ``E`` engines, ``head(t)`` the least cycle at which task ``t`` can begin and ``tail(t)`` the
+least number of
 cycles from its beginning to the end:
 
 ========== ==========================================================================================
@@ -8,7 +9,7 @@ work       ``sum of cycles / E``
 path       ``max of head(t) + tail(t)``: atoms follow what they read, halos included
 window     ``max over a, b of a + b + work{t: head(t) >= a, tail(t) - cycles(t) >= b} / E``
 compulsory weights, inputs and outputs pass DRAM once
-staged     ``max over a of a + (first-read bytes of {blocks: head of all readers >= a} - on-chip bytes) / rate``
+staged     ``max over a of a + (bytes of {blocks: head of every reader >= a} - on-chip bytes) / rate``
 ports      what must enter engines, over the rate of all their ports
 ========== ==========================================================================================
 
@@ -128,7 +129,8 @@ def _thresholds(values: Longs) -> Longs:
 def size_bounds(problem: TiledProblem) -> Bounds:
     """Bounds on every legal plan over all sizes of atoms.
 
-    Work is what no division of a layer undercuts (`least_cycles`); weights and outputs pass DRAM at least once;
+    Work is what no division of a layer undercuts (`least_cycles`); weights and outputs pass DRAM
+    at least once;
     inputs of the network are left out, since parts of them may never be read.
     """
     machine, engine = problem.machine, problem.machine.engine

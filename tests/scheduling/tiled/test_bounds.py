@@ -1,4 +1,5 @@
-"""Bounds never exceed what a legal plan takes, and attain what they should on problems that a hand can solve."""
+"""Bounds never exceed what a legal plan takes, and attain what they should on problems that a hand
+can solve."""
 
 from __future__ import annotations
 
@@ -43,7 +44,8 @@ def test_no_plan_undercuts_a_bound(seed: int) -> None:
 
 
 def test_the_path_binds_on_a_chain_and_the_window_between_two_chains() -> None:
-    """A chain of one atom per layer takes its sum; layers of many atoms between two single ones take a window."""
+    """A chain of one atom per layer takes its sum; layers of many atoms between two single ones
+    take a window."""
     machine = load_tiled_machine("atomic-2x2[engines=2x1]")
     narrow = conv2d(k=32, c=32, r=1, s=1, h=8, w=8)
     layers = [Layer(f"l{i}", narrow, "test") for i in range(3)]

@@ -67,10 +67,7 @@ def brute_reads(
     weights: set[tuple[int, ...]] = set()
     for values in itertools.product(*(range(bounds[name]) for name in names)):
         at = dict(zip(names, values, strict=True))
-        if operator.kind == "pool":
-            channel = at["C"]
-        else:
-            channel = at.get("G", 0) * bounds.get("K", 1) + at.get("K", 0)
+        channel = at["C"] if operator.kind == "pool" else at.get("G", 0) * bounds.get("K", 1) + at.get("K", 0)
         inside = channels[0] <= channel < channels[1] and rows[0] <= at["P"] < rows[1]
         if not inside or not columns[0] <= at["Q"] < columns[1]:
             continue
@@ -235,7 +232,8 @@ def test_operations_of_all_atoms_are_those_of_the_network(model: str) -> None:
 
 
 def test_bad_input_is_one_line() -> None:
-    """A batch of 0, a network of several samples and an atom that fits no buffer are told in one line each."""
+    """A batch of 0, a network of several samples and an atom that fits no buffer are told in one
+    line each."""
     machine = load_tiled_machine("atomic-8x8[buffer=1]")
     network = resolve_model("resnet50", 1)
     makespan = tiled_objective("makespan")
