@@ -8,7 +8,6 @@ all of the producer and reads its share of each result.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Literal
@@ -136,8 +135,3 @@ class AtomicDag:
         return {
             name: int(self.block_bytes[self.block_kind == kind].sum()) for kind, name in enumerate(KIND_NAMES)
         }
-
-
-def layer_tasks(dag: AtomicDag, units: Sequence[int]) -> list[range]:
-    """Tasks of some units, one range each."""
-    return [range(int(dag.base[u]), int(dag.base[u + 1])) for u in units]
