@@ -11,9 +11,10 @@ yx        n g f i o (h /^ X)(w /^ Y)     n g f i o (h/^X)(w/^Y)   n g i (o)(inpu
 pairs     least over six pairs of dims   g f i o                  n g f h w i (o /^ lanes)
 ========= ============================== ======================== =====================================
 
-Depthwise layers (one input channel per group) spread the channels over the columns, one row each, under
-``kc`` and ``pairs``: ``n f h w (channels /^ Y)``.  Element-wise and pooling layers take
-``iterations /^ lanes`` on the vector unit.  The first fetch of operands is not in these cycles: transfers of the plan account for it.
+Depthwise layers (one input channel per group) spread the channels over the columns, one row each,
+under ``kc`` and ``pairs``: ``n f h w (channels /^ Y)``.  Element-wise and pooling layers take
+``iterations /^ lanes`` on the vector unit.  The first fetch of operands is not in these cycles:
+transfers of the plan account for it.
 """
 
 from __future__ import annotations
