@@ -33,7 +33,7 @@ from tilewright.formulation.mapping.problem import layer_problem
 from tilewright.formulation.objective import parse_objective
 from tilewright.formulation.result import Status
 from tilewright.hardware.mapping.load import load_engine
-from tilewright.report.records.files import read_data, write_atomic
+from tilewright.report.records.files import read_data
 from tilewright.solvers.mapping.solve import solve
 from tilewright.workloads.errors import InputError
 
@@ -248,7 +248,7 @@ def run(
             repetitions=repetitions,
             ratios=ratios,
         )
-        write_atomic(out, content.model_dump_json(indent=2, by_alias=True) + "\n")
+        write_file(out, content.model_dump_json(indent=2, by_alias=True) + "\n")
     grown = [one.name for one in comparisons if one.has_grown]
     if grown:
         print(f"Grown by more than noise: {', '.join(grown)}.", file=sys.stderr)

@@ -1,1 +1,1 @@
-"""Systems of several engines: graphs of layers run on them, one room per kind."""
+"""Systems of several engines that run graphs of layers."""

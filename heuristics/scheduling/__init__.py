@@ -1,1 +1,1 @@
-"""The published methods that schedule graphs, one room per kind of system."""
+"""Quick schedules of graphs on systems of several engines."""

@@ -1,0 +1,460 @@
+"""Building the atomic DAG: per unit its atoms, costs and weights; per operand the reads, as
+products of arrays."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from numba import njit
+
+from tilewright.formulation.scheduling.tiled.coordinates import CHANNEL, COLUMN, PART, ROW, Shape, shape_of
+from tilewright.formulation.scheduling.tiled.costs import AtomCosts, atom_costs, energy
+from tilewright.formulation.scheduling.tiled.dag import INPUT, REGION, RESULT, WEIGHTS, AtomicDag, PartialSums
+from tilewright.formulation.scheduling.tiled.overlap import (
+    Entries,
+    OperandAxes,
+    Regions,
+    entries,
+    flat_entries,
+    flatten_axes,
+    operand_axes,
+)
+from tilewright.formulation.scheduling.tiled.tiling import Borders, Tiling, check_tilings
+from tilewright.formulation.scheduling.tiled.trips import atom_shapes, tensor_tiles, weight_blocks
+from tilewright.formulation.scheduling.tiled.units import Read, Unit
+from tilewright.hardware.scheduling.tiled.machine import TileEngine
+from tilewright.workloads.mapping.operator import Tensor
+
+Longs = npt.NDArray[np.int64]
+SUM_BYTES = 4
+"""Bytes of one unfinished sum."""
+
+
+@dataclass
+class _Source:
+    """Something that is read in parts: the results of a unit, or an input of the network.
+
+    ``cuts`` are its borders by samples, channels, rows and columns; ``task`` the first task and ``slots`` the
+    tasks per box where a unit makes it (results are those of the last slot); ``keys`` numbers of parts read.
+    """
+
+    cuts: tuple[Borders, Borders, Borders, Borders]
+    task: int
+    slots: int
+    regions: tuple[Regions, ...] = ()
+    readers: list[Longs] = field(default_factory=list)
+    pieces: list[Longs] = field(default_factory=list)
+    parts: list[tuple[Longs, Longs, Longs, Longs]] = field(default_factory=list)
+    sizes: list[Longs] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        self.regions = tuple(Regions(cuts) for cuts in self.cuts)
+
+
+class _Builder:
+    def __init__(
+        self,
+        units: Sequence[Unit],
+        tilings: Sequence[Tiling],
+        batch: int,
+        engine: TileEngine,
+        sums: PartialSums,
+    ) -> None:
+        self.units, self.tilings, self.batch, self.engine, self.sums = units, tilings, batch, engine, sums
+        counts, slots = [], []
+        for one in tilings:
+            parts = len(one.parts) - 1
+            slots.append(parts if parts == 1 or sums == "chain" else parts + 1)
+            counts.append(math.prod(len(cuts) - 1 for cuts in (one.samples, *one.axes[:3])) * slots[-1])
+        self.slots = np.array(slots, dtype=np.int32)
+        self.base = np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)
+        self.tasks = int(self.base[-1])
+        self.readers: list[Longs] = []
+        self.read_blocks: list[Longs] = []
+        self.sizes: list[Longs] = []
+        self.parents: list[Longs] = []
+        self.kinds: list[tuple[int, int]] = []
+        self.blocks = self.tasks
+        self.inputs: dict[tuple[str, tuple[int, ...]], _Source] = {}
+        self.sources = [
+            _Source((one.samples, *one.axes[:3]), int(base), int(slot))
+            for one, base, slot in zip(tilings, self.base, self.slots, strict=False)
+        ]
+
+    def add_blocks(self, kind: int, sizes: Longs, parents: Longs) -> int:
+        """New blocks at the end; the number of the first."""
+        first = self.blocks
+        self.sizes.append(sizes)
+        self.parents.append(parents)
+        self.kinds.append((kind, len(sizes)))
+        self.blocks += len(sizes)
+        return first
+
+    def build(self) -> AtomicDag:
+        results, columns = self._atoms()
+        for index, unit in enumerate(self.units):
+            self._weights(index, unit)
+            self._partial_sums(index)
+            for read in unit.reads:
+                self._read(index, read)
+        for source in [*self.sources, *self.inputs.values()]:
+            self._close(source)
+        readers = _joined(self.readers)
+        starts, reads = _grouped(readers, _joined(self.read_blocks), self.tasks)
+        kinds = np.concatenate(
+            [np.full(self.tasks, RESULT), *(np.full(count, kind) for kind, count in self.kinds)]
+        )
+        return AtomicDag(
+            units=tuple(self.units),
+            tilings=tuple(self.tilings),
+            batch=self.batch,
+            slots=self.slots,
+            base=self.base,
+            block_bytes=np.concatenate([results, *self.sizes]).astype(np.int64),
+            block_parent=np.concatenate([np.arange(self.tasks), *self.parents]).astype(np.int32),
+            block_kind=kinds.astype(np.int8),
+            read_starts=starts,
+            reads=reads,
+            **columns,
+        )
+
+    def _atoms(self) -> tuple[Longs, dict[str, Any]]:
+        """Bytes of all results, and the columns of the tasks."""
+        unit = np.repeat(np.arange(len(self.units), dtype=np.int32), np.diff(self.base))
+        results = np.zeros(self.tasks, dtype=np.int64)
+        cost = AtomCosts(*(np.zeros(self.tasks, dtype=np.int64) for _ in range(4)))
+        vector = np.zeros(self.tasks, dtype=np.bool_)
+        output = np.zeros(self.tasks, dtype=np.bool_)
+        for i, (one, tiles) in enumerate(zip(self.units, self.tilings, strict=True)):
+            operator, slots = one.layer.operator, int(self.slots[i])
+            begin, end = int(self.base[i]), int(self.base[i + 1])
+            shapes = atom_shapes(operator, tiles)
+            found = atom_costs(self.engine, shapes)
+            boxes = np.ones(1, dtype=np.int64)
+            for cuts in (tiles.samples, *tiles.axes[:3]):
+                boxes = np.multiply.outer(boxes, np.diff(np.array(cuts, dtype=np.int64))).ravel()
+            parts = len(tiles.parts) - 1
+            grid = {name: np.zeros((len(boxes), slots), dtype=np.int64) for name in ("c", "o", "b", "r")}
+            for name, values in zip(
+                grid.values(),
+                (found.cycles, found.operations, found.buffer_bytes, found.register_bytes),
+                strict=True,
+            ):
+                name[:, :parts] = values.reshape(len(boxes), parts)
+            sized = np.repeat(boxes[:, None], slots, axis=1) * SUM_BYTES
+            sized[:, -1] = boxes * self.engine.element_bytes
+            if slots > parts:
+                grid["c"][:, -1] = -(-boxes * parts // self.engine.vector_lanes) + self.engine.startup_cycles
+                grid["o"][:, -1] = boxes * parts
+                grid["b"][:, -1] = boxes * parts * SUM_BYTES
+            for column, values in zip(
+                (cost.cycles, cost.operations, cost.buffer_bytes, cost.register_bytes),
+                grid.values(),
+                strict=True,
+            ):
+                column[begin:end] = values.ravel()
+            results[begin:end] = sized.ravel()
+            vector[begin:end] = shapes.kind == "vector"
+            if slots > parts:
+                vector[begin + slots - 1 : end : slots] = True
+            if one.is_output:
+                output[begin + slots - 1 : end : slots] = True
+        compute, buffer, registers = energy(self.engine, cost, vector)
+        # results are written to the buffer once; what arrives from elsewhere is written there by its transfer
+        buffer = buffer + results * self.engine.buffer_write_energy
+        return results, {
+            "unit": unit,
+            "cycles": cost.cycles,
+            "operations": cost.operations,
+            "compute_energy": compute,
+            "buffer_energy": buffer,
+            "register_energy": registers,
+            "vector": vector,
+            "is_output": output,
+        }
+
+    def _weights(self, index: int, unit: Unit) -> None:
+        if not unit.layer.stored_weights:
+            return
+        one = self.tilings[index]
+        elements, block = weight_blocks(unit.layer.operator, one)
+        if not len(elements):
+            return
+        first = self.add_blocks(
+            WEIGHTS, elements * self.engine.element_bytes, np.full(len(elements), -1, dtype=np.int64)
+        )
+        slots, parts = int(self.slots[index]), len(one.parts) - 1
+        local = np.arange(block.size, dtype=np.int64)
+        task = local // parts * slots + local % parts
+        per_sample = block.size // parts * slots
+        for sample in range(len(one.samples) - 1):
+            self.readers.append(self.base[index] + sample * per_sample + task)
+            self.read_blocks.append(first + block)
+
+    def _partial_sums(self, index: int) -> None:
+        """Part p reads the sum of the parts before it, or the reduction reads all of them."""
+        slots, parts = int(self.slots[index]), len(self.tilings[index].parts) - 1
+        if parts == 1:
+            return
+        tasks = np.arange(self.base[index], self.base[index + 1]).reshape(-1, slots)
+        if slots == parts:
+            self.readers.append(tasks[:, 1:].ravel())
+            self.read_blocks.append(tasks[:, :-1].ravel())
+        else:
+            self.readers.append(np.repeat(tasks[:, -1], parts))
+            self.read_blocks.append(tasks[:, :-1].ravel())
+
+    def _read(self, index: int, read: Read) -> None:
+        operator = read.layer.operator
+        tensor = operator.tensor(read.operand)
+        shape = shape_of(operator)
+        link = read.link
+        channel = link.channel if link is not None else 0
+        centred: tuple[bool, ...] = (False, False, False)
+        if read.producer is None:
+            known = self._input_sizes(read, tensor, shape)
+        else:
+            made = shape_of(self.units[read.producer].layer.operator)
+            known = made.sizes
+            centred = tuple(axis is not None for axis in made.scattered)
+        mapped: tuple[OperandAxes, ...] | None = None
+        flat = False
+        if channel is not None:
+            mapped = operand_axes(operator, tensor, known, channel, centred=centred)
+        elif link is not None and set(link.moves) <= {"Flatten", "Reshape"} and read.producer is not None:
+            mapped = flatten_axes(operator, tensor, known)
+            flat = mapped is not None
+        if mapped is None and read.producer is None:
+            mapped = operand_axes(operator, tensor, known, 0, centred=centred)
+        if mapped is None:
+            if read.producer is not None:
+                self._read_all(index, read, tensor)
+            else:
+                self._read_unmapped_input(index, read, tensor)
+            return
+        source = self._source(read, known)
+        slots = int(self.slots[index])
+        one = self.tilings[index]
+        parts = len(one.parts) - 1
+        counts = [len(cuts) - 1 for cuts in one.axes]
+        strides = [counts[ROW] * counts[COLUMN] * slots, counts[COLUMN] * slots, slots, 1]
+        per_sample = counts[CHANNEL] * strides[CHANNEL]
+        tiles = one.axes
+        if read.late:
+            tiles = (*one.axes[:3], (0, shape.parts))
+        per_coordinate: list[Entries] = [_sample_entries(one.samples, per_sample, source.regions[0])]
+        used: set[int] = set()
+        for coordinate, axes in enumerate(mapped):
+            regions = source.regions[coordinate + 1]
+            if flat and coordinate == CHANNEL:
+                found = flat_entries(axes, known[0], tiles[PART], strides[PART], regions)
+            else:
+                found = entries(operator, axes, known[coordinate], tiles, strides, regions)
+            per_coordinate.append(found)
+            used |= set(axes.depends)
+        offset = np.array([slots - 1 if read.late else 0], dtype=np.int64)
+        for axis in range(4):
+            if axis not in used and not (axis == PART and read.late):
+                count = parts if axis == PART else counts[axis]
+                offset = np.add.outer(offset, np.arange(count) * strides[axis]).ravel()
+        self._cross(index, source, per_coordinate, offset)
+
+    def _cross(self, index: int, source: _Source, along: list[Entries], free: Longs) -> None:
+        """All products of entries along the coordinates, for all tiles that share them."""
+        consumer = np.zeros(1, dtype=np.int64)
+        piece = np.zeros(1, dtype=np.int64)
+        size = np.full(1, self.engine.element_bytes, dtype=np.int64)
+        parts: list[Longs] = []
+        for one, cuts in zip(along, source.cuts, strict=True):
+            consumer = np.add.outer(consumer, one.consumer).ravel()
+            piece = np.add.outer(piece * (len(cuts) - 1), one.producer).ravel()
+            size = np.multiply.outer(size, one.count).ravel()
+            parts = [np.repeat(part, len(one.region)) for part in parts]
+            parts.append(np.tile(one.region, len(consumer) // max(1, len(one.region))))
+        many = len(free)
+        source.readers.append(np.add.outer(self.base[index] + consumer, free).ravel())
+        source.pieces.append(np.repeat(piece, many))
+        source.sizes.append(np.repeat(size, many))
+        a, b, c, d = (np.repeat(part, many) for part in parts)
+        source.parts.append((a, b, c, d))
+
+    def _close(self, source: _Source) -> None:
+        """Number the parts of a source that are read, and note the reads."""
+        if not source.readers:
+            return
+        readers, piece, size = _joined(source.readers), _joined(source.pieces), _joined(source.sizes)
+        key = piece
+        whole = np.ones(len(piece), dtype=np.bool_)
+        for coordinate, regions in enumerate(source.regions):
+            number = _joined([part[coordinate] for part in source.parts])
+            key = key * regions.most + number
+            whole &= number == 0
+        if source.task >= 0:
+            self.readers.append(readers[whole])
+            self.read_blocks.append(source.task + piece[whole] * source.slots + source.slots - 1)
+            readers, piece, size, key = readers[~whole], piece[~whole], size[~whole], key[~whole]
+        if not len(key):
+            return
+        _, first, number = _distinct(key)
+        parent = source.task + piece[first] * source.slots + source.slots - 1
+        if source.task < 0:
+            parent = np.full(len(first), -1, dtype=np.int64)
+        begin = self.add_blocks(REGION if source.task >= 0 else INPUT, size[first], parent)
+        self.readers.append(readers)
+        self.read_blocks.append(begin + number)
+
+    def _source(self, read: Read, sizes: Sequence[int]) -> _Source:
+        if read.producer is not None:
+            return self.sources[read.producer]
+        name = read.link.tensor if read.link is not None else f"{read.layer.name}.{read.operand}"
+        key = (name, tuple(sizes))
+        if key not in self.inputs:
+            spans = tuple((0, size) for size in sizes)
+            self.inputs[key] = _Source((tuple(range(self.batch + 1)), spans[0], spans[1], spans[2]), -1, 1)
+        return self.inputs[key]
+
+    def _input_sizes(self, read: Read, tensor: Tensor, shape: Shape) -> tuple[int, int, int]:
+        """(channels, rows, columns) of an input of the network: the operand's, less padding that its number
+        of elements betrays.
+        """
+        like = {one.name: one.like for one in read.layer.operator.dimensions}
+        sizes = [1, 1, 1]
+        padded = [False, False, False]
+        for axis in tensor.axes:
+            if not axis.terms:
+                continue
+            name = like[axis.terms[0].dim]
+            coordinate = CHANNEL if name in "KGC" else COLUMN if name in "QS" else ROW
+            sizes[coordinate] *= axis.size
+            padded[coordinate] |= axis.is_compound
+        if read.link is not None and padded[ROW] and padded[COLUMN] and read.link.elements % sizes[0] == 0:
+            area = read.link.elements // sizes[0]
+            for pad in range(min(sizes[1], sizes[2])):
+                if (sizes[1] - pad) * (sizes[2] - pad) == area:
+                    return sizes[0], sizes[1] - pad, sizes[2] - pad
+        return sizes[0], sizes[1], sizes[2]
+
+    def _operand_share(self, index: int, read: Read, tensor: Tensor) -> tuple[Longs, Longs, int]:
+        """Per atom of one sample range: which share of the operand it reads (a number), and its elements."""
+        operator = read.layer.operator
+        one = self.tilings[index]
+        tiles = one.axes if not read.late else (*one.axes[:3], (0, shape_of(operator).parts))
+        return tensor_tiles(operator, tensor, tiles)
+
+    def _read_all(self, index: int, read: Read, tensor: Tensor) -> None:
+        """Behind a reshaping: every atom reads its share of every result of the same samples."""
+        assert read.producer is not None
+        share, number, total = self._operand_share(index, read, tensor)
+        source = self.sources[read.producer]
+        boxes = np.ones(1, dtype=np.int64)
+        for cuts in source.cuts[1:]:
+            boxes = np.multiply.outer(boxes, np.diff(np.array(cuts, dtype=np.int64))).ravel()
+        slots = int(self.slots[index])
+        parts = 1 if read.late else len(self.tilings[index].parts) - 1
+        local = np.arange(number.size, dtype=np.int64)
+        reader = local // parts * slots + (slots - 1 if read.late else local % parts)
+        per_sample = number.size // parts * slots
+        met = _sample_entries(self.tilings[index].samples, 1, Regions(source.cuts[0]))
+        for mine, theirs, count in zip(met.consumer, met.producer, met.count, strict=True):
+            size = -(-np.multiply.outer(boxes * int(count), share) // total) * self.engine.element_bytes
+            piece = int(theirs) * len(boxes) + np.arange(len(boxes))
+            task = source.task + piece * source.slots + source.slots - 1
+            first = self.add_blocks(REGION, size.ravel(), np.repeat(task, len(share)))
+            block = first + np.add.outer(np.arange(len(boxes)) * len(share), number)
+            self.readers.append(np.tile(self.base[index] + int(mine) * per_sample + reader, len(boxes)))
+            self.read_blocks.append(block.ravel())
+
+    def _read_unmapped_input(self, index: int, read: Read, tensor: Tensor) -> None:
+        """An operand from DRAM whose coordinates mix: one block per share of it and sample range."""
+        share, number, _ = self._operand_share(index, read, tensor)
+        one = self.tilings[index]
+        slots = int(self.slots[index])
+        parts = 1 if read.late else len(one.parts) - 1
+        local = np.arange(number.size, dtype=np.int64)
+        reader = local // parts * slots + (slots - 1 if read.late else local % parts)
+        per_sample = number.size // parts * slots
+        for sample, count in enumerate(np.diff(np.array(one.samples))):
+            size = share * int(count) * self.engine.element_bytes
+            first = self.add_blocks(INPUT, size, np.full(len(share), -1, dtype=np.int64))
+            self.readers.append(self.base[index] + sample * per_sample + reader)
+            self.read_blocks.append(first + number)
+
+
+def _sample_entries(samples: Borders, stride: int, regions: Regions) -> Entries:
+    """Which ranges of samples of a consumer meet which of a producer."""
+    rows: list[tuple[int, int, int, int]] = []
+    cuts = regions.cuts
+    for tile, (low, high) in enumerate(itertools.pairwise(samples)):
+        for other, (begin, end) in enumerate(itertools.pairwise(cuts)):
+            if begin < high and low < end:
+                shared = np.arange(max(low, begin), min(high, end), dtype=np.int64)
+                rows.append((tile * stride, other, len(shared), regions.number(other, shared)))
+    table = np.array(rows, dtype=np.int64).reshape(-1, 4)
+    return Entries(table[:, 0], table[:, 1], table[:, 2], table[:, 3])
+
+
+def _joined(arrays: list[Longs]) -> Longs:
+    return np.concatenate(arrays) if arrays else np.zeros(0, dtype=np.int64)
+
+
+def _distinct(key: Longs) -> tuple[Longs, Longs, Longs]:
+    """Distinct keys, where each occurs first, and the number of every entry's key."""
+    highest = int(key.max()) + 1
+    if highest > 8 * len(key) + 1_000_000:
+        values, first, number = np.unique(key, return_index=True, return_inverse=True)
+        return values, first, number
+    first_at = np.full(highest, -1, dtype=np.int64)
+    first_at[key[::-1]] = np.arange(len(key) - 1, -1, -1)
+    values = np.flatnonzero(first_at >= 0)
+    rank = np.zeros(highest, dtype=np.int64)
+    rank[values] = np.arange(len(values))
+    return values, first_at[values], rank[key]
+
+
+@njit(cache=True, nogil=True)
+def _counting_sort(readers: Longs, blocks: Longs, tasks: int) -> Any:  # pragma: no cover
+    starts = np.zeros(tasks + 1, dtype=np.int64)
+    for reader in readers:
+        starts[reader + 1] += 1
+    for i in range(tasks):
+        starts[i + 1] += starts[i]
+    at = starts[:-1].copy()
+    found = np.empty(len(blocks), dtype=np.int32)
+    for i in range(len(readers)):
+        found[at[readers[i]]] = blocks[i]
+        at[readers[i]] += 1
+    return starts, found
+
+
+def _grouped(readers: Longs, blocks: Longs, tasks: int) -> tuple[Longs, npt.NDArray[np.int32]]:
+    starts, found = _counting_sort(readers, blocks, tasks)
+    return starts, found
+
+
+def build_dag(
+    units: Sequence[Unit],
+    tilings: Sequence[Tiling],
+    engine: TileEngine,
+    *,
+    batch: int = 1,
+    partial_sums: PartialSums = "chain",
+) -> AtomicDag:
+    """The atomic DAG of units cut by tilings.
+
+    Parameters
+    ----------
+    partial_sums : where the sum over input channels is divided: ``chain`` (each part adds to the one before)
+        or ``reduction`` (independent parts, then one atom adds them up); unfinished sums have four bytes
+
+    Raises
+    ------
+    ValueError : for tilings that do not cover the units
+    """
+    check_tilings(units, tilings, batch)
+    return _Builder(units, tilings, batch, engine, partial_sums).build()

@@ -1,0 +1,146 @@
+"""Coordinates of feature maps: how the loops of an operator lie along (channel, row, column).
+
+Every result is a box of samples x channels x rows x columns.  Several loops may share a coordinate
+(groups and
+the channels of a group; heads and their features): the outer one counts whole runs of the inner ones.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from tilewright.workloads.mapping.operator import Axis, Operator, Tensor
+
+Longs = npt.NDArray[np.int64]
+Range = tuple[int, int]
+
+CHANNEL, ROW, COLUMN, PART = 0, 1, 2, 3
+"""Axes of a tiling; ``PART`` divides the sum over input channels."""
+
+_COORDINATE = {"K": CHANNEL, "G": CHANNEL, "C": CHANNEL, "P": ROW, "R": ROW, "Q": COLUMN, "S": COLUMN}
+
+
+def coordinate_of(like: str) -> int:
+    """The coordinate that a convolution's loop moves along; what is none of them is the outermost of rows."""
+    return _COORDINATE.get(like, ROW)
+
+
+@dataclass(frozen=True)
+class Shape:
+    """The loops of an operator's result by coordinate.
+
+    Parameters
+    ----------
+    sizes : (channels, rows, columns) of one sample
+    loops : per coordinate the loops along it, outermost first; empty where a window scatters into it
+    part : the loop over input channels that may be divided into partial sums, if any
+    parts : its bound, 1 without one
+    """
+
+    sizes: tuple[int, int, int]
+    loops: tuple[tuple[str, ...], tuple[str, ...], tuple[str, ...]]
+    scattered: tuple[Axis | None, Axis | None, Axis | None]
+    part: str | None
+    parts: int
+
+
+_SHAPES: dict[int, tuple[Operator, Shape]] = {}
+_MOST_SHAPES = 4096
+
+
+def shape_of(operator: Operator) -> Shape:
+    """How the result of an operator lies along the coordinates.
+
+    Kept per object: hashing an operator takes longer than this.
+    """
+    known = _SHAPES.get(id(operator))
+    if known is None or known[0] is not operator:
+        if len(_SHAPES) >= _MOST_SHAPES:
+            _SHAPES.clear()
+        known = operator, _shape(operator)
+        _SHAPES[id(operator)] = known
+    return known[1]
+
+
+def _shape(operator: Operator) -> Shape:
+    like = {one.name: one.like for one in operator.dimensions}
+    loops: tuple[list[str], list[str], list[str]] = ([], [], [])
+    scattered: list[Axis | None] = [None, None, None]
+    sizes = [1, 1, 1]
+    for axis in operator.output.axes:
+        coordinate = coordinate_of(like[axis.terms[0].dim])
+        sizes[coordinate] *= axis.size if axis.is_compound else operator.bounds[axis.terms[0].dim]
+        if axis.is_compound:
+            scattered[coordinate] = axis
+        else:
+            loops[coordinate].append(axis.terms[0].dim)
+    sums = [
+        name for name in like if like[name] == "C" and name in operator.reduction_dims and operator.is_mac
+    ]
+    part = sums[0] if len(sums) == 1 else None
+    return Shape(
+        (sizes[0], sizes[1], sizes[2]),
+        (tuple(loops[0]), tuple(loops[1]), tuple(loops[2])),
+        (scattered[0], scattered[1], scattered[2]),
+        part,
+        operator.bounds[part] if part else 1,
+    )
+
+
+def loop_ranges(operator: Operator, axis: int, low: int, high: int) -> dict[str, Range]:
+    """Ranges of the loops along one axis of a tiling that make the results from ``low`` up to ``high``."""
+    shape = shape_of(operator)
+    if axis == PART:
+        return {shape.part: (low, high)} if shape.part else {}
+    window = shape.scattered[axis]
+    if window is not None:
+        position, offset = window.terms
+        bound, taps = operator.bounds[position.dim], operator.bounds[offset.dim]
+        first = -(-(low - (taps - 1) * offset.stride) // position.stride)
+        last = (high - 1) // position.stride
+        begin = min(max(first, 0), bound)
+        return {position.dim: (begin, max(begin, min(last + 1, bound)))}
+    ranges: dict[str, Range] = {}
+    names = shape.loops[axis]
+    for place, name in enumerate(names):
+        inner = math.prod(operator.bounds[one] for one in names[place + 1 :])
+        begin, end = low // inner, (high - 1) // inner + 1
+        ranges[name] = (begin, end)
+        if end - begin > 1:
+            ranges |= {one: (0, operator.bounds[one]) for one in names[place + 1 :]}
+            break
+        low, high = low - begin * inner, high - begin * inner
+    return ranges
+
+
+def inner_run(operator: Operator, axis: int) -> int:
+    """Results of the innermost loop along an axis; cuts inside a run must not cross its end."""
+    shape = shape_of(operator)
+    if axis == PART:
+        return shape.parts
+    names = shape.loops[axis]
+    if shape.scattered[axis] is not None or not names:
+        return shape.sizes[axis]
+    return operator.bounds[names[-1]]
+
+
+def touched(axis: Axis, ranges: dict[str, Range], bounds: dict[str, int]) -> Longs:
+    """Positions of a tensor's axis that loops in these ranges touch, ascending; strides leave gaps."""
+    if len(axis.terms) == 1:
+        only = axis.terms[0]
+        low, high = ranges.get(only.dim, (0, bounds[only.dim]))
+        return np.arange(only.stride * low, only.stride * (high - 1) + 1, only.stride, dtype=np.int64)
+    found = np.zeros(1, dtype=np.int64)
+    for term in axis.terms:
+        low, high = ranges.get(term.dim, (0, bounds[term.dim]))
+        found = np.unique(np.add.outer(found, term.stride * np.arange(low, high, dtype=np.int64)))
+    return found
+
+
+def tensor_elements(tensor: Tensor, ranges: dict[str, Range], bounds: dict[str, int]) -> int:
+    """Elements of a tensor that loops in these ranges touch."""
+    return math.prod(len(touched(axis, ranges, bounds)) for axis in tensor.axes)

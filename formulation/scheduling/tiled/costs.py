@@ -1,0 +1,151 @@
+"""What an atom costs on an engine: cycles, and accesses to buffer and registers, in bulk.
+
+With ``o`` output channels, ``i`` input channels, ``h x w`` results, ``f`` filter taps, ``g`` groups and ``n``
+samples, on an array of ``X`` rows and ``Y`` columns (`ceil` written ``/^``):
+
+========= ============================== ======================== =====================================
+dataflow  cycles                         weights read (buffer)    inputs read (buffer)
+========= ============================== ======================== =====================================
+kc        n g f h w (i /^ X)(o /^ Y)     g f i o                  n g f h w i (o /^ Y)
+yx        n g f i o (h /^ X)(w /^ Y)     n g f i o (h/^X)(w/^Y)   n g i (o)(input positions)
+pairs     least over six pairs of dims   g f i o                  n g f h w i (o /^ lanes)
+========= ============================== ======================== =====================================
+
+Depthwise layers (one input channel per group) spread the channels over the columns, one row each,
+under ``kc`` and ``pairs``: ``n f h w (channels /^ Y)``.  Element-wise and pooling layers take
+``iterations /^ lanes`` on the vector unit.  The first fetch of operands is not in these cycles:
+transfers of the plan account for it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from itertools import permutations
+
+import numpy as np
+import numpy.typing as npt
+
+from tilewright.hardware.scheduling.tiled.machine import TileEngine
+
+Longs = npt.NDArray[np.int64]
+Floats = npt.NDArray[np.float64]
+
+
+@dataclass(frozen=True, eq=False)
+class AtomShapes:
+    """Loops of atoms that share a kind, one entry per atom.
+
+    Parameters
+    ----------
+    kind : ``mac``, ``depthwise`` or ``vector``
+    samples, groups, outputs, inputs, rows, columns, taps : trips of the loops; outputs and inputs per group
+    input_positions : rows x columns of the input that an atom touches
+    """
+
+    kind: str
+    samples: Longs
+    groups: Longs
+    outputs: Longs
+    inputs: Longs
+    rows: Longs
+    columns: Longs
+    taps: Longs
+    input_positions: Longs
+
+
+@dataclass(frozen=True, eq=False)
+class AtomCosts:
+    """Per atom: cycles, operations, and bytes read from the engine's buffer and moved at the registers."""
+
+    cycles: Longs
+    operations: Longs
+    buffer_bytes: Longs
+    register_bytes: Longs
+
+
+def _up(a: Longs, b: int) -> Longs:
+    return -(-a // b)
+
+
+def atom_costs(engine: TileEngine, shapes: AtomShapes) -> AtomCosts:
+    """Costs of atoms on an engine, see the module's table."""
+    s = shapes
+    results = s.samples * s.groups * s.outputs * s.rows * s.columns
+    operations = results * s.inputs * s.taps
+    size = engine.element_bytes
+    if s.kind == "vector":
+        cycles = _up(operations, engine.vector_lanes)
+        buffer = operations * size
+        registers = np.zeros_like(operations)
+        return AtomCosts(cycles + engine.startup_cycles, operations, buffer, registers)
+    weights = s.groups * s.taps * s.inputs * s.outputs
+    fetched = s.samples * s.groups * s.taps * s.rows * s.columns * s.inputs
+    if engine.dataflow == "yx":
+        blocks = _up(s.rows, engine.rows) * _up(s.columns, engine.columns)
+        cycles = s.samples * weights * blocks
+        weights = cycles
+        fetched = s.samples * s.groups * s.inputs * s.outputs * s.input_positions
+        sums = operations
+    elif s.kind == "depthwise":
+        channels = _up(s.groups * s.outputs, engine.columns * engine.lanes)
+        cycles = s.samples * s.taps * s.rows * s.columns * channels
+        fetched = fetched * s.outputs
+        sums = operations
+    elif engine.dataflow == "kc":
+        passes = _up(s.outputs, engine.columns)
+        cycles = s.samples * s.groups * s.taps * s.rows * s.columns * _up(s.inputs, engine.rows) * passes
+        fetched = fetched * passes
+        sums = results * s.taps * _up(s.inputs, engine.rows)
+    else:
+        cycles = _pair_cycles(engine, s)
+        fetched = fetched * _up(s.outputs, engine.lanes)
+        sums = results * s.taps * _up(s.inputs, engine.lanes)
+    # at the registers: a weight and an input read per operation, a sum of four bytes read and written
+    registers = 2 * size * operations + 8 * sums
+    return AtomCosts(cycles + engine.startup_cycles, operations, (weights + fetched) * size, registers)
+
+
+def _pair_cycles(engine: TileEngine, s: AtomShapes) -> Longs:
+    """SET's tile: channels through the lanes, the rest of two dimensions over the groups of lanes."""
+    trips = {
+        "C": _up(s.inputs, engine.lanes),
+        "K": _up(s.outputs, engine.lanes),
+        "B": s.samples,
+        "H": s.rows,
+        "W": s.columns,
+    }
+    best: Longs | None = None
+    for pair in ("CK", "CB", "BK", "CW", "HK", "HW"):
+        for first, second in permutations(pair):
+            cycles = s.taps * s.groups
+            for name, count in trips.items():
+                over = engine.rows if name == first else engine.columns if name == second else 1
+                cycles = cycles * _up(count, over)
+            best = cycles if best is None else np.minimum(best, cycles)
+    assert best is not None
+    return best
+
+
+def least_cycles(engine: TileEngine, shapes: AtomShapes) -> Longs:
+    """Cycles that no division of these whole layers into atoms undercuts.
+
+    Rounding up is subadditive, so atoms of any sizes take together at least what one atom without start-up
+    does.  Under ``pairs`` atoms may choose different pairs; there the groups of lanes count as fully used.
+    """
+    if engine.dataflow == "pairs" and shapes.kind == "mac":
+        s = shapes
+        channels = _up(s.inputs, engine.lanes) * _up(s.outputs, engine.lanes)
+        work = s.samples * s.groups * s.taps * s.rows * s.columns * channels
+        return _up(work, engine.rows * engine.columns)
+    return atom_costs(engine, shapes).cycles - engine.startup_cycles
+
+
+def energy(
+    engine: TileEngine, costs: AtomCosts, vector: npt.NDArray[np.bool_]
+) -> tuple[Floats, Floats, Floats]:
+    """pJ per atom of operations, of the buffer's reads by the array, and of registers."""
+    per_operation = np.where(vector, engine.vector_energy, engine.mac_energy)
+    compute: Floats = costs.operations.astype(np.float64) * per_operation
+    buffer: Floats = costs.buffer_bytes.astype(np.float64) * engine.buffer_read_energy
+    registers: Floats = costs.register_bytes.astype(np.float64) * engine.register_energy
+    return compute, buffer, registers

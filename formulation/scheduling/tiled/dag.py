@@ -1,0 +1,137 @@
+"""The atomic DAG: atoms with their costs, the blocks of data between them, and who reads which.
+
+A *block* is the unit in which data moves and stays: the whole result of an atom (block ``t`` is the result of
+task ``t``), a part of a result that some atoms read (a halo), a block of weights, or a part of the network's
+input.  Reads are exact in elements.  Where data is reshaped or transposed between layers, an atom depends on
+all of the producer and reads its share of each result.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Literal
+
+import numpy as np
+import numpy.typing as npt
+
+from tilewright.formulation.scheduling.tiled.tiling import Tiling
+from tilewright.formulation.scheduling.tiled.units import Unit
+
+Ints = npt.NDArray[np.int32]
+Longs = npt.NDArray[np.int64]
+Floats = npt.NDArray[np.float64]
+Flags = npt.NDArray[np.bool_]
+
+PartialSums = Literal["chain", "reduction"]
+
+RESULT, REGION, WEIGHTS, INPUT = 0, 1, 2, 3
+"""Kinds of blocks."""
+
+KIND_NAMES = ("result", "part of a result", "weights", "input")
+
+
+@dataclass(frozen=True, eq=False)
+class AtomicDag:
+    """Atoms and blocks as arrays.
+
+    Parameters
+    ----------
+    units, tilings, batch : what was cut, and how
+    slots : per unit, atoms per box of results: 1, the number of partial sums, or one more (their reduction)
+    base : per unit, its first task; one more entry at the end
+    unit, cycles, operations : per task
+    compute_energy, buffer_energy, register_energy : pJ per task inside its engine
+    vector : per task, whether the vector unit does it
+    is_output : per task, whether its result must end in DRAM
+    block_bytes, block_parent, block_kind : per block; the parent is the task whose result it is (part of), or
+        -1 for data that is in DRAM from the start
+    read_starts, reads : blocks that task ``t`` reads: ``reads[read_starts[t] : read_starts[t + 1]]``
+    """
+
+    units: tuple[Unit, ...]
+    tilings: tuple[Tiling, ...]
+    batch: int
+    slots: Ints
+    base: Longs
+    unit: Ints
+    cycles: Longs
+    operations: Longs
+    compute_energy: Floats
+    buffer_energy: Floats
+    register_energy: Floats
+    vector: Flags
+    is_output: Flags
+    block_bytes: Longs
+    block_parent: Ints
+    block_kind: npt.NDArray[np.int8]
+    read_starts: Longs
+    reads: Ints
+
+    @property
+    def tasks(self) -> int:
+        return len(self.unit)
+
+    @property
+    def blocks(self) -> int:
+        return len(self.block_bytes)
+
+    @property
+    def macs(self) -> int:
+        """Multiply-accumulates of all atoms."""
+        return int(self.operations[~self.vector].sum())
+
+    def reads_of(self, task: int) -> Ints:
+        """Blocks that a task reads."""
+        return self.reads[self.read_starts[task] : self.read_starts[task + 1]]
+
+    @cached_property
+    def needs(self) -> Longs:
+        """Bytes that must be in the buffer while a task runs: what it reads, and its result."""
+        sums = np.concatenate([[0], np.cumsum(self.block_bytes[self.reads])])
+        needs: Longs = sums[self.read_starts[1:]] - sums[self.read_starts[:-1]]
+        return needs + self.block_bytes[: self.tasks]
+
+    @cached_property
+    def edges(self) -> tuple[Longs, Ints]:
+        """Producers of every task, as starts and tasks like ``reads`` (repeats where several parts
+        are read)."""
+        producer = self.block_parent[self.reads]
+        made = producer >= 0
+        counts = np.concatenate([[0], np.cumsum(made)])
+        return counts[self.read_starts].astype(np.int64), producer[made]
+
+    def box(self, task: int) -> tuple[tuple[int, int], ...]:
+        """Ranges of samples, channels, rows and columns of a task's result, then of the partial sum.
+
+        The last one is (0, 0) for the reduction of independent parts.
+        """
+        unit = int(self.unit[task])
+        one = self.tilings[unit]
+        rest, slot = divmod(task - int(self.base[unit]), int(self.slots[unit]))
+        spans: list[tuple[int, int]] = []
+        for cuts in (one.columns, one.rows, one.channels, one.samples):
+            rest, tile = divmod(rest, len(cuts) - 1)
+            spans.append((cuts[tile], cuts[tile + 1]))
+        part = (one.parts[slot], one.parts[slot + 1]) if slot + 1 < len(one.parts) else (0, 0)
+        return (*reversed(spans), part)
+
+    def task_name(self, task: int) -> str:
+        """Such as ``conv1[n 0:1, c 0:16, h 0:28, w 0:28]``."""
+        spans = self.box(task)
+        text = ", ".join(f"{a} {low}:{high}" for a, (low, high) in zip("nchw", spans, strict=False))
+        if len(self.tilings[int(self.unit[task])].parts) > 2:
+            text += ", sum" if spans[4] == (0, 0) else f", part {spans[4][0]}:{spans[4][1]}"
+        return f"{self.units[int(self.unit[task])].name}[{text}]"
+
+    def block_name(self, block: int) -> str:
+        """Such as ``result of conv1[...]`` or ``weights #5120``."""
+        parent = int(self.block_parent[block])
+        kind = KIND_NAMES[int(self.block_kind[block])]
+        return f"{kind} of {self.task_name(parent)}" if parent >= 0 else f"{kind} #{block}"
+
+    def transfer_totals(self) -> dict[str, int]:
+        """Bytes of results, weights and inputs, each block once."""
+        return {
+            name: int(self.block_bytes[self.block_kind == kind].sum()) for kind, name in enumerate(KIND_NAMES)
+        }

@@ -1,0 +1,140 @@
+"""The plan: which engine runs which task in which steps, what moves where, and what stays where.
+
+Places are engines, then DRAM ports (``engines + port``), as in
+`tilewright.hardware.scheduling.tiled.topology`.
+Steps carry no length; the evaluator gives them one.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+Ints = npt.NDArray[np.int32]
+Longs = npt.NDArray[np.int64]
+
+
+@dataclass(frozen=True, eq=False)
+class Transfers:
+    """Movements of blocks, in order of (first step, last step, block, source).
+
+    Those to engines that agree in all four (and in bytes) are one multicast: the source is read
+    once, and every
+    link of the tree of routes is loaded once.
+
+    Parameters
+    ----------
+    block : what moves
+    source, target : places; a target at DRAM is a write-back
+    bytes : how much of it; several transfers may bring one block together
+    first, last : steps over which it is spread evenly
+    """
+
+    block: Ints
+    source: Ints
+    target: Ints
+    bytes: Longs
+    first: Ints
+    last: Ints
+
+    def __len__(self) -> int:
+        return len(self.block)
+
+
+@dataclass(frozen=True, eq=False)
+class Residency:
+    """Blocks in buffers, in order of (block, engine, start); both end steps are included.
+
+    A result lies in its engine's buffer from the step in which its task begins; anything else from the first
+    step of the transfer that brings it.
+    """
+
+    block: Ints
+    engine: Ints
+    start: Ints
+    end: Ints
+
+    def __len__(self) -> int:
+        return len(self.block)
+
+
+@dataclass(frozen=True, eq=False)
+class Plan:
+    """One way to run an atomic DAG on a machine.
+
+    Parameters
+    ----------
+    engine, first, last : per task: where, and in which steps it runs
+    steps : number of steps, numbered from 0
+    """
+
+    engine: Ints
+    first: Ints
+    last: Ints
+    transfers: Transfers
+    residency: Residency
+    steps: int
+
+    def tasks_in(self, step: int) -> Ints:
+        """Tasks that run in a step."""
+        return np.flatnonzero((self.first <= step) & (self.last >= step)).astype(np.int32)
+
+    def tasks_on(self, engine: int) -> Ints:
+        """Tasks of an engine in the order in which they run."""
+        mine = np.flatnonzero(self.engine == engine)
+        return mine[np.argsort(self.first[mine], kind="stable")].astype(np.int32)
+
+    def transfers_in(self, step: int) -> Longs:
+        """Numbers of the transfers under way in a step."""
+        moving = self.transfers
+        return np.flatnonzero((moving.first <= step) & (moving.last >= step))
+
+
+def multicast_groups(moving: Transfers, engines: int) -> Longs:
+    """Per transfer, the number of its multicast."""
+    if not len(moving):
+        return np.zeros(0, dtype=np.int64)
+    change = np.zeros(len(moving), dtype=np.int64)
+    back = moving.target >= engines
+    for column in (moving.block, moving.source, moving.first, moving.last, moving.bytes, back):
+        change[1:] |= column[1:] != column[:-1]
+    return np.cumsum(change)
+
+
+def make_transfers(
+    engines: int, block: Longs, source: Longs, target: Longs, size: Longs, first: Longs, last: Longs
+) -> Transfers:
+    """Transfers in their order; write-backs (targets from ``engines`` on) are never part of a multicast."""
+    back = (target >= engines).astype(np.int64)
+    key = _packed((first, last - first, block, source, back, size))
+    if key is None:
+        order = np.lexsort((size, back, source, block, last, first))
+    else:
+        order = np.argsort(key, kind="stable")
+    small = [column[order].astype(np.int32) for column in (block, source, target, first, last)]
+    return Transfers(small[0], small[1], small[2], size[order].astype(np.int64), small[3], small[4])
+
+
+def make_residency(block: Longs, engine: Longs, start: Longs, end: Longs) -> Residency:
+    """Residencies in their order."""
+    key = _packed((block, engine, start))
+    order = np.lexsort((start, engine, block)) if key is None else np.argsort(key, kind="stable")
+    columns = [column[order].astype(np.int32) for column in (block, engine, start, end)]
+    return Residency(*columns)
+
+
+def _packed(columns: tuple[Longs, ...]) -> Longs | None:
+    """One integer per row that sorts like the columns, or ``None`` where 63 bits do not hold them."""
+    if not len(columns[0]) or min(int(column.min()) for column in columns) < 0:
+        return None
+    key = np.zeros(len(columns[0]), dtype=np.int64)
+    room = 63
+    for column in columns:
+        bits = max(1, int(column.max()).bit_length())
+        room -= bits
+        if room < 0:
+            return None
+        key = (key << bits) | column
+    return key

@@ -1,0 +1,97 @@
+"""The problem: one network, one machine, an objective; and what judges a plan."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+from tilewright.formulation.objective import Objective, parse_objective
+from tilewright.formulation.scheduling.tiled.build import build_dag
+from tilewright.formulation.scheduling.tiled.dag import AtomicDag, PartialSums
+from tilewright.formulation.scheduling.tiled.evaluator import Evaluation, evaluate
+from tilewright.formulation.scheduling.tiled.plan import Plan
+from tilewright.formulation.scheduling.tiled.tiling import AtomSize, Tiling, tiling
+from tilewright.formulation.scheduling.tiled.units import Unit, units_of
+from tilewright.hardware.scheduling.tiled.machine import TiledMachine
+from tilewright.workloads.errors import InputError
+from tilewright.workloads.network import Network
+
+
+@dataclass(frozen=True)
+class TiledProblem:
+    """A network of batch 1, as many samples of it as asked for, a machine and an objective.
+
+    Parameters
+    ----------
+    network, machine, objective : what is to be done, where, and what is to be small
+    batch : samples
+    fuse : do element-wise layers on the way out of the layer that they follow; otherwise they are counted
+    partial_sums : what dividing the sum over input channels means, see `build_dag`
+
+    Raises
+    ------
+    InputError : for a batch below 1, or a network that was built for several samples
+    """
+
+    network: Network
+    machine: TiledMachine
+    objective: Objective
+    batch: int = 1
+    fuse: bool = True
+    partial_sums: PartialSums = "chain"
+
+    def __post_init__(self) -> None:
+        if self.batch < 1:
+            raise InputError(self.network.name, "batch", f"expected at least 1, got {self.batch}")
+        if self.network.batch != 1:
+            raise InputError(
+                self.network.name, "batch", f"expected a network of batch 1, got {self.network.batch}"
+            )
+
+    @cached_property
+    def units(self) -> tuple[Unit, ...]:
+        """The layers that are cut into atoms."""
+        return units_of(self.network, fuse=self.fuse)
+
+    def dag(self, tilings: Sequence[Tiling | AtomSize]) -> AtomicDag:
+        """The atomic DAG of one tiling (or size of atoms) per unit.
+
+        Raises
+        ------
+        InputError : where an atom fits no buffer, naming its layer
+        ValueError : for tilings that do not cover the units
+        """
+        cuts = [
+            tiling(unit, one, self.batch) if isinstance(one, AtomSize) else one
+            for unit, one in zip(self.units, tilings, strict=True)
+        ]
+        dag = build_dag(
+            self.units, cuts, self.machine.engine, batch=self.batch, partial_sums=self.partial_sums
+        )
+        worst = int(dag.needs.argmax())
+        if dag.needs[worst] > self.machine.engine.buffer_bytes:
+            raise InputError(
+                self.machine.name,
+                dag.task_name(worst),
+                f"needs {int(dag.needs[worst])} bytes, a buffer has {self.machine.engine.buffer_bytes}",
+            )
+        return dag
+
+    def evaluate(self, dag: AtomicDag, plan: Plan) -> Evaluation:
+        """Judge a plan; raises `IllegalPlanError`."""
+        return evaluate(dag, self.machine, plan)
+
+    def value(self, result: Evaluation) -> float:
+        """The objective of an evaluated plan: energy in pJ and cycles to its powers."""
+        return self.value_of(result.energy.total, result.cycles)
+
+    def value_of(self, energy: float, cycles: float) -> float:
+        """The objective of an energy and a number of cycles, bounds of them included."""
+        a, b = float(self.objective.energy_power), float(self.objective.delay_power)
+        return float(energy**a * cycles**b)
+
+
+def tiled_objective(text: str) -> Objective:
+    """An objective by name; ``makespan`` is the same as ``cycles``."""
+    return parse_objective("cycles" if text == "makespan" else text)

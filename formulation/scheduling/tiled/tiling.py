@@ -1,0 +1,118 @@
+"""How every unit is cut into atoms: borders along samples, channels, rows, columns and partial sums."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from tilewright.formulation.scheduling.tiled.coordinates import (
+    CHANNEL,
+    COLUMN,
+    PART,
+    ROW,
+    inner_run,
+    shape_of,
+)
+from tilewright.formulation.scheduling.tiled.units import Unit
+from tilewright.workloads.mapping.operator import Operator
+
+Borders = tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class AtomSize:
+    """Sizes of a unit's atoms, the last one along an axis smaller where they do not divide.
+
+    Parameters
+    ----------
+    rows, columns, inputs, outputs : output rows and columns, input and output channels ([h, w, c_in, c_out])
+    samples : samples of one atom
+    """
+
+    rows: int
+    columns: int
+    inputs: int
+    outputs: int
+    samples: int = 1
+
+
+@dataclass(frozen=True, slots=True)
+class Tiling:
+    """Borders of a unit's atoms: ascending, from 0 to the size of the axis.
+
+    A tiling of a layer over several tiles (a group task) has the borders of its parts, such as
+    ``ceil(n * i / p)``, and is as good as one by sizes.
+    """
+
+    samples: Borders
+    channels: Borders
+    rows: Borders
+    columns: Borders
+    parts: Borders
+
+    @property
+    def axes(self) -> tuple[Borders, Borders, Borders, Borders]:
+        """By coordinate: channels, rows, columns, partial sums."""
+        return self.channels, self.rows, self.columns, self.parts
+
+
+def borders(size: int, tile: int, run: int | None = None) -> Borders:
+    """Borders of tiles of one size.
+
+    Parameters
+    ----------
+    run : results of the innermost loop along the axis; tiles below it end with each run, larger ones are cut
+        down to whole runs
+    """
+    inner = size if run is None else run
+    tile = max(1, min(tile, size))
+    if tile >= inner:
+        return (*range(0, size, tile // inner * inner), size)
+    return (*(start + at for start in range(0, size, inner) for at in range(0, inner, tile)), size)
+
+
+def even_borders(size: int, parts: int) -> Borders:
+    """Borders ``ceil(size * i / parts)``, as SET shares a dimension out; parts that get nothing vanish."""
+    return tuple(dict.fromkeys(-(-size * i // parts) for i in range(parts + 1)))
+
+
+def tiling(unit: Unit, size: AtomSize, batch: int) -> Tiling:
+    """The tiling of a unit by sizes of its atoms."""
+    operator = unit.layer.operator
+    shape = shape_of(operator)
+    cuts = [
+        borders(shape.sizes[axis], tile, inner_run(operator, axis))
+        for axis, tile in ((CHANNEL, size.outputs), (ROW, size.rows), (COLUMN, size.columns))
+    ]
+    return Tiling(borders(batch, size.samples), cuts[0], cuts[1], cuts[2], borders(shape.parts, size.inputs))
+
+
+def check_tilings(units: Sequence[Unit], tilings: Sequence[Tiling], batch: int) -> None:
+    """Raise ``ValueError`` naming the unit and axis whose borders do not cover it in order."""
+    if len(units) != len(tilings):
+        raise ValueError(f"expected {len(units)} tilings, one per unit, got {len(tilings)}")
+    for unit, one in zip(units, tilings, strict=True):
+        operator: Operator = unit.layer.operator
+        shape = shape_of(operator)
+        sizes = {
+            "samples": (batch, one.samples),
+            "channels": (shape.sizes[CHANNEL], one.channels),
+            "rows": (shape.sizes[ROW], one.rows),
+            "columns": (shape.sizes[COLUMN], one.columns),
+            "input channels": (shape.parts, one.parts),
+        }
+        for what, (size, cuts) in sizes.items():
+            rising = all(a < b for a, b in itertools.pairwise(cuts))
+            if len(cuts) < 2 or cuts[0] != 0 or cuts[-1] != size or not rising:
+                raise ValueError(f"{unit.name}: borders of {what} must rise from 0 to {size}, got {cuts}")
+        for axis, cuts in (
+            (CHANNEL, one.channels),
+            (ROW, one.rows),
+            (COLUMN, one.columns),
+            (PART, one.parts),
+        ):
+            run = inner_run(operator, axis)
+            for low, high in itertools.pairwise(cuts):
+                if low // run != (high - 1) // run and (low % run or high % run):
+                    raise ValueError(f"{unit.name}: an atom from {low} to {high} crosses a run of {run}")

@@ -1,0 +1,167 @@
+"""Loops and weights of all atoms of one unit, as products over the axes of its tiling."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from tilewright.formulation.scheduling.tiled.coordinates import (
+    COLUMN,
+    PART,
+    ROW,
+    Range,
+    loop_ranges,
+    shape_of,
+    touched,
+)
+from tilewright.formulation.scheduling.tiled.costs import AtomShapes
+from tilewright.formulation.scheduling.tiled.tiling import Borders, Tiling
+from tilewright.workloads.mapping.operator import Axis, Operator, Role, Tensor
+
+Longs = npt.NDArray[np.int64]
+
+
+@dataclass(frozen=True)
+class Trips:
+    """Trips of the loops along one axis for one tile, by what they do."""
+
+    samples: int = 1
+    groups: int = 1
+    outputs: int = 1
+    inputs: int = 1
+    rows: int = 1
+    columns: int = 1
+    taps: int = 1
+    positions: int = 1
+
+
+def operator_kind(operator: Operator) -> str:
+    """``mac``, ``depthwise`` or ``vector``."""
+    if not operator.is_mac:
+        return "vector"
+    return "depthwise" if operator.kind == "depthwise" else "mac"
+
+
+def atom_shapes(operator: Operator, one: Tiling) -> AtomShapes:
+    """Loops of all atoms, without the slot of a reduction: samples x channels x rows x columns x parts."""
+    tiles = one.axes
+    borders = np.array(one.samples, dtype=np.int64)
+    samples = borders[1:] - borders[:-1]
+    trips = [
+        [axis_trips(operator, axis, low, high) for low, high in itertools.pairwise(cuts)]
+        for axis, cuts in enumerate(tiles)
+    ]
+    shape = shape_of(operator)
+    covered = {name for names in shape.loops for name in names} | ({shape.part} if shape.part else set())
+    for axis in shape.scattered:
+        covered |= {term.dim for term in axis.terms} if axis is not None else set()
+    rest = math.prod(bound for name, bound in operator.bounds.items() if name not in covered)
+
+    def spread(value: Callable[[Trips], int], factor: int = 1) -> Longs:
+        found = np.full(1, factor, dtype=np.int64)
+        for per_tile in trips:
+            found = np.multiply.outer(found, np.array([value(t) for t in per_tile], dtype=np.int64))
+        per_sample: Longs = found.ravel()
+        return np.broadcast_to(per_sample, (len(samples), per_sample.size)).ravel()
+
+    return AtomShapes(
+        kind=operator_kind(operator),
+        samples=np.repeat(samples, math.prod(len(cuts) - 1 for cuts in tiles)) * spread(lambda t: t.samples),
+        groups=spread(lambda t: t.groups),
+        outputs=spread(lambda t: t.outputs),
+        inputs=spread(lambda t: t.inputs),
+        rows=spread(lambda t: t.rows),
+        columns=spread(lambda t: t.columns),
+        taps=spread(lambda t: t.taps, rest),
+        input_positions=spread(lambda t: t.positions),
+    )
+
+
+def whole_shapes(operator: Operator, batch: int) -> AtomShapes:
+    """Loops of a whole layer as one atom."""
+    shape = shape_of(operator)
+    c, h, w = shape.sizes
+    return atom_shapes(operator, Tiling((0, batch), (0, c), (0, h), (0, w), (0, shape.parts)))
+
+
+def axis_trips(operator: Operator, axis: int, low: int, high: int) -> Trips:
+    """Trips of the loops along one axis for the results from ``low`` up to ``high``."""
+    shape = shape_of(operator)
+    ranges = loop_ranges(operator, axis, low, high)
+    like = {one.name: one.like for one in operator.dimensions}
+    counts = {"N": 1, "G": 1, "K": 1, "C": 1, "P": 1, "Q": 1}
+    window = shape.scattered[axis] if axis != PART else None
+    if window is not None:
+        position, offset = window.terms
+        places = position.stride * np.arange(*ranges[position.dim])[:, None]
+        hits = places + offset.stride * np.arange(operator.bounds[offset.dim])[None, :]
+        counts["P" if axis == ROW else "Q"] = int(((hits >= low) & (hits < high)).sum())
+        return Trips(rows=counts["P"], columns=counts["Q"], positions=places.size)
+    for name, (begin, end) in ranges.items():
+        key = like[name] if like[name] in counts else "N"
+        counts[key] *= end - begin
+    return Trips(
+        counts["N"],
+        counts["G"],
+        counts["K"],
+        counts["C"],
+        counts["P"],
+        counts["Q"],
+        positions=_input_positions(operator, axis, ranges) if axis in (ROW, COLUMN) else 1,
+    )
+
+
+def _input_positions(operator: Operator, axis: int, ranges: dict[str, Range]) -> int:
+    """Positions of the input along rows or columns that results in these ranges touch."""
+    inputs: Sequence[Axis] = next((t.axes for t in operator.inputs if t.role is Role.INPUT), ())
+    moving = [one for one in inputs if any(term.dim in ranges for term in one.terms)]
+    return math.prod(len(touched(one, ranges, operator.bounds)) for one in moving)
+
+
+def weight_blocks(operator: Operator, one: Tiling) -> tuple[Longs, Longs]:
+    """Weights of all atoms of one sample range: elements per block, and which block an atom reads.
+
+    Returns
+    -------
+    elements : per block
+    block : per tile of channels x rows x columns x parts (flat), the number of its block
+
+    Both are empty where the operator has no weights.
+    """
+    tensors = [tensor for tensor in operator.inputs if tensor.role is Role.WEIGHT]
+    if not tensors:
+        return np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.int64)
+    return tensor_tiles(operator, tensors[0], one.axes)[:2]
+
+
+def tensor_tiles(operator: Operator, tensor: Tensor, tiles: Sequence[Borders]) -> tuple[Longs, Longs, int]:
+    """Shares of a tensor that atoms read.
+
+    Returns
+    -------
+    elements : per share
+    share : per tile of channels x rows x columns x parts (flat), the number of its share
+    total : elements of the whole tensor
+    """
+    elements = np.ones(1, dtype=np.int64)
+    share = np.zeros(1, dtype=np.int64)
+    covered: set[Axis] = set()
+    for axis, cuts in enumerate(tiles):
+        spans = [loop_ranges(operator, axis, low, high) for low, high in itertools.pairwise(cuts)]
+        moving = [one for one in tensor.axes if any(term.dim in spans[0] for term in one.terms)]
+        count = len(cuts) - 1
+        if not moving:
+            share = np.add.outer(share, np.zeros(count, dtype=np.int64)).ravel()
+            continue
+        covered |= set(moving)
+        sizes = [math.prod(len(touched(one, span, operator.bounds)) for one in moving) for span in spans]
+        elements = np.multiply.outer(elements, np.array(sizes, dtype=np.int64)).ravel()
+        share = np.add.outer(share * count, np.arange(count, dtype=np.int64)).ravel()
+    rest = math.prod(len(touched(one, {}, operator.bounds)) for one in tensor.axes if one not in covered)
+    total = math.prod(len(touched(one, {}, operator.bounds)) for one in tensor.axes)
+    return elements * rest, share, total

@@ -1,0 +1,111 @@
+"""What is tiled: the layers of a network, element-wise ones fused into the layer before where asked."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from tilewright.formulation.scheduling.tiled.coordinates import shape_of
+from tilewright.workloads.errors import InputError
+from tilewright.workloads.network import Layer, Link, Network
+
+
+@dataclass(frozen=True)
+class Read:
+    """One operand of a unit.
+
+    Parameters
+    ----------
+    layer, operand : whose operand it is (of the main layer or of one fused into it)
+    link : where it comes from; ``None`` for an operand that is read from DRAM without a link
+    producer : the unit that makes it; ``None`` for DRAM
+    late : whether only the finished sum meets it, as an operand of a fused layer
+    """
+
+    layer: Layer
+    operand: str
+    link: Link | None
+    producer: int | None
+    late: bool
+
+
+@dataclass(frozen=True)
+class Unit:
+    """A layer that is cut into atoms, with the element-wise layers that ride on its results.
+
+    Parameters
+    ----------
+    layer : the main layer
+    fused : element-wise layers done on each result on its way out
+    reads : operands other than stored weights
+    is_output : whether the results leave the network
+    """
+
+    layer: Layer
+    fused: tuple[Layer, ...]
+    reads: tuple[Read, ...]
+    is_output: bool
+
+    @property
+    def name(self) -> str:
+        return self.layer.name
+
+
+def units_of(network: Network, *, fuse: bool = True) -> tuple[Unit, ...]:
+    """The units of a network of batch 1, in a topological order.
+
+    Parameters
+    ----------
+    fuse : do element-wise layers on the way out of the layer that they follow, where nobody else reads that
+        layer and the shapes agree; otherwise each is a unit
+
+    Raises
+    ------
+    InputError : for a network that was built for several samples; the samples are atoms' own
+    """
+    if network.batch != 1:
+        raise InputError(network.name, "batch", f"expected a network of batch 1, got {network.batch}")
+    host: dict[str, str] = {}
+    riders: dict[str, list[str]] = {layer.name: [] for layer in network.layers}
+    position = {layer.name: i for i, layer in enumerate(network.layers)}
+    for layer in network.layers if fuse else ():
+        if layer.operator.kind != "elementwise":
+            continue
+        links = [link for link in network.reads(layer.name) if link.producer is not None]
+        tails = [link for link in links if _may_host(network, layer, link)]
+        if not tails:
+            continue
+        chosen = max(tails, key=lambda link: position[host.get(str(link.producer), str(link.producer))])
+        root = host.get(str(chosen.producer), str(chosen.producer))
+        if any(position[host.get(str(o.producer), str(o.producer))] > position[root] for o in links):
+            continue
+        host[layer.name] = root
+        riders[root].append(layer.name)
+    mains = [layer for layer in network.layers if layer.name not in host]
+    index = {layer.name: i for i, layer in enumerate(mains)}
+    units = []
+    for layer in mains:
+        fused = tuple(network.layer(name) for name in riders[layer.name])
+        inside = {layer.name, *riders[layer.name]}
+        reads: list[Read] = []
+        for one in (layer, *fused):
+            linked = network.reads(one.name)
+            for link in linked:
+                if link.producer in inside:
+                    continue
+                made = None if link.producer is None else index[host.get(link.producer, link.producer)]
+                reads.append(Read(one, link.operand, link, made, one is not layer))
+            for tensor in one.operator.inputs:
+                stored = tensor.role.value == "weights" and one.stored_weights
+                if not stored and not any(link.operand == tensor.name for link in linked):
+                    reads.append(Read(one, tensor.name, None, None, one is not layer))
+        units.append(Unit(layer, fused, tuple(reads), bool(inside & network.outputs)))
+    return tuple(units)
+
+
+def _may_host(network: Network, layer: Layer, link: Link) -> bool:
+    """Whether a layer may ride on the layer that makes this operand."""
+    producer = str(link.producer)
+    if network.graph.out_degree(producer) != 1 or producer in network.outputs:
+        return False
+    same = shape_of(network.layer(producer).operator).sizes == shape_of(layer.operator).sizes
+    return same and not link.moves and link.channel == 0

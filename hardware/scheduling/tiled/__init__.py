@@ -1,0 +1,1 @@
+"""Tiled machines: a grid of engines with buffers, links between them, and ports to DRAM."""

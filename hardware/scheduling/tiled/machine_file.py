@@ -1,0 +1,205 @@
+"""Files of tiled machines: fields in human units, checked one by one.
+
+::
+
+    clock_mhz: 500
+    grid: {width: 8, height: 8, topology: mesh, link: 16 B/cycle}
+    dram: {bandwidth: 128 GB/s, energy: 56, ports: sides}
+    engine:
+      array: {rows: 16, columns: 16, dataflow: kc}
+      buffer: {size: 128 kB, energy: 2.7}
+      mac_energy: 0.3
+      vector_lanes: 16
+    hop_energy: 4.88
+
+Energies of DRAM, buffer and hops are per byte.
+"""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from typing import Annotated, Any
+
+from pydantic import BeforeValidator, Field, PlainValidator
+
+from tilewright.hardware.description import FieldError, parse_description
+from tilewright.hardware.mapping.schema import (
+    BandwidthField,
+    Count,
+    Energy,
+    EnergySection,
+    Number,
+    Positive,
+    Section,
+    SizeField,
+)
+from tilewright.hardware.scheduling.tiled.machine import DATAFLOWS, TOPOLOGIES, TiledMachine, TileEngine
+from tilewright.hardware.units import parse_text, shown
+from tilewright.workloads.errors import did_you_mean
+
+PLACES = ("sides", "corners", "left")
+MAX_SIDE = 64
+
+
+def _word(known: tuple[str, ...], what: str) -> Any:
+    def parse(value: object) -> str:
+        if isinstance(value, str) and value in known:
+            return value
+        hint = did_you_mean(value, known) if isinstance(value, str) else ""
+        raise ValueError(f"expected {what} among {', '.join(known)}, got {shown(value)}{hint}")
+
+    return PlainValidator(parse)
+
+
+def _read_and_write(value: object) -> object:
+    return value if isinstance(value, dict) else {"read": value, "write": value}
+
+
+def _parse_ports(value: object) -> str | list[tuple[int, int]]:
+    if isinstance(value, str):
+        if value in PLACES:
+            return value
+        raise ValueError(f"expected {', '.join(PLACES)} or a list of [x, y], got {shown(value)}")
+    if not isinstance(value, list) or not value:
+        raise ValueError(f"expected at least one port: {', '.join(PLACES)} or a list of [x, y]")
+    ports: list[tuple[int, int]] = []
+    for entry in value:
+        pair = entry if isinstance(entry, list) else []
+        if len(pair) != 2 or not all(isinstance(one, int) and one >= 0 for one in pair):
+            raise ValueError(f"expected positions [x, y] of at least 0, got {shown(entry)}")
+        ports.append((pair[0], pair[1]))
+    return ports
+
+
+class GridSection(Section):
+    width: Count = Field(description="engines along x")
+    height: Count = Field(description="engines along y")
+    topology: Annotated[str, _word(TOPOLOGIES, "a topology")] = "mesh"
+    link: BandwidthField = Field(description="rate of one directed link, such as 16 B/cycle")
+    port: BandwidthField | None = Field(
+        default=None, description="rate into and out of one engine (absent: the links')"
+    )
+    hop_cycles: Number = Fraction(1)
+
+
+class DramSection(Section):
+    bandwidth: BandwidthField = Field(description="reads and writes together, such as 128 GB/s")
+    energy: Energy = Field(description="pJ per byte")
+    ports: Annotated[str | list[tuple[int, int]], PlainValidator(_parse_ports)] = Field(
+        description="sides, corners, left or a list of [x, y]"
+    )
+    port: BandwidthField | None = Field(default=None, description="rate of one port (absent: the links')")
+
+
+class ArraySection(Section):
+    rows: Count = Field(description="rows of PEs")
+    columns: Count = Field(description="columns of PEs")
+    dataflow: Annotated[str, _word(DATAFLOWS, "a dataflow")] = Field(description="kc, yx or pairs")
+    lanes: Count = 1
+
+
+class BufferSection(Section):
+    size: SizeField = Field(description="the engine's buffer, such as 128 kB")
+    energy: Annotated[EnergySection, BeforeValidator(_read_and_write)] = Field(
+        description="pJ per byte, one number or {read, write}"
+    )
+
+
+class EngineSection(Section):
+    array: ArraySection = Field(description="{rows, columns, dataflow}")
+    buffer: BufferSection = Field(description="{size, energy}")
+    mac_energy: Energy = Field(description="pJ per multiply-accumulate")
+    register_energy: Energy = Fraction(0)
+    vector_lanes: Count = Field(description="element-wise operations per cycle")
+    vector_energy: Energy = Fraction(0)
+    startup_cycles: Number = Fraction(0)
+    element_bytes: Count = 1
+    static_power: Energy = Fraction(0)
+
+
+class TiledMachineFile(Section):
+    """The whole file; the machine is named after it."""
+
+    description: Annotated[str, PlainValidator(parse_text)] = ""
+    clock_mhz: Positive = Field(description="the clock in MHz")
+    grid: GridSection = Field(description="{width, height, link}")
+    dram: DramSection = Field(description="{bandwidth, energy, ports}")
+    engine: EngineSection = Field(description="{array, buffer, mac_energy, vector_lanes}")
+    hop_energy: Energy = Field(description="pJ per byte and link")
+
+
+def parse_tiled_machine(text: str, where: str, name: str) -> TiledMachine:
+    """The machine that a file's text describes; raises ``InputError`` with line and field otherwise."""
+    return parse_description(text, where, TiledMachineFile, lambda file: _build(file, name))
+
+
+def port_positions(
+    places: str | list[tuple[int, int]], width: int, height: int
+) -> tuple[tuple[int, int], ...]:
+    """Positions of DRAM ports: both ends of every row, the four corners, the left ends, or as listed."""
+    if places == "corners":
+        found = [(x, y) for y in (0, height - 1) for x in (0, width - 1)]
+    elif isinstance(places, str):
+        found = [(x, y) for y in range(height) for x in ((0, width - 1) if places == "sides" else (0,))]
+    else:
+        found = places
+    return tuple(dict.fromkeys(found))
+
+
+def _build(file: TiledMachineFile, name: str) -> TiledMachine:
+    grid, engine, dram = file.grid, file.engine, file.dram
+    for field in ("width", "height"):
+        if getattr(grid, field) > MAX_SIDE:
+            raise FieldError(("grid", field), f"expected at most {MAX_SIDE}, got {getattr(grid, field)}")
+    ports = port_positions(dram.ports, grid.width, grid.height)
+    for x, y in ports:
+        if x >= grid.width or y >= grid.height:
+            raise FieldError(("dram", "ports"), f"port [{x}, {y}] lies outside the grid")
+    for place, cycles in (
+        (("grid", "hop_cycles"), grid.hop_cycles),
+        (("engine", "startup_cycles"), engine.startup_cycles),
+    ):
+        if cycles.denominator != 1:
+            raise FieldError(place, "expected a whole number of cycles")
+    if engine.array.lanes > 1 and engine.array.dataflow != "pairs":
+        raise FieldError(("engine", "array", "lanes"), "expected 1 unless the dataflow is pairs")
+    clock = file.clock_mhz
+    link = grid.link.elements_per_cycle(8, clock)
+    port = link if grid.port is None else grid.port.elements_per_cycle(8, clock)
+    dram_port = link if dram.port is None else dram.port.elements_per_cycle(8, clock)
+    try:
+        size = engine.buffer.size.elements(8)
+    except ValueError as error:
+        raise FieldError(("engine", "buffer", "size"), str(error)) from None
+    return TiledMachine(
+        name=name,
+        width=grid.width,
+        height=grid.height,
+        engine=TileEngine(
+            rows=engine.array.rows,
+            columns=engine.array.columns,
+            dataflow=engine.array.dataflow,
+            lanes=engine.array.lanes,
+            vector_lanes=engine.vector_lanes,
+            startup_cycles=int(engine.startup_cycles),
+            element_bytes=engine.element_bytes,
+            buffer_bytes=size,
+            mac_energy=float(engine.mac_energy),
+            vector_energy=float(engine.vector_energy),
+            buffer_read_energy=float(engine.buffer.energy.read),
+            buffer_write_energy=float(engine.buffer.energy.write),
+            register_energy=float(engine.register_energy),
+            static_power=float(engine.static_power),
+        ),
+        clock_mhz=float(clock),
+        topology=grid.topology,
+        link_rate=float(link),
+        port_rate=float(port),
+        dram_rate=float(dram.bandwidth.elements_per_cycle(8, clock)),
+        dram_ports=ports,
+        dram_port_rate=float(dram_port),
+        dram_energy=float(dram.energy),
+        hop_energy=float(file.hop_energy),
+        hop_cycles=int(grid.hop_cycles),
+        description=file.description,
+    )

@@ -1,0 +1,1 @@
+"""Quick schedules on tiled machines: layer by layer, and by lists."""

@@ -1,0 +1,174 @@
+"""Quick orders of atoms: layer by layer along the zig-zag, and a list by the longest way to the end.
+
+Both give an engine and a step per task; `complete` makes a plan of that.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from numba import njit
+
+from tilewright.formulation.scheduling.tiled.dag import AtomicDag
+from tilewright.formulation.scheduling.tiled.paths import path_lengths
+from tilewright.hardware.scheduling.tiled.machine import TiledMachine
+
+Ints = npt.NDArray[np.int32]
+Longs = npt.NDArray[np.int64]
+Assignment = tuple[Ints, Ints]
+
+
+def zigzag(machine: TiledMachine) -> Ints:
+    """Engines along the rows, every other row backwards."""
+    rows = np.arange(machine.engines, dtype=np.int32).reshape(machine.height, machine.width)
+    rows[1::2] = rows[1::2, ::-1]
+    return rows.ravel()
+
+
+def layer_sequential(dag: AtomicDag, machine: TiledMachine) -> Assignment:
+    """One layer after the other, each dealt out over all engines along the zig-zag.
+
+    Where sums are divided, all first parts of a layer come before the second ones.
+    """
+    along = zigzag(machine)
+    engine = np.zeros(dag.tasks, dtype=np.int32)
+    step = np.zeros(dag.tasks, dtype=np.int32)
+    now = 0
+    for unit in range(len(dag.units)):
+        begin, end, slots = int(dag.base[unit]), int(dag.base[unit + 1]), int(dag.slots[unit])
+        for slot in range(slots):
+            tasks = np.arange(begin + slot, end, slots)
+            place = np.arange(len(tasks))
+            engine[tasks] = along[place % machine.engines]
+            step[tasks] = now + place // machine.engines
+            now += -(-len(tasks) // machine.engines)
+    return engine, step
+
+
+def list_order(dag: AtomicDag, machine: TiledMachine, *, priority: Longs | None = None) -> Assignment:
+    """Greedy lists: in each step the ready tasks of highest priority, each on the engine that holds most of
+    what it reads.
+
+    Parameters
+    ----------
+    priority : per task, larger first; by default the longest way to the end in cycles
+    """
+    _starts, tails = path_lengths(dag)
+    chosen = tails if priority is None else priority
+    edge_starts, producers = dag.edges
+    out_starts, out = _successors(edge_starts, producers, dag.tasks)
+    engine, step = _list_order(
+        edge_starts,
+        producers,
+        out_starts,
+        out,
+        np.ascontiguousarray(chosen, dtype=np.int64),
+        dag.block_bytes,
+        zigzag(machine),
+        machine.engines,
+    )
+    return engine, step
+
+
+@njit(cache=True, nogil=True)
+def _successors(starts: Longs, producers: Ints, tasks: int) -> Any:  # pragma: no cover
+    begin = np.zeros(tasks + 1, dtype=np.int64)
+    for p in producers:
+        begin[p + 1] += 1
+    for t in range(tasks):
+        begin[t + 1] += begin[t]
+    at = begin[:-1].copy()
+    found = np.empty(len(producers), dtype=np.int32)
+    for t in range(tasks):
+        for k in range(starts[t], starts[t + 1]):
+            found[at[producers[k]]] = t
+            at[producers[k]] += 1
+    return begin, found
+
+
+@njit(cache=True, nogil=True)
+def _list_order(
+    starts: Longs,
+    producers: Ints,
+    out_starts: Longs,
+    out: Ints,
+    priority: Longs,
+    size: Longs,
+    along: Ints,
+    engines: int,
+) -> Any:  # pragma: no cover
+    tasks = len(priority)
+    waiting = np.empty(tasks, dtype=np.int64)
+    heap = np.empty(tasks, dtype=np.int64)
+    n = 0
+    for t in range(tasks):
+        waiting[t] = starts[t + 1] - starts[t]
+        if waiting[t] == 0:
+            n = _push(heap, n, t, priority)
+    engine = np.zeros(tasks, dtype=np.int32)
+    step = np.zeros(tasks, dtype=np.int32)
+    chosen = np.empty(engines, dtype=np.int64)
+    gain = np.zeros(engines, dtype=np.float64)
+    s = 0
+    while n > 0:
+        count = 0
+        while n > 0 and count < engines:
+            chosen[count] = heap[0]
+            n = _pop(heap, n, priority)
+            count += 1
+        taken = np.zeros(engines, dtype=np.bool_)
+        for i in range(count):
+            t = chosen[i]
+            gain[:] = 0.0
+            for k in range(starts[t], starts[t + 1]):
+                gain[engine[producers[k]]] += size[producers[k]]
+            best = -1
+            for q in range(engines):
+                e = along[q]
+                if not taken[e] and (best < 0 or gain[e] > gain[best]):
+                    best = e
+            taken[best] = True
+            engine[t], step[t] = best, s
+        for i in range(count):
+            t = chosen[i]
+            for k in range(out_starts[t], out_starts[t + 1]):
+                waiting[out[k]] -= 1
+                if waiting[out[k]] == 0:
+                    n = _push(heap, n, out[k], priority)
+        s += 1
+    return engine, step
+
+
+@njit(cache=True, nogil=True)
+def _before(a: int, b: int, priority: Longs) -> Any:  # pragma: no cover
+    return priority[a] > priority[b] or (priority[a] == priority[b] and a < b)
+
+
+@njit(cache=True, nogil=True)
+def _push(heap: Longs, n: int, item: int, priority: Longs) -> Any:  # pragma: no cover
+    i = n
+    heap[i] = item
+    while i > 0 and _before(heap[i], heap[(i - 1) // 2], priority):
+        heap[i], heap[(i - 1) // 2] = heap[(i - 1) // 2], heap[i]
+        i = (i - 1) // 2
+    return n + 1
+
+
+@njit(cache=True, nogil=True)
+def _pop(heap: Longs, n: int, priority: Longs) -> Any:  # pragma: no cover
+    n -= 1
+    heap[0] = heap[n]
+    i = 0
+    while True:
+        child = 2 * i + 1
+        if child >= n:
+            break
+        if child + 1 < n and _before(heap[child + 1], heap[child], priority):
+            child += 1
+        if not _before(heap[child], heap[i], priority):
+            break
+        heap[i], heap[child] = heap[child], heap[i]
+        i = child
+    return n

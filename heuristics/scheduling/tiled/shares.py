@@ -1,0 +1,158 @@
+"""Sizes of atoms that share every layer out over the engines and fit their buffers."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import lru_cache
+
+import numpy as np
+import numpy.typing as npt
+
+from tilewright.formulation.scheduling.tiled.coordinates import inner_run, shape_of
+from tilewright.formulation.scheduling.tiled.costs import AtomShapes, atom_costs
+from tilewright.formulation.scheduling.tiled.problem import TiledProblem
+from tilewright.formulation.scheduling.tiled.tiling import AtomSize, borders
+from tilewright.formulation.scheduling.tiled.trips import axis_trips, operator_kind
+from tilewright.formulation.scheduling.tiled.units import Unit
+from tilewright.hardware.scheduling.tiled.machine import TileEngine
+from tilewright.workloads.errors import InputError
+from tilewright.workloads.mapping.operator import Operator, Role
+
+Longs = npt.NDArray[np.int64]
+
+PARTS = (1, 2, 3, 4, 5, 6, 7, 8, 10, 12, 14, 16, 20, 24, 28, 32, 48, 56, 64)
+"""Into how many parts channels and rows are cut; columns and sums into fewer."""
+WIDTHS = PARTS[:8]
+SUMS = (1, 2, 4, 8, 16, 64, 256)
+
+
+@dataclass(frozen=True, eq=False)
+class SizeMenu:
+    """All candidate sizes of a unit's atoms, flat; figures are those of the first atom, which none exceeds.
+
+    Parameters
+    ----------
+    sizes : [rows, columns, inputs, outputs], shape (candidates, 4)
+    atoms : atoms per sample
+    need : bytes in the buffer while one runs (a bound), for one sample per atom
+    cycles : of one atom
+    """
+
+    sizes: Longs
+    atoms: Longs
+    need: Longs
+    cycles: Longs
+
+
+def shared_sizes(problem: TiledProblem, *, room: float = 0.5) -> tuple[AtomSize, ...]:
+    """Per unit the size of atoms with the least estimated time when the unit has the machine to itself.
+
+    The estimate is the number of rounds over all engines times the longer of an atom's cycles and
+    the cycles in
+    which its operands and result pass the engine's port; ties go to fewer bytes.  An atom takes at most
+    ``room`` of the buffer, so that the next one's operands can arrive meanwhile; where no atom
+    does, all of it.
+
+    Raises
+    ------
+    InputError : for a unit whose least atom fits no buffer
+    """
+    return tuple(_best(problem, unit, room) for unit in problem.units)
+
+
+def _best(problem: TiledProblem, unit: Unit, room: float) -> AtomSize:
+    machine = problem.machine
+    limit = machine.engine.buffer_bytes
+    late = sum(read.late for read in unit.reads)
+    menu = size_menu(unit.layer.operator, machine.engine, unit.layer.stored_weights, late)
+    fits = menu.need <= limit
+    if not fits.any():
+        raise InputError(
+            machine.name,
+            unit.name,
+            f"its smallest atom needs {int(menu.need.min())} bytes, a buffer has {limit}",
+        )
+    roomy = fits & (menu.need <= room * limit)
+    rounds = -(-menu.atoms * problem.batch // machine.engines)
+    time = rounds * np.maximum(menu.cycles, menu.need / machine.port_rate)
+    time = np.where(roomy if roomy.any() else fits, time, np.inf)
+    order = np.lexsort((menu.atoms * menu.need, time))
+    rows, columns, inputs, outputs = (int(one) for one in menu.sizes[order[0]])
+    return AtomSize(rows, columns, inputs, outputs)
+
+
+@lru_cache(maxsize=1024)
+def size_menu(operator: Operator, engine: TileEngine, stored_weights: bool, late: int) -> SizeMenu:
+    """The candidate sizes of atoms of an operator on an engine.
+
+    Parameters
+    ----------
+    stored_weights : whether the weights are blocks of their own
+    late : operands that only the finished sums meet
+    """
+    shape = shape_of(operator)
+    channels, rows, columns = shape.sizes
+    tiles = (
+        sorted({_multiple(-(-channels // n), engine.columns * engine.lanes, channels) for n in PARTS}),
+        sorted({-(-rows // n) for n in PARTS}),
+        sorted({-(-columns // n) for n in WIDTHS}),
+        sorted({_multiple(-(-shape.parts // n), engine.rows * engine.lanes, shape.parts) for n in SUMS}),
+    )
+    sizes = (channels, rows, columns, shape.parts)
+    cuts = [
+        [borders(size, tile, inner_run(operator, axis)) for tile in menu]
+        for axis, (size, menu) in enumerate(zip(sizes, tiles, strict=True))
+    ]
+    grid = np.meshgrid(*(np.arange(len(menu)) for menu in tiles), indexing="ij")
+    pick = [one.ravel() for one in grid]
+    trips = [[axis_trips(operator, axis, 0, one[1]) for one in menu] for axis, menu in enumerate(cuts)]
+    rest = operator.iterations // _covered(operator)
+
+    def product(name: str, factor: int = 1) -> Longs:
+        found = np.full(pick[0].size, factor, dtype=np.int64)
+        for axis, per_tile in enumerate(trips):
+            found = found * np.array([getattr(one, name) for one in per_tile], dtype=np.int64)[pick[axis]]
+        return found
+
+    def span(axis: int) -> Longs:
+        return np.array([one[1] for one in cuts[axis]], dtype=np.int64)[pick[axis]]
+
+    shapes = AtomShapes(
+        operator_kind(operator),
+        product("samples"),
+        product("groups"),
+        product("outputs"),
+        product("inputs"),
+        product("rows"),
+        product("columns"),
+        product("taps", rest),
+        product("positions"),
+    )
+    atoms = np.ones(pick[0].size, dtype=np.int64)
+    for axis, menu in enumerate(cuts):
+        atoms = atoms * np.array([len(one) - 1 for one in menu], dtype=np.int64)[pick[axis]]
+    results = span(0) * span(1) * span(2)
+    divided = span(3) < shape.parts
+    need = results * np.where(divided, 8, engine.element_bytes) + late * results * engine.element_bytes
+    depth = shapes.inputs if operator.is_mac else shapes.outputs
+    for tensor in operator.inputs:
+        if tensor.role is Role.WEIGHT:
+            elements = shapes.groups * shapes.outputs * shapes.inputs * (shapes.taps if stored_weights else 1)
+        else:
+            elements = shapes.input_positions * shapes.groups * depth * shapes.samples
+        need = need + elements * engine.element_bytes
+    found = np.stack([span(1), span(2), span(3), span(0)], axis=1)
+    return SizeMenu(found, atoms, need, atom_costs(engine, shapes).cycles)
+
+
+def _covered(operator: Operator) -> int:
+    """Iterations of the loops that lie along an axis of the tiling, taken over the whole operator."""
+    shape = shape_of(operator)
+    names = {name for loops in shape.loops for name in loops} | ({shape.part} if shape.part else set())
+    for axis in shape.scattered:
+        names |= {term.dim for term in axis.terms} if axis is not None else set()
+    return int(np.prod([operator.bounds[name] for name in names], dtype=np.int64))
+
+
+def _multiple(size: int, unit: int, whole: int) -> int:
+    return min(whole, -(-size // unit) * unit)

@@ -1,0 +1,267 @@
+"""The evaluator of plans: hand-computed figures, illegal plans, completion, and an event
+simulation as referee."""
+
+from __future__ import annotations
+
+import random
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+from tiled_plans import random_plan, random_problem
+from tiled_referee import simulate
+
+from tilewright.formulation.scheduling.tiled.completion import complete
+from tilewright.formulation.scheduling.tiled.evaluator import IllegalPlanError, evaluate, occupancy
+from tilewright.formulation.scheduling.tiled.plan import (
+    Plan,
+    Residency,
+    Transfers,
+    make_residency,
+    make_transfers,
+)
+from tilewright.formulation.scheduling.tiled.problem import TiledProblem, tiled_objective
+from tilewright.formulation.scheduling.tiled.tiling import AtomSize
+from tilewright.hardware.scheduling.tiled.load import load_tiled_machine
+from tilewright.hardware.scheduling.tiled.machine import TiledMachine
+from tilewright.heuristics.scheduling.tiled.lists import layer_sequential, list_order
+from tilewright.heuristics.scheduling.tiled.shares import shared_sizes
+from tilewright.workloads.catalog import resolve_model
+from tilewright.workloads.mapping.convolutions import conv2d
+from tilewright.workloads.network import Layer, Network
+
+
+def ints(*values: int) -> Any:
+    return np.array(values, dtype=np.int64)
+
+
+def one_atom(machine: str) -> tuple[TiledProblem, Any]:
+    """A pointwise convolution of 4 x 4 results as one atom: 256 bytes each of input, weights and result."""
+    network = Network("one", [Layer("a", conv2d(k=16, c=16, r=1, s=1, h=4, w=4), "test")])
+    problem = TiledProblem(network, load_tiled_machine(machine), tiled_objective("edp"))
+    return problem, problem.dag([AtomSize(4, 4, 16, 16)])
+
+
+def hand_plan(engine: int, late: bool) -> Plan:
+    """Both operands come from port 0 (place 2) in a step before the task's, or in its own; then
+    the result leaves."""
+    run = 0 if late else 1
+    moves = make_transfers(
+        2,
+        ints(1, 2, 0),
+        ints(2, 2, engine),
+        ints(engine, engine, 2),
+        ints(256, 256, 256),
+        ints(0, 0, run + 1),
+        ints(0, 0, run + 1),
+    )
+    held = make_residency(
+        ints(0, 1, 2), ints(engine, engine, engine), ints(run, 0, 0), ints(run + 1, run, run)
+    )
+    at = np.array([run], dtype=np.int32)
+    return Plan(np.array([engine], dtype=np.int32), at, at, moves, held, run + 2)
+
+
+def test_tiny_plan_costs_what_a_hand_computes() -> None:
+    """512 bytes over a port of 16 B/cycle, 16 cycles of work, 256 bytes back: 32 + 16 + 16 cycles."""
+    problem, dag = one_atom("atomic-8x8[engines=2x1,link=16]")
+    result = problem.evaluate(dag, hand_plan(0, late=False))
+    assert result.cycles == 64
+    assert (result.compute_cycles, result.unlinked_cycles) == (16, 2 + 16 + 1)
+    assert (result.dram_read_bytes, result.dram_write_bytes, result.hop_bytes) == (512, 256, 0)
+    energy = result.energy
+    assert energy.compute == pytest.approx(4096 * 0.3)
+    assert energy.registers == pytest.approx((2 * 4096 + 8 * 256) * 0.12)
+    assert energy.buffer == pytest.approx((256 + 256 + 256 + 512 + 256) * 2.7337)
+    assert energy.dram == pytest.approx(768 * 56)
+    assert (energy.network, energy.static) == (0, 0)
+    assert problem.value(result) == pytest.approx(energy.total * 64)
+    assert result.utilization == pytest.approx(4096 / (512 * 64))
+    assert result.atom_utilization == 1.0
+    assert list(result.peak_bytes) == [768, 0]
+
+
+def test_hops_cost_energy_and_late_data_costs_a_wait() -> None:
+    """One hop to the neighbour: energy per byte; operands of the same step delay the task by their way."""
+    problem, dag = one_atom("atomic-8x8[engines=2x1,link=16]")
+    result = problem.evaluate(dag, hand_plan(1, late=True))
+    assert result.cycles == 32 + 1 + 16 + 16
+    assert result.hop_bytes == 768
+    assert result.energy.network == pytest.approx(768 * 4.88)
+    assert result.network_overhead == pytest.approx((65 - (2 + 16 + 1)) / 65)
+
+
+def without(columns: Transfers | Residency, row: int) -> Any:
+    """The same table without one row."""
+    names = list(columns.__dataclass_fields__)
+    return type(columns)(**{name: np.delete(getattr(columns, name), row) for name in names})
+
+
+def broken_plans(rng: random.Random, problem: TiledProblem, dag: Any, plan: Plan) -> list[tuple[Plan, str]]:
+    """Ways to break a legal plan, and what the message must name."""
+    machine: TiledMachine = problem.machine
+    moves, held = plan.transfers, plan.residency
+    task = rng.choice([t for t in range(dag.tasks) if len(dag.reads_of(t))])
+    name = dag.units[int(dag.unit[task])].name
+    engine = plan.engine.copy()
+    engine[task] = machine.engines
+    found = [(replace(plan, engine=engine), rf"{name}\[.*engine {machine.engines}, expected")]
+    early = plan.first.copy()
+    made = [t for t in range(dag.tasks) if (dag.block_parent[dag.reads_of(t)] >= 0).any()]
+    reader = rng.choice(made)
+    first = plan.first.copy()
+    first[reader] = 0
+    early[reader] = 0
+    found.append((replace(plan, first=first, last=first), "dependency|runs both|no room|not there"))
+    arrival = [j for j in range(len(moves)) if moves.target[j] < machine.engines]
+    lost = rng.choice(arrival)
+    found.append((replace(plan, transfers=without(moves, lost)), "not there|in part|does not hold it"))
+    back = [
+        j for j in range(len(moves)) if moves.target[j] >= machine.engines and dag.is_output[moves.block[j]]
+    ]
+    found.append(
+        (replace(plan, transfers=without(moves, rng.choice(back))), "leaves the network|DRAM does not")
+    )
+    found.append(
+        (replace(plan, residency=without(held, rng.randrange(len(held)))), "not there|no room|does not hold")
+    )
+    step, place = int(plan.first[task]), int(plan.engine[task])
+    other = next((t for t in range(dag.tasks) if plan.first[t] != step and plan.engine[t] == place), None)
+    if other is not None:
+        both = plan.first.copy()
+        both[other] = step
+        found.append((replace(plan, first=both, last=both), f"engine {place} runs both .* in step {step}"))
+    size = moves.bytes.copy()
+    size[lost] -= 1
+    if moves.bytes[lost] > 1:
+        less = replace(moves, bytes=size)
+        found.append((replace(plan, transfers=less), "in part|does not hold it"))
+    source = moves.source.copy()
+    source[lost] = (int(moves.target[lost]) + 1) % machine.engines
+    if moves.source[lost] >= machine.engines:
+        found.append(
+            (replace(plan, transfers=_sorted(replace(moves, source=source), machine)), "does not hold it")
+        )
+    target = moves.target.copy()
+    target[lost] = machine.engines + len(machine.dram_ports)
+    found.append((replace(plan, transfers=replace(moves, target=target)), "no such place"))
+    return found
+
+
+def _sorted(moves: Transfers, machine: TiledMachine) -> Transfers:
+    columns = [
+        getattr(moves, c).astype(np.int64) for c in ("block", "source", "target", "bytes", "first", "last")
+    ]
+    return make_transfers(machine.engines, *columns)
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_broken_plans_are_rejected_by_name(seed: int) -> None:
+    """Whatever is taken from or changed in a legal plan, the message names the task, block, engine
+    or step."""
+    rng = random.Random(seed)
+    problem, dag = random_problem(rng, "atomic-2x2[buffer=64]")
+    plan = random_plan(rng, problem, dag)
+    evaluate(dag, problem.machine, plan)
+    for broken, message in broken_plans(rng, problem, dag, plan):
+        with pytest.raises(IllegalPlanError, match=message):
+            evaluate(dag, problem.machine, broken)
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_completion_gives_legal_plans(seed: int) -> None:
+    """On random graphs, orders, rules and buffers barely larger than the largest atom needs, plans
+    are legal."""
+    rng = random.Random(100 + seed)
+    problem, dag = random_problem(rng, rng.choice(["atomic-2x2", "atomic-8x8[engines=3x2,topology=torus]"]))
+    tight = int(dag.needs.max()) + rng.choice([0, 0, 64, 4096])
+    engine = replace(problem.machine.engine, buffer_bytes=tight)
+    problem = replace(problem, machine=replace(problem.machine, engine=engine))
+    plan = random_plan(rng, problem, dag)
+    result = problem.evaluate(dag, plan)
+    assert result.cycles >= result.unlinked_cycles >= result.compute_cycles > 0
+    assert occupancy(dag, problem.machine, plan).max() <= tight
+    assert int(result.peak_bytes.max()) <= tight
+    outputs = int(dag.block_bytes[: dag.tasks][dag.is_output].sum())
+    assert result.dram_write_bytes >= outputs
+
+
+def test_a_full_buffer_is_named() -> None:
+    """The same plan on a machine with less buffer is rejected with the engine, the step and the bytes."""
+    rng = random.Random(3)
+    problem, dag = random_problem(rng, "atomic-2x2")
+    plan = random_plan(rng, problem, dag)
+    level = occupancy(dag, problem.machine, plan)
+    engine = replace(problem.machine.engine, buffer_bytes=int(level.max()) - 1)
+    with pytest.raises(
+        IllegalPlanError, match=rf"buffer of engine \d+ holds {int(level.max())} bytes in step \d+"
+    ):
+        evaluate(dag, replace(problem.machine, engine=engine), plan)
+
+
+def test_completion_refuses_what_cannot_be_completed() -> None:
+    """Two tasks at once on an engine, a task before what it reads, one that fits no buffer."""
+    problem, dag = random_problem(random.Random(5), "atomic-2x2")
+    engine, step = layer_sequential(dag, problem.machine)
+    with pytest.raises(IllegalPlanError, match="runs both"):
+        complete(dag, problem.machine, engine * 0, step * 0)
+    with pytest.raises(IllegalPlanError, match="dependency"):
+        complete(dag, problem.machine, engine, int(step.max()) - step)
+    small = replace(problem.machine.engine, buffer_bytes=int(dag.needs.max()) - 1)
+    with pytest.raises(IllegalPlanError, match=r"needs \d+ bytes on engine"):
+        complete(dag, replace(problem.machine, engine=small), engine, step)
+
+
+def ratios(models: list[str], seeds: int) -> tuple[dict[int, list[float]], list[tuple[float, float]]]:
+    """Evaluator over referee per link width, and both values, over networks, orders and ways to complete."""
+    found: dict[int, list[float]] = {8: [], 16: [], 32: []}
+    pairs: list[tuple[float, float]] = []
+    for model in models:
+        network = resolve_model(model, 1)
+        for link, values in found.items():
+            machine = load_tiled_machine(f"atomic-8x8[engines=4x4,link={link}]")
+            problem = TiledProblem(network, machine, tiled_objective("makespan"))
+            for seed in range(seeds):
+                rng = random.Random(seed)
+                sizes = shared_sizes(problem, room=rng.choice([0.2, 0.35, 0.5]))
+                dag = problem.dag(sizes)
+                order = layer_sequential if seed % 2 else list_order
+                plan = complete(dag, machine, *order(dag, machine), ahead=rng.choice([2, 4, 8]))
+                value = problem.evaluate(dag, plan).cycles
+                judged = simulate(dag, machine, plan, 512)
+                values.append(value / judged)
+                pairs.append((float(value), judged))
+    return found, pairs
+
+
+def rank_correlation(pairs: list[tuple[float, float]]) -> float:
+    """Spearman's, without ties."""
+    ranks = np.argsort(np.argsort(np.array(pairs), axis=0), axis=0)
+    return float(np.corrcoef(ranks.T)[0, 1])
+
+
+def check_ratios(found: dict[int, list[float]], pairs: list[tuple[float, float]]) -> None:
+    assert len(pairs) >= 30
+    for link, limit in ((8, 0.20), (16, 0.10), (32, 0.10)):
+        assert max(abs(one - 1) for one in found[link]) <= limit, (link, found[link])
+    assert rank_correlation(pairs) >= 0.9
+
+
+def test_evaluator_agrees_with_an_event_simulation() -> None:
+    """Within 10 % at 16 and 32 B/cycle and 20 % at 8, in the same order, over 30 plans."""
+    check_ratios(*ratios(["resnet18"], 10))
+
+
+@pytest.mark.slow
+def test_evaluator_agrees_with_an_event_simulation_on_large_networks() -> None:
+    """The same on ResNet-50, GoogLeNet and DarkNet-19."""
+    check_ratios(*ratios(["resnet50", "googlenet", "darknet19"], 4))
+
+
+@pytest.mark.slow
+@pytest.mark.xfail(reason="short atoms: the common start of steps costs up to 11 %", strict=False)
+@pytest.mark.parametrize("model", ["vgg19", "mobilenet-v2"])
+def test_evaluator_agrees_with_an_event_simulation_on_short_atoms(model: str) -> None:
+    """The same where atoms are short; some plans lie just beyond the limit."""
+    check_ratios(*ratios([model], 10))

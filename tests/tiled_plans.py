@@ -1,0 +1,87 @@
+"""Small problems and plans that several tests judge."""
+
+from __future__ import annotations
+
+import random
+
+import numpy as np
+
+from tilewright.formulation.scheduling.tiled.completion import complete
+from tilewright.formulation.scheduling.tiled.dag import AtomicDag
+from tilewright.formulation.scheduling.tiled.paths import path_lengths
+from tilewright.formulation.scheduling.tiled.plan import Plan
+from tilewright.formulation.scheduling.tiled.problem import TiledProblem, tiled_objective
+from tilewright.formulation.scheduling.tiled.tiling import AtomSize
+from tilewright.hardware.scheduling.tiled.load import load_tiled_machine
+from tilewright.heuristics.scheduling.tiled.lists import layer_sequential, list_order
+from tilewright.workloads.mapping.convolutions import conv2d
+from tilewright.workloads.mapping.operator import Operator
+from tilewright.workloads.mapping.pointwise import elementwise
+from tilewright.workloads.network import Layer, Link, Network
+
+
+def random_network(rng: random.Random, layers: int = 5) -> Network:
+    """Convolutions of random sizes that read earlier results of 8 x 8 rows and columns, and a sum
+    at times."""
+    made: list[tuple[Layer, int]] = []
+    links: list[Link] = []
+    for i in range(layers):
+        name = f"l{i}"
+        source, channels = rng.choice(made[-2:]) if made else (None, 16)
+        same = [one for one, width in made if width == channels and one is not source]
+        operator: Operator
+        if source is not None and same and rng.random() < 0.4:
+            operator, width = elementwise(shape=(1, channels, 8, 8)), channels
+            links.append(Link(rng.choice(same).name, name, "I1", "x", channels * 64))
+        else:
+            kernel, width = rng.choice([1, 3]), rng.choice([16, 32, 48])
+            operator = conv2d(k=width, c=channels, r=kernel, s=kernel, h=8, w=8, pad=kernel // 2)
+        operand = operator.inputs[0].name
+        if source is not None:
+            links.append(Link(source.name, name, operand, source.name, channels * 64))
+        made.append((Layer(name, operator, "test"), width))
+    return Network("random", [one for one, _ in made], links)
+
+
+def random_problem(rng: random.Random, machine: str) -> tuple[TiledProblem, AtomicDag]:
+    """A random network on a machine, cut at random into atoms that fit."""
+    sums = rng.choice(["chain", "reduction"])
+    problem = TiledProblem(
+        random_network(rng),
+        load_tiled_machine(machine),
+        tiled_objective("makespan"),
+        batch=rng.choice([1, 1, 2]),
+        fuse=rng.random() < 0.5,
+        partial_sums=sums,  # type: ignore[arg-type]
+    )
+    sizes = [
+        AtomSize(
+            rng.choice([2, 3, 4, 8]), rng.choice([4, 8]), rng.choice([8, 16, 48]), rng.choice([8, 16, 32])
+        )
+        for _ in problem.units
+    ]
+    return problem, problem.dag(sizes)
+
+
+def random_plan(rng: random.Random, problem: TiledProblem, dag: AtomicDag) -> Plan:
+    """A legal plan by one of the quick orders, completed under random rules."""
+    kind = rng.choice(["layers", "list", "noise"])
+    if kind == "layers":
+        engine, step = layer_sequential(dag, problem.machine)
+    else:
+        tails = path_lengths(dag)[1]
+        noise = np.array([rng.random() for _ in range(dag.tasks)]) if kind == "noise" else np.zeros(dag.tasks)
+        priority = (tails * (1.0 + noise) * 16).astype(np.int64)
+        engine, step = list_order(dag, problem.machine, priority=priority)
+    if kind == "noise":
+        turn = np.array(rng.sample(range(problem.machine.engines), problem.machine.engines), dtype=np.int32)
+        engine = turn[engine]
+    eviction = rng.choice(["furthest", "occupation"])
+    return complete(
+        dag,
+        problem.machine,
+        engine,
+        step,
+        eviction=eviction,
+        ahead=rng.choice([1, 4, 8]),  # type: ignore[arg-type]
+    )
