@@ -17,7 +17,7 @@ from tilewright.benchmarks.studies.speed import (
     read_speed,
     table,
 )
-from tilewright.report.records.files import write_atomic
+from tilewright.workloads.disk import write_file
 from tilewright.workloads.errors import InputError
 
 
@@ -84,7 +84,7 @@ def test_files_are_read_back_and_checked(tmp_path: Path) -> None:
         repetitions=3,
         ratios={"a": quartiles([1.0, 1.5, 2.0])},
     )
-    write_atomic(path, content.model_dump_json(by_alias=True))
+    write_file(path, content.model_dump_json(by_alias=True))
     assert read_speed(path) == content
     for text, field in (('{"schema": "tilewright.result/1"}', "schema"), ("[]", "dictionary")):
         path.write_text(text)
