@@ -51,6 +51,7 @@ def check_command(
     checks = list(check_document(document, str(result)))
     totals = totals_faults(document, str(result))
     proofs: list[Proof] = []
+    interrupted = False
     if prove:
         proofs, interrupted = _prove_all(checks, seconds, workers, seed, quiet=quiet)
     holds = not totals and not any(check.faults for check in checks)

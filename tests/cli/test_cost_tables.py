@@ -28,7 +28,7 @@ def table(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setitem(classes.CLASSES, "edge", AcceleratorClass("edge", 16, 8, 1 << 14, 4, 2))
     (tmp_path / "model.yaml").write_text(LAYERS)
     (tmp_path / "system.yaml").write_text(SYSTEM)
-    return tmp_path / "costs" / "costs-2.sqlite"
+    return tmp_path / "costs" / "costs-3.sqlite"
 
 
 def _forged(path: Path, statement: str) -> None:

@@ -36,7 +36,7 @@ def outcome(text: str) -> ScheduleSearch:
     )
     METHODS.make(text).solve(search)
     assert search.answer is not None
-    assert not evaluate_schedule(search.problem, search.answer).violations
+    assert not evaluate_schedule(search.problem.instance, search.answer).violations
     return search
 
 

@@ -76,24 +76,30 @@ OK, BAD = ("optimal", True), ("unknown", False)
         ([("infeasible", False), BAD], False, False, Exit.INFEASIBLE),
         ([("error", False), ("infeasible", False)], False, False, Exit.ERROR),
         ([("error", True)], False, False, Exit.OK),
-        ([OK, ("interrupted", False)], True, False, Exit.OK),
+        ([OK, ("interrupted", False)], True, False, Exit.INTERRUPTED),
         ([("interrupted", True)], True, True, Exit.NOT_OPTIMAL),
         ([("interrupted", False)], True, False, Exit.INTERRUPTED),
         ([], True, False, Exit.INTERRUPTED),
     ],
 )
 def test_exit_codes(layers: list[tuple[str, bool]], interrupted: bool, required: bool, code: Exit) -> None:
-    """The worst layer decides; an interrupted run with any solution is a success."""
-    assert exit_of_layers(layers, interrupted=interrupted, missing=False, require_optimal=required) is code
+    """The worst layer decides; an interrupted run is a success where every layer has a solution."""
+    assert (
+        exit_of_layers(layers, interrupted=interrupted, missing=not layers, require_optimal=required) is code
+    )
 
 
-def point(seconds: float, value: int | None, bound: int | None, **marks: bool) -> TracePoint:
+def point(
+    seconds: float,
+    value: int | None,
+    bound: int | None,
+    improved: bool = False,
+    origin: Origin = Origin.EXACT,
+) -> TracePoint:
     def key(number: int | None) -> Fraction | None:
         return None if number is None else Fraction(number)
 
-    return TracePoint(
-        seconds, key(value), key(bound), "branch", marks.get("improved", False), marks.get("heuristic", False)
-    )
+    return TracePoint(seconds, key(value), key(bound), "branch", improved, origin)
 
 
 def test_plain_lines_have_marks_and_few_bounds() -> None:

@@ -94,7 +94,7 @@ def test_a_layer_too_large_is_infeasible(call: Call, tmp_path: Path) -> None:
         (["model.yaml", "--system", "hda-edge-maelstron"], "did you mean 'hda-edge-maelstrom'"),
         (["model.yaml", "--system", "system.yaml", "-o", "cycles"], "--objective"),
         (["model.yaml", "--system", "system.yaml", "-m", "heral"], "did you mean 'herald'"),
-        (["model.yaml", "--system", "system.yaml", "--gantt", "a.pdf"], "ends in .png or .svg"),
+        (["model.yaml", "--system", "system.yaml", "--gantt", "a.txt"], "ends in one of: .png, .pdf, .svg"),
     ],
 )
 def test_faults_are_one_line(call: Call, arguments: list[str], words: str) -> None:

@@ -18,6 +18,7 @@ from tilewright.hardware.mapping.load import engine_hash, list_presets, load_eng
 from tilewright.report.checks.mapping.document import check_document, totals_faults
 from tilewright.report.records.files import load_document, parse_document, read_data, render
 from tilewright.report.records.mapping.build import (
+    factors_of,
     key_gap,
     layer_record,
     number,
@@ -63,7 +64,8 @@ def document_of(problems: dict[str, LayerProblem], results: dict[str, LayerResul
             p.objective,
             (),
             results[name],
-            space=space_record(p),
+            factors_of(p),
+            space_record(p),
         )
         for name, p in problems.items()
     ]

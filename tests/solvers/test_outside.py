@@ -196,7 +196,7 @@ def test_what_an_exact_solver_confirms_must_lie_in_the_space(
 ) -> None:
     """A solver that takes a mapping from outside for one of the space is stopped."""
     problem, _, better = beaten
-    with pytest.raises(RuntimeError, match="outside the space"):
+    with pytest.raises(RuntimeError, match="takes for legal"):
         LayerSearch(problem, Limits()).confirm(better[0][0], "solver")
 
 

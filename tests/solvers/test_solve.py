@@ -35,7 +35,7 @@ def test_solvers_by_name() -> None:
         assert found.name == name
         assert found.exact
         assert found.version
-    with pytest.raises(KeyError):
+    with pytest.raises(InputError, match="simplex"):
         SOLVERS.make("simplex")
 
 

@@ -19,8 +19,8 @@ from tilewright.formulation.mapping.cost.registry import cost_model
 from tilewright.formulation.mapping.evaluator import evaluate_mapping
 from tilewright.formulation.mapping.mapping import Mapping as LoopNest
 from tilewright.formulation.scheduling.herald.problem import Option, SchedulingProblem, Task
-from tilewright.hardware.mapping.styles import DRAM, dataflow
-from tilewright.hardware.scheduling.herald.system import System
+from tilewright.hardware.mapping.styles import DRAM, Dataflow, dataflow
+from tilewright.hardware.scheduling.herald.system import SubAccelerator, System
 from tilewright.solvers.scheduling.herald.costs import CostTable, tile_memory
 from tilewright.workloads.mapping.operator import Operator, Role
 from tilewright.workloads.network import Network
@@ -62,6 +62,22 @@ def _is_mac(network: Network, name: str) -> bool:
     return bool(network.graph.nodes[name]["layer"].operator.is_mac)
 
 
+def dram_energies(
+    operator: Operator, flow: Dataflow, sub: SubAccelerator, system: System, mapping: LoopNest
+) -> tuple[Fraction, Fraction]:
+    """What a mapping spends at DRAM on the layer's inputs and on its result, in pJ."""
+    engine = flow.engine(sub.pes, sub.bandwidth, tile_memory(sub, system))
+    found = evaluate_mapping(operator, engine, cost_model(engine.cost_model), mapping)
+    level = engine.levels[0]
+    spent = {Role.INPUT: Fraction(0), Role.WEIGHT: Fraction(0), Role.OUTPUT: Fraction(0)}
+    roles = {tensor.name: tensor.role for tensor in operator.tensors}
+    for row in found.accesses:
+        if row.level == DRAM:
+            written = (row.fills + row.updates) * level.write_energy
+            spent[roles[row.tensor]] += row.reads * level.read_energy + written
+    return spent[Role.INPUT] * sub.energy_factor, spent[Role.OUTPUT] * sub.energy_factor
+
+
 class Spills:
     """Energy at DRAM of a layer's inputs and result, from the mappings behind a cost table."""
 
@@ -77,17 +93,8 @@ class Spills:
         assert cost is not None  # the option was made of it
         key = operator, flow.name, cost.mapping
         if key not in self._known:
-            engine = flow.engine(sub.pes, sub.bandwidth, tile_memory(sub, self._system))
-            found = evaluate_mapping(operator, engine, cost_model(engine.cost_model), cost.mapping)
-            level = engine.levels[0]
-            spent = {Role.INPUT: Fraction(0), Role.WEIGHT: Fraction(0), Role.OUTPUT: Fraction(0)}
-            roles = {tensor.name: tensor.role for tensor in operator.tensors}
-            for row in found.accesses:
-                if row.level == DRAM:
-                    written = (row.fills + row.updates) * level.write_energy
-                    spent[roles[row.tensor]] += row.reads * level.read_energy + written
-            self._known[key] = spent[Role.INPUT], spent[Role.OUTPUT]
-        inputs, output = (energy * sub.energy_factor for energy in self._known[key])
+            self._known[key] = dram_energies(operator, flow, sub, self._system, cost.mapping)
+        inputs, output = self._known[key]
         return replace(
             option, energy=option.energy - inputs - output, input_spill=inputs, output_spill=output
         )

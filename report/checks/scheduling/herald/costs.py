@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from fractions import Fraction
 
 from tilewright.formulation.mapping.mapping import Mapping
 from tilewright.formulation.scheduling.herald.problem import Option
@@ -12,6 +13,7 @@ from tilewright.solvers.mapping.machine_sizes import Point
 from tilewright.solvers.scheduling.herald.build import option_on
 from tilewright.solvers.scheduling.herald.costs import tile_memory
 from tilewright.solvers.scheduling.herald.evidence import counted_cost
+from tilewright.solvers.scheduling.herald.staying import dram_energies
 from tilewright.workloads.errors import InputError
 from tilewright.workloads.mapping.operator import Operator
 
@@ -22,6 +24,7 @@ _FIGURES = {
     "memory": "memory_bytes",
     "fetch_memory": "fetch_bytes",
 }
+_SPILLS = ("input_spill_pj_exact", "output_spill_pj_exact")
 
 
 def cost_faults(problem: ProblemRecord, system: System) -> Iterator[str]:
@@ -72,11 +75,21 @@ def _option_faults(
         yield str(error)
         return
     yield from _figure_faults(record, option_on(index, sub, system, flow, cost), where)
+    most = dram_energies(operator, flow, sub, system, mapping)
+    for told, whole in zip(_SPILLS, most, strict=True):
+        spill = Fraction(getattr(record, told))
+        if spill and not system.keep_activations:
+            yield f"{where}.{told}: {spill}, but the system sends results to DRAM"
+        elif spill not in (0, whole):
+            yield f"{where}.{told}: {spill}, the evaluator finds {whole}"
 
 
 def _figure_faults(record: OptionRecord, fresh: Option, where: str) -> Iterator[str]:
+    spilled = sum(Fraction(getattr(record, told)) for told in _SPILLS)
     for field, told in _FIGURES.items():
         found = getattr(fresh, field)
+        if field == "energy":
+            found -= spilled  # what comes to it where a result does not stay stands apart
         stored = getattr(record, told)
         if str(stored) != str(found):
             yield f"{where}.{told}: {stored}, the evaluator finds {found}"
