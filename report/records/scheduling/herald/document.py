@@ -140,8 +140,8 @@ class CodesignDocument(ClaimRecord):
     accelerator_class: str
     dataflows: list[str]
     search: str
-    pe_step: int | None = Field(default=None, ge=1, description="PEs by which partitions of the grid differ")
-    bandwidth_step: int | None = Field(default=None, ge=1, description="bytes per cycle, likewise")
+    pe_step: int = Field(ge=1, description="PEs by which partitions of the grid differ")
+    bandwidth_step: int = Field(ge=1, description="bytes per cycle, likewise")
     objective: Literal["makespan", "energy", "edp"]
     settings: ScheduleSettingsRecord
     status: StatusName
