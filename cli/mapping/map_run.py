@@ -32,9 +32,8 @@ from tilewright.formulation.mapping.search import LayerResult
 from tilewright.formulation.objective import Objective
 from tilewright.hardware.mapping.engine import Engine
 from tilewright.hardware.mapping.load import load_engine
-from tilewright.report.records.claims import key_gap
 from tilewright.report.records.files import output_format
-from tilewright.report.records.mapping.build import factors_of, layer_record, space_record
+from tilewright.report.records.mapping.build import factors_of, key_gap, layer_record, space_record
 from tilewright.report.records.mapping.document import ResultDocument, SettingsRecord
 from tilewright.report.records.mapping.mapping_file import StoredMapping
 from tilewright.report.records.mapping.operator import shape_text

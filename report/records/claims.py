@@ -113,8 +113,3 @@ def shown_gap(objective: Objective, value: Fraction | None, bound: Fraction | No
     if objective.root == 1:
         return float((value - bound) / value)
     return float(1 - float(bound / value) ** (1 / objective.root))
-
-
-def key_gap(objective: Objective, gap: float) -> float:
-    """The gap between keys that a gap between values amounts to."""
-    return float(1 - (1 - gap) ** objective.root)

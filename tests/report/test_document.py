@@ -16,9 +16,16 @@ from tilewright.formulation.mapping.search import LayerResult
 from tilewright.formulation.objective import parse_objective
 from tilewright.hardware.mapping.load import engine_hash, list_presets, load_engine
 from tilewright.report.checks.mapping.document import check_document, totals_faults
-from tilewright.report.records.claims import key_gap, number, shown_gap
 from tilewright.report.records.files import load_document, parse_document, read_data, render
-from tilewright.report.records.mapping.build import layer_record, space_record, totals_record, versions
+from tilewright.report.records.mapping.build import (
+    key_gap,
+    layer_record,
+    number,
+    shown_gap,
+    space_record,
+    totals_record,
+    versions,
+)
 from tilewright.report.records.mapping.document import SCHEMA, LayerRecord, ResultDocument, SettingsRecord
 from tilewright.report.records.mapping.engine import ArchRecord, EngineRecord
 from tilewright.report.records.mapping.operator import OperatorRecord, shape_text, statement_text

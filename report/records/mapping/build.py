@@ -40,6 +40,11 @@ from tilewright.workloads.mapping.operator import Operator
 _LIBRARIES = ("numpy", "ortools")
 
 
+def key_gap(objective: Objective, gap: float) -> float:
+    """The gap between keys that a gap between values amounts to."""
+    return float(1 - (1 - gap) ** objective.root)
+
+
 def metrics_record(evaluation: Evaluation, engine: Engine) -> MetricsRecord:
     """What the evaluator said, as data."""
     return MetricsRecord(
