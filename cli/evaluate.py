@@ -183,13 +183,8 @@ def _print_json(found: list[tuple[StoredMapping, LayerProblem, Evaluation]]) -> 
     import json
 
     from tilewright.cli.terminal.console import write
-    from tilewright.report.records.mapping.build import (
-        factors_of,
-        metrics_record,
-        shown_value,
-        space_record,
-        versions,
-    )
+    from tilewright.report.records.claims import shown_value
+    from tilewright.report.records.mapping.build import factors_of, metrics_record, space_record, versions
     from tilewright.report.records.mapping.operator import OperatorRecord
 
     def entry(stored: StoredMapping, problem: LayerProblem, evaluation: Evaluation) -> dict[str, Any]:
@@ -225,7 +220,8 @@ def _print_tables(found: list[tuple[StoredMapping, LayerProblem, Evaluation]]) -
     from rich.text import Text
 
     from tilewright.cli.terminal.console import show
-    from tilewright.report.records.mapping.build import metrics_record, shown_value, space_record
+    from tilewright.report.records.claims import shown_value
+    from tilewright.report.records.mapping.build import metrics_record, space_record
     from tilewright.report.records.mapping.operator import shape_text
     from tilewright.report.text import tables
     from tilewright.report.text.mapping.spaces import record_text

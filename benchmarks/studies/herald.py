@@ -34,10 +34,11 @@ from tilewright.hardware.scheduling.herald.classes import (
     system_preset,
 )
 from tilewright.heuristics.scheduling.herald.scheduler import greedy
+from tilewright.report.records.scheduling.herald.codesign import codesign_data
 from tilewright.solvers.running import run_method
 from tilewright.solvers.scheduling.herald.build import METRIC_OF, schedule_problem, workload_operators
+from tilewright.solvers.scheduling.herald.codesign import codesign_run
 from tilewright.solvers.scheduling.herald.costs import cost_table
-from tilewright.solvers.scheduling.herald.partition import PartitionSearch
 from tilewright.solvers.scheduling.herald.registry import METHODS
 from tilewright.workloads.scheduling.workload_file import load_workload
 
@@ -127,15 +128,15 @@ def codesign(arguments: argparse.Namespace) -> Iterator[dict[str, Any]]:
     for workload in arguments.workloads:
         for size in arguments.classes:
             flows = arguments.dataflows.split(",")
-            search = PartitionSearch(
+            run = codesign_run(
                 load_workload(workload),
                 accelerator_class(size),
                 flows,
                 ScheduleObjective.EDP,
                 Limits(seconds=arguments.seconds, threads=2, gap=arguments.gap),
             )
-            outcome = search.run()
-            yield {"workload": workload, "class": size, **outcome.to_data()}
+            found = codesign_data(ScheduleObjective.EDP, run.run())
+            yield {"workload": workload, "class": size, **found}
 
 
 def utilization(arguments: argparse.Namespace) -> Iterator[dict[str, Any]]:

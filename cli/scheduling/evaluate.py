@@ -12,8 +12,9 @@ from tilewright.cli.terminal.console import show, write
 from tilewright.formulation.objective import parse_objective
 from tilewright.formulation.scheduling.herald.evaluator import ScheduleEvaluation, evaluate_schedule
 from tilewright.formulation.scheduling.herald.problem import ScheduleObjective, SchedulingProblem
+from tilewright.report.records.claims import number
 from tilewright.report.records.files import parse_record
-from tilewright.report.records.mapping.build import number, versions
+from tilewright.report.records.mapping.build import versions
 from tilewright.report.records.scheduling.herald.document import (
     ScheduleMetricsRecord,
     objective_name,

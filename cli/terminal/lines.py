@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from tilewright.formulation.objective import Objective
 from tilewright.formulation.result import Origin, TracePoint
-from tilewright.report.records.mapping.build import shown_gap
+from tilewright.report.records.claims import shown_gap
 from tilewright.report.records.mapping.document import LayerRecord
 from tilewright.report.text.mapping import answer_sets as further
 from tilewright.report.text.quantities import gap_text, objective_text

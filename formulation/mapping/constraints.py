@@ -17,16 +17,12 @@ A name that differs from a known one in case alone is that one.  A name that not
 
 from __future__ import annotations
 
-import operator as op
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from fractions import Fraction
-from typing import Any
 
-import numpy as np
-from numpy.typing import NDArray
-
+from tilewright.formulation.mapping.cost import Limit, Statement
 from tilewright.formulation.mapping.demand import (
+    FLAG,
     Demand,
     Layers,
     fitted,
@@ -36,140 +32,97 @@ from tilewright.formulation.mapping.demand import (
     shared,
     unknown,
 )
-from tilewright.formulation.mapping.nest import Block, loop_hosts
+from tilewright.formulation.mapping.nest import Block, Nest, loop_hosts
+from tilewright.formulation.mapping.rules import Evaluated, MetricCap, OrderRule, Rule, SpreadRule, TileRule
+from tilewright.formulation.mapping.space import RowFilter
 from tilewright.hardware.mapping.engine import Engine
+from tilewright.workloads.errors import InputError
 from tilewright.workloads.mapping.operator import Operator
-
-_COMPARE: dict[str, Callable[[Any, Any], Any]] = {
-    "<=": op.le,
-    ">=": op.ge,
-    "==": op.eq,
-    "=": op.eq,
-    "!=": op.ne,
-}
-
-
-@dataclass(frozen=True, slots=True)
-class MetricCap:
-    """``metric <= limit`` (or a floor on utilization)."""
-
-    text: str
-    metric: str
-    limit: Fraction
-
-
-@dataclass(frozen=True, slots=True)
-class TileRule:
-    """A comparison on the tile sizes of one dimension.
-
-    Parameters
-    ----------
-    hosts : per memory level, the level that its temporal loops count as (`loop_hosts`)
-    """
-
-    text: str
-    what: str
-    dim: str
-    site: str | None
-    compare: str
-    number: int
-    hosts: tuple[int, ...]
-
-    def holds(
-        self, tiles: Sequence[NDArray[np.int64]], blocks: Sequence[Block], engine: Engine
-    ) -> NDArray[np.bool_]:
-        """Row by row, for the tile sizes of the dimension at every boundary."""
-        names = [level.name for level in engine.levels]
-        value = np.ones_like(tiles[0])
-        levels = [self.hosts[block.level] if block.is_temporal else block.level for block in blocks]
-        if self.what == "tile":  # what the first loops inside the level's stores walk through
-            level = names.index(str(self.site))
-            value = tiles[next((i for i, at in enumerate(levels) if at >= level), len(blocks))]
-        for index, block in enumerate(blocks):
-            trips = -(-tiles[index] // tiles[index + 1])
-            if block.axis is None:
-                counted = self.what == "trips" and names[levels[index]] == self.site
-            else:
-                counted = self.what == "spatial" and self.site in (None, block.axis.name)
-            if counted:
-                value = value * trips
-        return np.asarray(_COMPARE[self.compare](value, self.number), dtype=np.bool_)
-
-
-@dataclass(frozen=True, slots=True)
-class OrderRule:
-    """A level's loops keep one tensor in place."""
-
-    text: str
-    level: str
-    tensor: str
 
 
 @dataclass(frozen=True)
 class Constraints:
-    """All demands of a user, parsed and checked against an operator and an engine."""
+    """All demands of a user, stated for an operator and an engine.
 
-    caps: tuple[MetricCap, ...] = ()
-    tiles: tuple[TileRule, ...] = ()
-    orders: tuple[OrderRule, ...] = ()
+    Parameters
+    ----------
+    rules : each once, in the sequence of their texts
+    """
+
+    rules: tuple[Rule, ...] = ()
 
     @property
     def texts(self) -> tuple[str, ...]:
         """In canonical form, each once, in a reproducible sequence."""
-        rules: list[MetricCap | TileRule | OrderRule] = [*self.caps, *self.tiles, *self.orders]
-        return tuple(sorted({rule.text for rule in rules}))
+        return tuple(rule.text for rule in self.rules)
 
-    def row_filters(
-        self, blocks: Sequence[Block], engine: Engine
-    ) -> list[Callable[[Mapping[str, Sequence[NDArray[np.int64]]]], NDArray[np.bool_]]]:
-        """The tile rules as predicates over tables of tile sizes."""
+    def also(self, rules: Iterable[Rule]) -> Constraints:
+        """These and others; of two with the same text the one that was there."""
+        found = {rule.text: rule for rule in (*rules, *self.rules)}
+        return Constraints(tuple(found[text] for text in sorted(found)))
 
-        def filter_of(
-            rule: TileRule,
-        ) -> Callable[[Mapping[str, Sequence[NDArray[np.int64]]]], NDArray[np.bool_]]:
-            def keep(tiles: Mapping[str, Sequence[NDArray[np.int64]]]) -> NDArray[np.bool_]:
-                if rule.dim in tiles:
-                    return rule.holds(tiles[rule.dim], blocks, engine)
-                return np.ones(len(next(iter(tiles.values()))[0]), dtype=np.bool_)
+    def row_filters(self, blocks: Sequence[Block], engine: Engine) -> list[RowFilter]:
+        """Predicates over tables of tile sizes, of the rules that have one."""
+        filters = (rule.row_filter(blocks, engine) for rule in self.rules)
+        return [one for one in filters if one is not None]
 
-            return keep
+    def limits(self, statement: Statement, nest: Nest) -> tuple[Limit, ...]:
+        """What a cost model's statement must satisfy besides its own limits."""
+        return tuple(limit for rule in self.rules for limit in rule.limits(statement, nest))
 
-        return [filter_of(rule) for rule in self.tiles]
+    def broken_by(self, seen: Evaluated) -> tuple[str, ...]:
+        """What a mapping breaks, in words."""
+        return tuple(f"constraint {rule.text}" for rule in self.rules if rule.broken_by(seen))
 
 
-def parse_constraints(texts: Sequence[str], operator: Operator, engine: Engine) -> Constraints:
-    """Parse constraint lines, each of them once.
+def parse_constraints(demands: Iterable[str | Demand], operator: Operator, engine: Engine) -> Constraints:
+    """State demands, each of them once.
+
+    Parameters
+    ----------
+    demands : as lines or read
 
     Raises
     ------
     InputError : naming the line and what was expected, for one that cannot be read or that names a level,
         axis, dimension or tensor which engine and operator do not have
     """
-    demands: dict[str, Demand] = {}
-    for text in texts:
-        demand = placed(read_demand(text), engine)
-        found = fitted(demand, operator)
-        if isinstance(found, str):
-            raise unknown(demand, found, [operator])
-        demands.setdefault(found.text, found)
-    caps: list[MetricCap] = []
-    tiles: list[TileRule] = []
-    orders: list[OrderRule] = []
-    hosts = loop_hosts(operator, engine)
-    for text, demand in demands.items():
-        match demand.kind:
-            case "metric":
-                caps.append(MetricCap(text, demand.names[0], demand.number))
-            case "only":
-                barred = [dim for dim in operator.bounds if dim not in demand.names]
-                tiles += [TileRule(text, "spatial", dim, None, "=", 1, hosts) for dim in barred]
-            case "stationary":
-                orders.append(OrderRule(text, str(demand.site), demand.names[0]))
-            case what:
-                [dim] = demand.names
-                number = demand.number.numerator
-                tiles.append(TileRule(text, what, dim, demand.site, demand.compare, number, hosts))
-    return Constraints(tuple(caps), tuple(tiles), tuple(orders))
+    found: list[Demand] = []
+    for one in demands:
+        demand = placed(read_demand(one) if isinstance(one, str) else one, engine)
+        fitting = fitted(demand, operator)
+        if isinstance(fitting, str):
+            raise unknown(demand, fitting, [operator])
+        found.append(fitting)
+    return Constraints().also(_rule(demand, operator, engine) for demand in found)
+
+
+def check_orders(demands: Constraints, engine: Engine) -> None:
+    """Raise ``InputError`` for a demand on the loops of the innermost level, whose order is free."""
+    innermost = engine.levels[-1].name
+    for rule in demands.rules:
+        if isinstance(rule, OrderRule) and rule.level == innermost:
+            raise InputError(FLAG, rule.text, f"the loops of {innermost} feed the PEs, their order is free")
+
+
+def _rule(demand: Demand, operator: Operator, engine: Engine) -> Rule:
+    """What a demand means, its names being those of operator and engine."""
+    text = demand.text
+    match demand.kind:
+        case "metric":
+            return MetricCap(text, demand.names[0], demand.number)
+        case "only":
+            hosts = loop_hosts(operator, engine)
+            barred = [dim for dim in operator.bounds if dim not in demand.names]
+            return SpreadRule(
+                text, tuple(TileRule(text, "spatial", dim, None, "=", 1, hosts) for dim in barred)
+            )
+        case "stationary":
+            return OrderRule(text, str(demand.site), demand.names[0])
+        case what:
+            [dim] = demand.names
+            hosts, number = loop_hosts(operator, engine), demand.number.numerator
+            return TileRule(text, what, dim, demand.site, demand.compare, number, hosts)
 
 
 def applicable(texts: Sequence[str], operator: Operator, engine: Engine) -> tuple[str, ...]:

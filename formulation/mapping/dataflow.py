@@ -1,4 +1,4 @@
-"""Dataflows: what a published execution style fixes, written as constraints on a problem.
+"""Dataflows: what a published execution style fixes, as demands on a mapping.
 
 A dataflow says which dimensions are spread over the array, which tensor the loops of each level keep in
 place, and which dimensions stay at one iteration in the PEs.  Dimensions are named as a convolution's
@@ -7,11 +7,13 @@ place, and which dimensions stay at one iteration in the PEs.  Dimensions are na
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 
-from tilewright.formulation.mapping.problem import IMPERFECT, PERFECT, LayerProblem, state_problem
+from tilewright.formulation.mapping.demand import Demand, no_loop, not_spread, one_held, stationary
+from tilewright.formulation.mapping.problem import LayerProblem
 from tilewright.hardware.mapping.engine import Engine
+from tilewright.hardware.mapping.styles import Fixed
 from tilewright.workloads.mapping.operator import Operator, Role
 
 
@@ -38,44 +40,39 @@ class Dataflow:
     outer: Role | None = None
     single: tuple[str, ...] = ()
 
-    def constraints(self, operator: Operator, engine: Engine) -> tuple[str, ...]:
-        """The restrictions as constraint lines (:mod:`tilewright.formulation.mapping.constraints`)."""
+    def demands(self, operator: Operator, engine: Engine) -> tuple[Demand, ...]:
+        """The restrictions as demands on a mapping."""
         likes = {d.name: d.like for d in operator.dimensions if d.bound > 1}
-        lines = [f"spatial({dim})=1" for dim, like in likes.items() if like not in self.spread]
+        found = [not_spread(dim) for dim, like in likes.items() if like not in self.spread]
         for axis, allowed in self.axes.items():
-            lines += [
-                f"spatial({dim}@{axis})=1"
+            found += [
+                not_spread(dim, axis)
                 for dim, like in likes.items()
                 if like in self.spread and like not in allowed
             ]
         innermost = engine.levels[-1].name
-        lines += [f"tile({dim}@{innermost})=1" for dim, like in likes.items() if like in self.single]
-        return (*lines, *self._orders(operator, engine))
+        found += [one_held(dim, innermost) for dim, like in likes.items() if like in self.single]
+        return (*found, *self._orders(operator, engine))
 
-    def _orders(self, operator: Operator, engine: Engine) -> Sequence[str]:
-        """``stationary`` rules: the loops just outside the PEs' stores, and all loops outside those."""
+    def _orders(self, operator: Operator, engine: Engine) -> Iterator[Demand]:
+        """What stays in place: for the loops just outside the PEs' stores, and for all outside those."""
         names = {tensor.role: tensor.name for tensor in operator.tensors}
         feeding = len(engine.levels) - 2
-        lines: list[str] = []
         for index, level in enumerate(engine.levels[:-1]):
             role = self.inner if index == feeding else self.outer
             if role in names:
-                lines.append(f"stationary@{level.name}={names[role]}")
-        return lines
+                yield stationary(names[role], level.name)
 
 
 def restricted(problem: LayerProblem, dataflow: Dataflow) -> LayerProblem:
     """The same problem with only the mappings of a dataflow."""
-    lines = dataflow.constraints(problem.operator, problem.engine)
-    factors = PERFECT if problem.space.nest.perfect else IMPERFECT
-    return state_problem(
-        problem.operator,
-        problem.engine,
-        problem.objective,
-        problem.model,
-        (*problem.constraints.texts, *lines),
-        None if problem.model.perfect_only else factors,
-    )
+    return problem.under(dataflow.demands(problem.operator, problem.engine))
+
+
+def style_demands(fixed: Iterable[Fixed]) -> tuple[Demand, ...]:
+    """What a style fixes (`tilewright.hardware.mapping.styles`), as demands on a mapping."""
+    makers = {"no loop": no_loop, "one held": one_held, "stationary": stationary}
+    return tuple(makers[one.what](one.name, one.level) for one in fixed)
 
 
 SOC = Dataflow(

@@ -1,4 +1,4 @@
-"""One demand of a user as text: read, its names found, written back in one way.
+"""One demand as data: read from a user's line or made by a dataflow, its names found, written in one way.
 
 Equal demands written differently (white space, ``1e6`` for ``1000000``, ``==`` for ``=``, the sequence of
 names, ``k`` for ``K`` where no other name is meant) have one canonical text.
@@ -39,11 +39,11 @@ Layers = Sequence[tuple[str, Operator]]
 
 @dataclass(frozen=True, slots=True)
 class Demand:
-    """A line, read.
+    """A line, read; or the same thing from somebody who writes none.
 
     Parameters
     ----------
-    written : as the user wrote it
+    written : as the user wrote it; empty where nobody did
     names : the metric, the dimensions or the tensor that it speaks of
     site : the level or array axis
     number : what is compared with
@@ -71,7 +71,27 @@ class Demand:
 
     def error(self, message: str) -> InputError:
         """What is wrong with the line."""
-        return InputError(FLAG, self.written, message)
+        return InputError(FLAG, self.written or self.text, message)
+
+
+def not_spread(dim: str, axis: str | None = None) -> Demand:
+    """A dimension is not spread over the array, or not on one axis."""
+    return Demand("", "spatial", (dim,), axis, "=", Fraction(1))
+
+
+def no_loop(dim: str, level: str) -> Demand:
+    """A dimension's loop at a level has one iteration."""
+    return Demand("", "trips", (dim,), level, "=", Fraction(1))
+
+
+def one_held(dim: str, level: str) -> Demand:
+    """A level holds one iteration of a dimension at a time."""
+    return Demand("", "tile", (dim,), level, "=", Fraction(1))
+
+
+def stationary(tensor: str, level: str) -> Demand:
+    """The loops of a level keep a tensor in place."""
+    return Demand("", "stationary", (tensor,), level)
 
 
 def read_demand(written: str) -> Demand:
@@ -161,7 +181,7 @@ def narrowed(demand: Demand, operator: Operator) -> list[Demand]:
         names = tuple(sorted({name for name in kept if name is not None}))
         if names:
             return [replace(demand, names=names)]
-        return [Demand(demand.written, "spatial", (dim,), None, "=", Fraction(1)) for dim in operator.bounds]
+        return [replace(not_spread(dim), written=demand.written) for dim in operator.bounds]
     found = fitted(demand, operator)
     return [] if isinstance(found, str) else [found]
 

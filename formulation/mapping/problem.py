@@ -10,16 +10,14 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property, partial
 
-import numpy as np
-
-from tilewright.formulation.expression import Expr, Variable, as_expr, choose, is_one, product
-from tilewright.formulation.mapping.constraints import Constraints, MetricCap, parse_constraints
+from tilewright.formulation.expression import Expr, Variable, product
+from tilewright.formulation.mapping.constraints import Constraints, check_orders, parse_constraints
 from tilewright.formulation.mapping.cost import CostModel, Limit, Statement, cost_model, cost_model_names
-from tilewright.formulation.mapping.demand import FLAG
-from tilewright.formulation.mapping.evaluator import Evaluation, evaluate_mapping, nest_of
+from tilewright.formulation.mapping.demand import Demand
+from tilewright.formulation.mapping.evaluator import Evaluation, evaluate_mapping
 from tilewright.formulation.mapping.mapping import Mapping
 from tilewright.formulation.mapping.membership import outside
-from tilewright.formulation.mapping.nest import Nest
+from tilewright.formulation.mapping.rules import Evaluated, MetricCap
 from tilewright.formulation.mapping.space import MapSpace, build_space
 from tilewright.formulation.objective import Objective
 from tilewright.formulation.search import Judgement
@@ -93,9 +91,20 @@ class LayerProblem:
     def capped(self, metric: str, limit: Fraction | int) -> LayerProblem:
         """The same problem with a cap on ``energy`` (pJ), ``cycles`` or ``edp`` among the user's demands."""
         cap = MetricCap(f"{metric}<={limit}", metric, Fraction(limit))
-        demands = replace(self.constraints, caps=(*self.constraints.caps, cap))
-        limits = _cap_limits([cap], self.statement, self.space.nest)
-        return replace(self, constraints=demands, limits=(*self.limits, *limits))
+        limits = (*self.limits, *cap.limits(self.statement, self.space.nest))
+        return replace(self, constraints=self.constraints.also([cap]), limits=limits)
+
+    def under(self, demands: Sequence[Demand]) -> LayerProblem:
+        """The same problem with further demands.
+
+        Raises
+        ------
+        InputError : for one that names what operator and engine do not have
+        """
+        further = parse_constraints(demands, self.operator, self.engine)
+        return replace(self, constraints=self.constraints.also(further.rules))._restated(
+            self.space.nest.perfect
+        )
 
     def with_every_order(self) -> LayerProblem:
         """The same problem with every different effect of loop orders, dominated ones included."""
@@ -151,45 +160,8 @@ def evaluate_under(
     InputError : where the mapping does not fit the operator and the engine, or the model does not apply
     """
     found = evaluate_mapping(operator, engine, model, mapping, where)
-    broken = _broken_demands(operator, engine, demands, mapping, found)
+    broken = demands.broken_by(Evaluated(operator, engine, mapping, found))
     return replace(found, violations=(*found.violations, *broken)) if broken else found
-
-
-def _broken_demands(
-    operator: Operator, engine: Engine, demands: Constraints, mapping: Mapping, found: Evaluation
-) -> list[str]:
-    broken = [cap.text for cap in demands.caps if not _satisfied(cap, found)]
-    if not demands.tiles and not demands.orders:
-        return [f"constraint {text}" for text in broken]
-    nest = nest_of(operator, engine, mapping)
-    for rule in demands.tiles:
-        tiles = [np.array([_number(edge[rule.dim])]) for edge in nest.boundaries]
-        if not rule.holds(tiles, nest.blocks, engine)[0]:
-            broken.append(rule.text)
-    for order in demands.orders:
-        level = [memory.name for memory in engine.levels].index(order.level)
-        own = operator.tensor(order.tensor).dims
-        for block in nest.blocks:
-            if block.level == level and block.orders:
-                loops = block.orders[0]
-                if set(loops.permutation) - own and not loops.reused[order.tensor]:
-                    broken.append(order.text)
-    return [f"constraint {text}" for text in broken]
-
-
-def _number(expr: Expr) -> int:
-    return int(expr.value)  # type: ignore[attr-defined]
-
-
-def _satisfied(cap: MetricCap, found: Evaluation) -> bool:
-    match cap.metric:
-        case "energy":
-            return found.energy <= cap.limit
-        case "cycles":
-            return found.cycles <= cap.limit
-        case "edp":
-            return found.energy * found.cycles <= cap.limit
-    return Fraction(found.utilization) >= cap.limit - Fraction(1, 10**12)
 
 
 def layer_problem(
@@ -197,7 +169,7 @@ def layer_problem(
     engine: Engine,
     objective: Objective,
     model_name: str | None = None,
-    constraints: Sequence[str] = (),
+    constraints: Sequence[str | Demand] = (),
     factors: str | None = None,
 ) -> LayerProblem:
     """State the mapping problem of a layer.
@@ -205,7 +177,7 @@ def layer_problem(
     Parameters
     ----------
     model_name : the cost model; by default the one that the engine names
-    constraints : the user's demands, as in :mod:`tilewright.formulation.mapping.constraints`
+    constraints : the user's demands, read or as lines (:mod:`tilewright.formulation.mapping.constraints`)
     factors : ``perfect`` (tile sizes divide each other) or ``imperfect`` (the last tile may be smaller);
         by default imperfect wherever the cost model counts it
 
@@ -226,7 +198,7 @@ def state_problem(
     engine: Engine,
     objective: Objective,
     model: CostModel,
-    constraints: Sequence[str] = (),
+    constraints: Sequence[str | Demand] = (),
     factors: str | None = None,
 ) -> LayerProblem:
     """Like :func:`layer_problem` with a cost model at hand."""
@@ -237,11 +209,7 @@ def state_problem(
         raise InputError("--factors", None, f"the {model.name} cost model knows perfect factors only")
     perfect = model.perfect_only or factors == PERFECT
     demands = parse_constraints(constraints, operator, engine)
-    innermost = engine.levels[-1].name
-    for rule in demands.orders:
-        if rule.level == innermost:
-            told = f"the loops of {innermost} feed the PEs, their order is free"
-            raise InputError(FLAG, rule.text, told)
+    check_orders(demands, engine)
     return _stated(operator, engine, objective, model, demands, perfect)
 
 
@@ -256,58 +224,10 @@ def _stated(
 ) -> LayerProblem:
     """The problem over undominated effects of loop orders, or over every one."""
     orders = partial(model.orders, operator, engine, every=every)
-    plain = build_space(operator, engine, orders, perfect=perfect)
-    space = plain
-    if demands.tiles:
-        filters = demands.row_filters(plain.nest.blocks, engine)
+    space = build_space(operator, engine, orders, perfect=perfect)
+    filters = demands.row_filters(space.nest.blocks, engine)
+    if filters:
         space = build_space(operator, engine, orders, filters, perfect)
     statement = model.statement(space.nest)
-    caps = _cap_limits(demands.caps, statement, space.nest)
-    unmet = [*_unmet_limits(demands, space.nest), *_order_limits(demands, space.nest)]
-    return LayerProblem(
-        operator, engine, model, objective, demands, space, statement, (*statement.limits, *caps, *unmet)
-    )
-
-
-def _unmet_limits(demands: Constraints, nest: Nest) -> list[Limit]:
-    """Rules that a dimension of one iteration breaks whatever is decided, as limits that nothing meets."""
-    ones = [np.ones(1, dtype=np.int64)] * len(nest.boundaries)
-    return [
-        Limit(rule.text, as_expr(1), 0)
-        for rule in demands.tiles
-        if nest.operator.bounds[rule.dim] == 1 and not rule.holds(ones, nest.blocks, nest.engine)[0]
-    ]
-
-
-def _order_limits(demands: Constraints, nest: Nest) -> list[Limit]:
-    """Where loops that could keep a tensor in place run at a level, an order that does is chosen."""
-    limits: list[Limit] = []
-    for rule in demands.orders:
-        level = [memory.name for memory in nest.engine.levels].index(rule.level)
-        tensor = nest.operator.tensor(rule.tensor)
-        others = [dim for dim in nest.operator.bounds if dim not in tensor.dims]
-        index, block = next((i, b) for i, b in enumerate(nest.blocks) if b.is_temporal and b.level == level)
-        idle = is_one(product(nest.trips([index], others)))
-        kept = [product(nest.trips([index], sorted(order.reused[rule.tensor]))) for order in block.orders]
-        wrong = [is_one(run) - idle for run in kept]
-        if wrong:
-            limits.append(Limit(rule.text, choose(block.selector, wrong), 0))
-    return limits
-
-
-def _cap_limits(caps: Sequence[MetricCap], statement: Statement, nest: Nest) -> list[Limit]:
-    """Caps on metrics as limits on integer expressions."""
-    limits: list[Limit] = []
-    for cap in caps:
-        match cap.metric:
-            case "energy":
-                limits.append(Limit(cap.text, statement.energy, int(cap.limit * statement.energy_scale)))
-            case "cycles":
-                limits.append(Limit(cap.text, statement.cycles, int(cap.limit)))
-            case "edp":
-                edp = product([statement.energy, statement.cycles])
-                limits.append(Limit(cap.text, edp, int(cap.limit * statement.energy_scale)))
-            case _:
-                most = Fraction(nest.operator.iterations) / (cap.limit * nest.engine.instances)
-                limits.append(Limit(cap.text, statement.cycles, int(most)))
-    return limits
+    limits = (*statement.limits, *demands.limits(statement, space.nest))
+    return LayerProblem(operator, engine, model, objective, demands, space, statement, limits)

@@ -1,7 +1,7 @@
 """Dataflow styles: what one sub-accelerator spreads over its PEs and keeps in place, whatever its size.
 
 A style is a rule that makes a three-level engine (DRAM, global memory, PEs) for any number of PEs and any
-bandwidth, and constraints on the mappings that the style runs.  The rules follow MAESTRO's directives for
+bandwidth, and what it fixes of the mappings that it runs.  The rules follow MAESTRO's directives for
 the three styles (its public release, data/mapping), which Herald uses: one filter tap row or window per
 PE, all other loops outside.  Sources of the figures stand beside them.
 """
@@ -11,6 +11,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from fractions import Fraction
+from typing import Literal
 
 from tilewright.hardware.mapping.engine import ArrayAxis, Engine, Fanout, MemoryLevel
 from tilewright.workloads.errors import InputError, unknown_name
@@ -25,6 +26,22 @@ _DRAM_ENERGY, _MEMORY_ENERGY, _NOC_ENERGY, _PE_ENERGY, _MAC_ENERGY = map(Fractio
 _PE_ELEMENTS = 512  # ISCA'16: register file of 0.5 kB per PE, here in each of two buffers
 _WHOLE = "QRS"  # a tile in the global memory has whole output rows and filters: DRAM moves long bursts
 _CLUSTER = 64  # MAESTRO's directives for the NVDLA style: clusters of 64 PEs share an adder tree
+
+
+@dataclass(frozen=True, slots=True)
+class Fixed:
+    """One thing that a style fixes at a memory level.
+
+    Parameters
+    ----------
+    what : ``no loop``: a dimension's loop there has one iteration; ``one held``: the level holds one
+        iteration of a dimension at a time; ``stationary``: the level's loops keep a tensor in place
+    name : of the dimension or tensor
+    """
+
+    what: Literal["no loop", "one held", "stationary"]
+    name: str
+    level: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,18 +83,18 @@ class Dataflow:
         first = max(d for d in range(1, math.isqrt(pes) + 1) if pes % d == 0)
         return first, pes // first
 
-    def constraints(self, operator: Operator) -> tuple[str, ...]:
-        """The style's demands on a mapping, in an operator's names (`formulation.mapping.constraints`)."""
-        rules = []
+    def fixes(self, operator: Operator) -> tuple[Fixed, ...]:
+        """What the style leaves no choice about, in an operator's names."""
+        found: list[Fixed] = []
         for dimension in operator.dimensions:
             if dimension.like in _WHOLE:
-                rules.append(f"trips({dimension.name}@{DRAM})=1")
+                found.append(Fixed("no loop", dimension.name, DRAM))
             if dimension.like in self.window:
-                rules.append(f"trips({dimension.name}@{MEMORY})=1")
+                found.append(Fixed("no loop", dimension.name, MEMORY))
             else:
-                rules.append(f"tile({dimension.name}@{PE})=1")
+                found.append(Fixed("one held", dimension.name, PE))
         kept = next((tensor for tensor in operator.tensors if tensor.role is self.stationary), None)
-        return (*rules, f"stationary@{MEMORY}={kept.name}") if kept is not None else tuple(rules)
+        return (*found, Fixed("stationary", kept.name, MEMORY)) if kept is not None else tuple(found)
 
     def engine(self, pes: int, bandwidth: Fraction, memory: int) -> Engine:
         """The engine of one sub-accelerator.

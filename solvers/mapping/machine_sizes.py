@@ -22,6 +22,7 @@ from tilewright.formulation.expression import Expr, Variable
 from tilewright.formulation.expression.batch import EXACT_LIMIT, Array, BatchReader
 from tilewright.formulation.mapping.chains import AxisGroup
 from tilewright.formulation.mapping.cost.base import Statement
+from tilewright.formulation.mapping.dataflow import style_demands
 from tilewright.formulation.mapping.mapping import Mapping
 from tilewright.formulation.mapping.problem import IMPERFECT, LayerProblem, layer_problem
 from tilewright.formulation.mapping.tables import Indices, Tables
@@ -90,7 +91,11 @@ def survey(
     seconds = sorted({point.array[1] for point in points})
     largest = flow.engine_of((firsts[-1], seconds[-1]), points[0].bandwidth, memory)
     problem = layer_problem(
-        operator, largest, parse_objective("edp"), factors=IMPERFECT, constraints=flow.constraints(operator)
+        operator,
+        largest,
+        parse_objective("edp"),
+        factors=IMPERFECT,
+        constraints=style_demands(flow.fixes(operator)),
     )
     walk = _Walk(
         problem, flow, memory, firsts, seconds, sorted({point.bandwidth for point in points}), metrics

@@ -9,9 +9,11 @@ import pytest
 from calls import Call
 from systems import LAYERS
 
+from tilewright.formulation.scheduling.herald.codesign import CodesignSearch, Parts
 from tilewright.hardware.scheduling.herald import classes
 from tilewright.hardware.scheduling.herald.classes import AcceleratorClass
-from tilewright.solvers.scheduling.herald import costs, partition
+from tilewright.solvers.scheduling.herald import costs
+from tilewright.solvers.scheduling.herald.partition_search import LeastBoundFirst
 
 
 @pytest.fixture(autouse=True)
@@ -47,15 +49,14 @@ def test_what_is_known_is_told_where_costs_are_missing(call: Call, monkeypatch: 
 
 def test_partitions_so_far_are_told(call: Call, monkeypatch: pytest.MonkeyPatch) -> None:
     """A stop after some partitions: the best of them stands there, and no bound of all is claimed."""
-    made = partition.PartitionSearch._candidate
+    look = LeastBoundFirst._look
 
-    def counted(self: partition.PartitionSearch, *args: object) -> object:
-        found = made(self, *args)  # type: ignore[arg-type]
-        if len(self._candidates) == 3:
-            self._limits.stop.set()
-        return found
+    def counted(self: LeastBoundFirst, search: CodesignSearch, parts: Parts) -> None:
+        look(self, search, parts)
+        if len(search.candidates) == 4:
+            search.limits.stop.set()
 
-    monkeypatch.setattr(partition.PartitionSearch, "_candidate", counted)
+    monkeypatch.setattr(LeastBoundFirst, "_look", counted)
     out = call("codesign", "model.yaml", "--class", "edge", "--threads", 1, "-f", "json", "--out", "c.json")
     document = out.document
     assert (document["status"], document["partitions"], document["bound"]) == ("interrupted", 4, None)

@@ -22,11 +22,11 @@ def problem_of(layer: str, arch: str = "dmazerunner-256") -> LayerProblem:
 
 
 def test_constraint_lines() -> None:
-    """A dataflow is written in the vocabulary of constraints."""
+    """A dataflow's demands are those that a user would write."""
     machine = load_engine("eyeriss-168")
     flow = Dataflow("x", "", ("P", "K"), {"y": ("P",)}, Role.WEIGHT, Role.OUTPUT, ("N",))
-    lines = flow.constraints(convolution(LAYERS["conv5_2"]), machine)
-    assert set(lines) == {
+    demands = flow.demands(convolution(LAYERS["conv5_2"]), machine)
+    assert {demand.text for demand in demands} == {
         "spatial(N)=1",
         "spatial(C)=1",
         "spatial(Q)=1",
@@ -41,8 +41,8 @@ def test_constraint_lines() -> None:
 
 def test_dimensions_count_as_what_they_are_like() -> None:
     """A matrix product's M, N and K are an output row, an output channel and an input channel."""
-    lines = DATAFLOWS["ws2"].constraints(gemm(m=4, n=4, k=4), load_engine("dmazerunner-256"))
-    assert [line for line in lines if line.startswith("spatial")] == ["spatial(M)=1"]
+    demands = DATAFLOWS["ws2"].demands(gemm(m=4, n=4, k=4), load_engine("dmazerunner-256"))
+    assert [demand.text for demand in demands if demand.kind == "spatial"] == ["spatial(M)=1"]
 
 
 @pytest.mark.parametrize("layer", ["conv1", "conv4_2", "conv5_2"])

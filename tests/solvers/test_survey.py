@@ -7,6 +7,7 @@ from fractions import Fraction
 import pytest
 
 from tilewright.formulation.limits import Limits
+from tilewright.formulation.mapping.dataflow import style_demands
 from tilewright.formulation.mapping.problem import IMPERFECT, layer_problem
 from tilewright.formulation.objective import parse_objective
 from tilewright.hardware.mapping.styles import dataflow, dataflow_names
@@ -42,7 +43,7 @@ def test_survey_equals_the_exact_solver_at_every_point(flow: str, layer: str) ->
                 engine,
                 parse_objective(metric),
                 factors=IMPERFECT,
-                constraints=style.constraints(operator),
+                constraints=style_demands(style.fixes(operator)),
             )
             proven = solve(problem, "branch", Limits())
             best = found.get((point, metric))

@@ -7,8 +7,7 @@ from collections.abc import Iterator, Sequence
 from fractions import Fraction
 from itertools import product
 
-Parts = tuple[tuple[int, Fraction], ...]
-"""PEs and bytes per cycle of every sub-accelerator."""
+from tilewright.formulation.scheduling.herald.codesign import Parts
 
 STRATEGIES = ("exhaustive", "binary", "random")
 

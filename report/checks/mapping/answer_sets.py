@@ -10,7 +10,7 @@ from tilewright.formulation.mapping.mapping import Mapping
 from tilewright.formulation.mapping.membership import OutsideError, Placement, placement
 from tilewright.formulation.mapping.problem import LayerProblem
 from tilewright.formulation.objective import parse_objective
-from tilewright.report.records.mapping.build import number, shown_value
+from tilewright.report.records.claims import number, shown_value
 from tilewright.report.records.mapping.document import LayerRecord, SolutionRecord
 from tilewright.report.text.mapping.answer_sets import key_of
 from tilewright.workloads.errors import InputError

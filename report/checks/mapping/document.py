@@ -16,16 +16,15 @@ from tilewright.hardware.mapping.engine import Engine
 from tilewright.report.checks.mapping.answer_sets import further_faults
 from tilewright.report.checks.mapping.head import head_faults
 from tilewright.report.checks.trace import trace_faults
+from tilewright.report.records.claims import ClaimRecord, shown_gap, shown_value
 from tilewright.report.records.mapping.build import (
     beside_record,
     factors_of,
     metrics_record,
-    shown_gap,
-    shown_value,
     space_record,
     totals_record,
 )
-from tilewright.report.records.mapping.document import ClaimRecord, LayerRecord, ResultDocument
+from tilewright.report.records.mapping.document import LayerRecord, ResultDocument
 from tilewright.report.records.mapping.operator import Record
 from tilewright.report.text.mapping.spaces import record_text
 from tilewright.workloads.errors import InputError

@@ -16,6 +16,7 @@ from tilewright.formulation.mapping.search import LayerResult
 from tilewright.formulation.objective import Objective
 from tilewright.formulation.result import Beside, Origin, Status, TracePoint
 from tilewright.hardware.mapping.engine import Engine
+from tilewright.report.records.claims import claim, figures, number, shown_gap, shown_value
 from tilewright.report.records.mapping.document import (
     AccessRecord,
     BesideRecord,
@@ -25,7 +26,6 @@ from tilewright.report.records.mapping.document import (
     LayerRecord,
     MappingRecord,
     MetricsRecord,
-    Number,
     OptimaRecord,
     SolutionRecord,
     SpaceRecord,
@@ -38,29 +38,6 @@ from tilewright.solvers.mapping.answer_sets import Solution
 from tilewright.workloads.mapping.operator import Operator
 
 _LIBRARIES = ("numpy", "ortools")
-
-
-def number(value: Fraction | int) -> Number:
-    """An integer where the value is integral, the nearest float elsewhere."""
-    return int(value) if value == int(value) else float(value)
-
-
-def shown_value(objective: Objective, key: Fraction | None) -> Number | None:
-    """The objective's value of a key."""
-    return None if key is None else objective.value(key)
-
-
-def shown_gap(objective: Objective, value: Fraction | None, bound: Fraction | None) -> float | None:
-    """Relative gap of the values that are shown; 0 only where the keys are equal."""
-    if value is None or bound is None:
-        return None
-    if value == bound:
-        return 0.0
-    if value == 0:
-        return None
-    if objective.root == 1:
-        return float((value - bound) / value)
-    return float(1 - float(bound / value) ** (1 / objective.root))
 
 
 def key_gap(objective: Objective, gap: float) -> float:
@@ -187,12 +164,7 @@ def layer_record(
         operator=OperatorRecord.of(operator),
         bounds=dict(operator.bounds),
         count=len(names),
-        status=result.status.value,
-        value=shown_value(objective, result.key),
-        value_exact=None if result.key is None else str(result.key),
-        bound=shown_value(objective, result.bound),
-        bound_exact=None if result.bound is None else str(result.bound),
-        gap=shown_gap(objective, result.key, result.bound),
+        **claim(objective, result),
         metrics=None if result.evaluation is None else metrics_record(result.evaluation, engine),
         mapping=None if result.answer is None else MappingRecord(nodes=result.answer.to_data()),
         solver=result.method,
@@ -219,10 +191,7 @@ def then_record(objective: Objective, result: LayerResult) -> ThenRecord:
     return ThenRecord(
         objective="energy" if objective.name == "energy" else "cycles",
         status=result.status.value,
-        value=shown_value(objective, result.key),
-        value_exact=None if result.key is None else str(result.key),
-        bound=shown_value(objective, result.bound),
-        bound_exact=None if result.bound is None else str(result.bound),
+        **figures(result.key, result.bound, objective.value),
         solver=result.method,
         wall_s=round(result.wall_seconds, 4),
     )
@@ -254,10 +223,7 @@ def totals_record(objective: Objective, engine: Engine, layers: Sequence[LayerRe
         cycles=cycles,
         edp=None if energy is None or cycles is None else number(energy * cycles),
         time_s=None if cycles is None else _time(cycles, engine),
-        value=shown_value(objective, value),
-        value_exact=None if value is None else str(value),
-        bound=shown_value(objective, bound),
-        bound_exact=None if bound is None else str(bound),
+        **figures(value, bound, objective.value),
         gap=shown_gap(objective, value, bound),
     )
 

@@ -7,22 +7,19 @@ elsewhere; beside them stands the exact fraction as text, so that nothing is los
 
 from __future__ import annotations
 
-from fractions import Fraction
-from typing import TYPE_CHECKING, Annotated, Any, Final, Literal
+from typing import Any, Final, Literal
 
 from pydantic import ConfigDict, Field
 
+from tilewright.report.records.claims import ClaimRecord, ExactText, Number, StatusName
 from tilewright.report.records.mapping.engine import ArchRecord
 from tilewright.report.records.mapping.operator import OperatorRecord, Record
 
 SCHEMA: Final = "tilewright.result/1"
 
-Number = int | float
-ExactText = Annotated[str, Field(pattern=r"^[0-9]+(/[1-9][0-9]*)?$")]
 FactorsName = Literal["perfect", "imperfect"]
 StorageName = Literal["even", "uneven"]
 TilesName = Literal["divisors", "ceil(outer/n)", "every integer"]
-StatusName = Literal["optimal", "feasible", "infeasible", "unknown", "interrupted", "error"]
 
 
 class AccessRecord(Record):
@@ -135,29 +132,6 @@ class OptimaRecord(Record):
     count: int = Field(ge=0)
     wall_s: float
     mappings: list[SolutionRecord]
-
-
-class ClaimRecord(Record):
-    """What any search claims, figures as shown with their exact keys beside them.
-
-    The fields are declared by the records themselves, each at its place in the document.
-    """
-
-    if TYPE_CHECKING:
-        status: StatusName
-        value: Number | None
-        value_exact: ExactText | None
-        bound: Number | None
-        bound_exact: ExactText | None
-        gap: float | None
-
-    @property
-    def value_key(self) -> Fraction | None:
-        return None if self.value_exact is None else Fraction(self.value_exact)
-
-    @property
-    def bound_key(self) -> Fraction | None:
-        return None if self.bound_exact is None else Fraction(self.bound_exact)
 
 
 class LayerRecord(ClaimRecord):

@@ -10,7 +10,7 @@ from rich.table import Table
 from rich.text import Text
 
 from tilewright.formulation.objective import Objective, parse_objective
-from tilewright.report.records.mapping.build import shown_gap
+from tilewright.report.records.claims import shown_gap
 from tilewright.report.records.mapping.document import LayerRecord, SolutionRecord
 from tilewright.report.text.quantities import (
     count_text,

@@ -14,6 +14,7 @@ from functools import lru_cache
 
 from tilewright.formulation.mapping.constraints import parse_constraints
 from tilewright.formulation.mapping.cost import cost_model
+from tilewright.formulation.mapping.dataflow import style_demands
 from tilewright.formulation.mapping.evaluator import Evaluation
 from tilewright.formulation.mapping.mapping import Mapping, Storage
 from tilewright.formulation.mapping.problem import evaluate_under
@@ -59,7 +60,7 @@ def _counted(
 ) -> tuple[Cost | None, str]:
     """The cost, or what is wrong with the mapping."""
     engine = flow.engine_of(point.array, point.bandwidth, memory)
-    demands = parse_constraints(flow.constraints(operator), operator, engine)
+    demands = parse_constraints(style_demands(flow.fixes(operator)), operator, engine)
     try:
         found = evaluate_under(operator, engine, cost_model(engine.cost_model), demands, mapping)
     except InputError as error:

@@ -14,6 +14,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any
 
+from tilewright.formulation.mapping.dataflow import style_demands
 from tilewright.formulation.mapping.mapping import Mapping as LoopNest
 from tilewright.hardware.mapping.identity import engine_hash
 from tilewright.hardware.mapping.styles import Dataflow
@@ -50,7 +51,7 @@ def survey_hash(operator: Operator, flow: Dataflow, memory: int) -> str:
         ],
         [(axis.name, axis.carries) for axis in flow.axes],
         engine_hash(flow.engine_of((1, 1), Fraction(1), memory)),
-        flow.constraints(operator),
+        [demand.text for demand in style_demands(flow.fixes(operator))],
     ]
     return hashlib.sha256(json.dumps(content).encode()).hexdigest()
 

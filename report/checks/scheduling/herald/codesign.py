@@ -12,7 +12,7 @@ from tilewright.hardware.scheduling.herald.classes import accelerator_class, mak
 from tilewright.report.checks.mapping.document import claim_faults
 from tilewright.report.checks.scheduling.herald.schedule import ScheduleCheck, check_schedule, settings_faults
 from tilewright.report.checks.trace import trace_faults
-from tilewright.report.records.mapping.build import number
+from tilewright.report.records.claims import number
 from tilewright.report.records.scheduling.herald.document import (
     CodesignDocument,
     PartitionPointRecord,

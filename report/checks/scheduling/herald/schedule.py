@@ -13,7 +13,7 @@ from tilewright.hardware.scheduling.herald.system import System
 from tilewright.report.checks.mapping.document import claim_faults, metric_faults
 from tilewright.report.checks.scheduling.herald.costs import cost_faults
 from tilewright.report.checks.trace import trace_faults
-from tilewright.report.records.mapping.build import number
+from tilewright.report.records.claims import number
 from tilewright.report.records.scheduling.herald.document import (
     CodesignDocument,
     PlacementRecord,

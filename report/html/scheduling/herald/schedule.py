@@ -31,7 +31,8 @@ from tilewright.report.html.scheduling.herald.figures import (
     partitions_figure,
 )
 from tilewright.report.pareto import pareto_front
-from tilewright.report.records.mapping.document import Number, TraceRecord
+from tilewright.report.records.claims import Number
+from tilewright.report.records.mapping.document import TraceRecord
 from tilewright.report.records.scheduling.herald.document import (
     CodesignDocument,
     PartitionPointRecord,

@@ -13,19 +13,18 @@ from typing import Any, Final, Literal
 from pydantic import ConfigDict, Field
 
 from tilewright.formulation.objective import parse_objective
+from tilewright.formulation.scheduling.herald.codesign import Parts
 from tilewright.formulation.scheduling.herald.evaluator import ScheduleEvaluation, placement_energies
 from tilewright.formulation.scheduling.herald.problem import ScheduleObjective, SchedulingProblem
 from tilewright.formulation.scheduling.herald.schedule import Schedule
 from tilewright.formulation.scheduling.herald.search import ScheduleResult
-from tilewright.hardware.scheduling.herald.classes import AcceleratorClass
 from tilewright.hardware.scheduling.herald.system import System
-from tilewright.heuristics.scheduling.herald.partitions import Parts
-from tilewright.report.records.mapping.build import number, trace_record, versions
-from tilewright.report.records.mapping.document import ClaimRecord, ExactText, Number, StatusName, TraceRecord
+from tilewright.report.records.claims import ClaimRecord, ExactText, Number, StatusName, claim, number
+from tilewright.report.records.mapping.build import trace_record, versions
+from tilewright.report.records.mapping.document import TraceRecord
 from tilewright.report.records.mapping.operator import Record
 from tilewright.report.records.scheduling.herald.problem import ProblemRecord, problem_record
 from tilewright.report.records.scheduling.herald.system import SystemRecord
-from tilewright.solvers.scheduling.herald.partition import PartitionOutcome
 from tilewright.workloads.scheduling.workload import Workload
 
 SCHEDULE: Final = "tilewright.schedule/1"
@@ -196,12 +195,7 @@ def schedule_document(
         problem=record,
         objective=objective.value,
         settings=settings,
-        status=result.status.value,
-        value=None if result.key is None else number(result.key),
-        value_exact=None if result.key is None else str(result.key),
-        bound=None if result.bound is None else number(result.bound),
-        bound_exact=None if result.bound is None else str(result.bound),
-        gap=result.gap,
+        **claim(shown, result),
         metrics=None
         if problem is None or result.evaluation is None
         else schedule_metrics(problem, system, result.evaluation),
@@ -213,44 +207,6 @@ def schedule_document(
         else inputs_hash(workload.name, SystemRecord.of(system), record, objective.value, settings.metric),
         trace=[trace_record(shown, point) for point in result.trace],
         versions=versions(),
-    )
-
-
-def codesign_document(
-    workload: Workload,
-    resources: AcceleratorClass,
-    dataflows: list[str],
-    search: str,
-    outcome: PartitionOutcome,
-    settings: ScheduleSettingsRecord,
-    *,
-    complete: bool = True,
-) -> CodesignDocument:
-    """The document of one co-design, with the best schedule on the best partition."""
-    data = outcome.to_data()
-    best = outcome.best
-    objective = parse_objective(objective_name(outcome.objective))
-    return CodesignDocument(
-        schema=CODESIGN,
-        command="codesign",
-        complete=complete,
-        workload=workload.name,
-        accelerator_class=resources.name,
-        dataflows=dataflows,
-        search=search,
-        pe_step=resources.pe_step,
-        bandwidth_step=resources.bandwidth_step,
-        settings=settings,
-        points=[PartitionPointRecord(**point) for point in data.pop("points")],
-        best=None
-        if best is None
-        else schedule_document(
-            workload, best.system, best.problem, outcome.objective, best.answer(outcome.objective), settings
-        ),
-        message=outcome.message,
-        trace=[trace_record(objective, point) for point in outcome.trace],
-        versions=versions(),
-        **data,
     )
 
 

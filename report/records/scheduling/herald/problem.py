@@ -12,7 +12,8 @@ from itertools import groupby
 from pydantic import Field
 
 from tilewright.formulation.scheduling.herald.problem import Option, SchedulingProblem, Task
-from tilewright.report.records.mapping.document import ExactText, MappingRecord
+from tilewright.report.records.claims import ExactText
+from tilewright.report.records.mapping.document import MappingRecord
 from tilewright.report.records.mapping.operator import OperatorRecord, Record
 from tilewright.workloads.errors import InputError
 from tilewright.workloads.mapping.operator import Operator

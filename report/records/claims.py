@@ -1,0 +1,115 @@
+"""What a search claims, in every document in the same words: status, value, bound and gap.
+
+Figures are shown as integers where they are integral and as floats elsewhere; beside each stands the exact
+key as a fraction, so that nothing is lost on the way.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from fractions import Fraction
+from typing import TYPE_CHECKING, Annotated, Any, Literal, TypedDict
+
+from pydantic import Field
+
+from tilewright.formulation.objective import Objective
+from tilewright.formulation.result import Result
+from tilewright.report.records.mapping.operator import Record
+
+Number = int | float
+ExactText = Annotated[str, Field(pattern=r"^[0-9]+(/[1-9][0-9]*)?$")]
+StatusName = Literal["optimal", "feasible", "infeasible", "unknown", "interrupted", "error"]
+
+
+class ClaimRecord(Record):
+    """What any search claims, figures as shown with their exact keys beside them.
+
+    The fields are declared by the records themselves, each at its place in the document.
+    """
+
+    if TYPE_CHECKING:
+        status: StatusName
+        value: Number | None
+        value_exact: ExactText | None
+        bound: Number | None
+        bound_exact: ExactText | None
+        gap: float | None
+
+    @property
+    def value_key(self) -> Fraction | None:
+        return None if self.value_exact is None else Fraction(self.value_exact)
+
+    @property
+    def bound_key(self) -> Fraction | None:
+        return None if self.bound_exact is None else Fraction(self.bound_exact)
+
+
+class Figures(TypedDict):
+    """Fields of a record that tell a value and a bound."""
+
+    value: Number | None
+    value_exact: str | None
+    bound: Number | None
+    bound_exact: str | None
+
+
+class Claim(Figures):
+    """Fields of a record that tell what a search claims."""
+
+    status: StatusName
+    gap: float | None
+
+
+def figures(key: Fraction | None, bound: Fraction | None, shown: Callable[[Fraction], Number]) -> Figures:
+    """A value and a bound as fields of a record.
+
+    Parameters
+    ----------
+    key, bound : keys of the objective
+    shown : what is shown of a key, such as `Objective.value`
+    """
+    return {
+        "value": None if key is None else shown(key),
+        "value_exact": None if key is None else str(key),
+        "bound": None if bound is None else shown(bound),
+        "bound_exact": None if bound is None else str(bound),
+    }
+
+
+def claim(
+    objective: Objective, result: Result[Any, Any], shown: Callable[[Fraction], Number] | None = None
+) -> Claim:
+    """What a result claims, as fields of a record.
+
+    Parameters
+    ----------
+    shown : what is shown of a key; by default the objective's value
+    """
+    return {
+        "status": result.status.value,
+        **figures(result.key, result.bound, shown or objective.value),
+        "gap": shown_gap(objective, result.key, result.bound),
+    }
+
+
+def number(value: Fraction | int) -> Number:
+    """An integer where the value is integral, the nearest float elsewhere."""
+    return int(value) if value == int(value) else float(value)
+
+
+def shown_value(objective: Objective, key: Fraction | None) -> Number | None:
+    """The objective's value of a key."""
+    return None if key is None else objective.value(key)
+
+
+def shown_gap(objective: Objective, value: Fraction | None, bound: Fraction | None) -> float | None:
+    """Relative gap of the values that are shown; 0 only where the keys are equal."""
+    if value is None or bound is None:
+        return None
+    if value == bound:
+        return 0.0
+    if value == 0:
+        return None
+    if objective.root == 1:
+        return float((value - bound) / value)
+    return float(1 - float(bound / value) ** (1 / objective.root))

@@ -1,0 +1,99 @@
+"""The document ``tilewright.codesign/1`` of a result."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tilewright.formulation.objective import parse_objective
+from tilewright.formulation.scheduling.herald.codesign import Candidate, CodesignResult, Parts
+from tilewright.formulation.scheduling.herald.problem import ScheduleObjective
+from tilewright.hardware.scheduling.herald.classes import AcceleratorClass
+from tilewright.report.records.claims import claim, figures
+from tilewright.report.records.mapping.build import trace_record, versions
+from tilewright.report.records.scheduling.herald.document import (
+    CODESIGN,
+    CodesignDocument,
+    PartitionPointRecord,
+    ScheduleSettingsRecord,
+    objective_name,
+    schedule_document,
+)
+from tilewright.workloads.scheduling.workload import Workload
+
+
+def codesign_document(
+    workload: Workload,
+    resources: AcceleratorClass,
+    dataflows: list[str],
+    search: str,
+    objective: ScheduleObjective,
+    result: CodesignResult,
+    settings: ScheduleSettingsRecord,
+    *,
+    complete: bool = True,
+) -> CodesignDocument:
+    """The document of one co-design, with the best schedule on the best partition."""
+    best = result.best
+    return CodesignDocument(
+        schema=CODESIGN,
+        command="codesign",
+        complete=complete,
+        workload=workload.name,
+        accelerator_class=resources.name,
+        dataflows=dataflows,
+        search=search,
+        pe_step=resources.pe_step,
+        bandwidth_step=resources.bandwidth_step,
+        settings=settings,
+        points=[point_record(one) for one in result.candidates],
+        best=None
+        if best is None
+        else schedule_document(workload, best.system, best.problem, objective, best.result, settings),
+        message=result.message,
+        trace=[trace_record(parse_objective(objective_name(objective)), point) for point in result.trace],
+        versions=versions(),
+        **_told(objective, result),
+    )
+
+
+def codesign_data(objective: ScheduleObjective, result: CodesignResult) -> dict[str, Any]:
+    """The proof, the best partition and every point with Herald's and the best figures, as plain data."""
+    points = [point_record(one).model_dump() for one in result.candidates]
+    return {**_told(objective, result), "points": points}
+
+
+def point_record(one: Candidate) -> PartitionPointRecord:
+    """What is known of one partition."""
+    cycles, energy = one.point
+    return PartitionPointRecord.model_validate(
+        {
+            "partition": partition_data(one.parts),
+            "cycles": cycles,
+            "energy_pj": float(energy),
+            "energy_pj_exact": str(energy),
+            "herald_cycles": one.herald[0],
+            "herald_energy_pj": float(one.herald[1]),
+            **figures(one.value, one.bound, float),
+            "scheduled": one.visits > 0,
+        }
+    )
+
+
+def partition_data(parts: Parts) -> list[dict[str, float]]:
+    """A partition as plain data."""
+    return [{"pes": pes, "bytes_per_cycle": float(rate)} for pes, rate in parts]
+
+
+def _told(objective: ScheduleObjective, result: CodesignResult) -> dict[str, Any]:
+    """What documents and benchmarks tell of the whole grid."""
+    return {
+        "objective": objective.value,
+        **claim(parse_objective(objective_name(objective)), result, float),
+        "partition": None if result.best is None else partition_data(result.best.parts),
+        "partitions": len(result.candidates),
+        "unfit": result.unfit,
+        "discarded": result.discarded,
+        "scheduled": result.scheduled,
+        "tables_s": result.stated_seconds,
+        "wall_s": result.wall_seconds,
+    }

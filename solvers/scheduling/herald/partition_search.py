@@ -1,0 +1,196 @@
+"""The search for a partition: the one of least bound is scheduled for a while, again and again.
+
+The problem falls apart into one scheduling problem per partition.  Every partition gets a cheap bound;
+scheduling the one with the least raises its bound and may lower the incumbent.  A partition whose bound
+reaches the incumbent is discarded.
+"""
+
+from __future__ import annotations
+
+import heapq
+from collections.abc import Callable
+from dataclasses import replace
+from fractions import Fraction
+from itertools import count
+
+from tilewright import __version__
+from tilewright.formulation.limits import LimitReachedError, Limits
+from tilewright.formulation.method import Outcome
+from tilewright.formulation.result import Origin, TracePoint
+from tilewright.formulation.scheduling.herald.codesign import (
+    Candidate,
+    CodesignGoal,
+    CodesignSearch,
+    Design,
+    Parts,
+)
+from tilewright.formulation.scheduling.herald.evaluator import ScheduleEvaluation
+from tilewright.formulation.scheduling.herald.problem import SchedulingProblem, feasible_options
+from tilewright.formulation.scheduling.herald.search import ScheduleGoal, ScheduleResult, ScheduleSearch
+from tilewright.formulation.search import Listener, Search
+from tilewright.formulation.stopping import BoundReaches
+from tilewright.hardware.scheduling.herald.system import System
+from tilewright.heuristics.scheduling.herald.scheduler import HeraldSettings, Ordering, herald, metric_of
+from tilewright.solvers.caches import cache_folder
+from tilewright.solvers.scheduling.herald.bounds import basic_bounds, first_bounds
+from tilewright.solvers.scheduling.herald.cpsat import CpSatScheduler
+from tilewright.workloads.errors import InputError
+
+_SLICE = 4.0  # seconds that a partition is scheduled for at first; doubled at every further visit
+_HERALD = "herald"
+
+
+class LeastBoundFirst:
+    """Exact: branch and bound over partitions, with the exact scheduler for each.  One object per call.
+
+    Parameters
+    ----------
+    recount : states the problem on a system from costs that are counted again
+    costs : where costs are kept, for messages; by default the user's cache folder
+    note : told in words how far the search has come
+    """
+
+    name = "least-bound-first"
+    exact = True
+
+    def __init__(
+        self,
+        recount: Callable[[System, Limits], SchedulingProblem],
+        costs: str | None = None,
+        note: Callable[[str], None] = lambda text: None,
+    ) -> None:
+        self._recount, self._costs, self._note = recount, costs, note
+        self._questioned: set[Parts] = set()
+
+    @property
+    def version(self) -> str:
+        return CpSatScheduler().version
+
+    def solve(self, search: Search[CodesignGoal, Design, ScheduleEvaluation]) -> Outcome:
+        """Search until proven or until the limits strike.
+
+        Raises
+        ------
+        InputError : where costs that the answer rests on were wrong in their file
+        """
+        assert isinstance(search, CodesignSearch), "what is known of each partition has to be kept"
+        for parts in search.problem.systems:
+            if search.limits.expired:
+                break
+            self._look(search, parts)
+        candidates = search.candidates
+        if not candidates:
+            return Outcome(search.complete, "no partition runs every layer" if search.complete else "")
+        self._note(f"{len(candidates)} partitions bounded after {search.limits.elapsed:.1f} s")
+        for one in sorted(candidates, key=lambda one: one.bound):
+            if not search.limits.expired:
+                self._refine(search, one)
+        self._branch(search)
+        best = next(one for one in search.candidates if search.answer and one.parts == search.answer.parts)
+        self._question(search, best)
+        return Outcome()
+
+    def _look(self, search: CodesignSearch, parts: Parts) -> None:
+        """What is known at once: Herald's breadth-first schedule and the bound in closed form."""
+        problem = search.problem.instance(parts)
+        if problem.obstacle is not None:
+            search.rule_out(parts)
+            return
+        probe = _begun(search, problem, replace(search.limits))
+        _offer_herald(probe, Ordering.BREADTH_FIRST)
+        first_bounds(probe, feasible_options(problem))
+        result = probe.result(_HERALD, __version__)
+        search.learn(Candidate(parts, search.problem.systems[parts], problem, result, _figures(result)))
+
+    def _refine(self, search: CodesignSearch, one: Candidate) -> None:
+        """The better of Herald's two schedules, and the LP's bound."""
+        probe = _resumed(search, one, replace(search.limits))
+        _offer_herald(probe, Ordering.DEPTH_FIRST)
+        basic_bounds(probe, feasible_options(one.problem))
+        result = probe.result(_HERALD, __version__)
+        search.learn(replace(one, result=result, herald=_figures(result)))
+
+    def _branch(self, search: CodesignSearch) -> None:
+        """Schedule the partition of least bound, again and again."""
+        number = count()
+        open_ = [(one.bound, next(number), one) for one in search.candidates]
+        heapq.heapify(open_)
+        while open_ and not search.enough(open_[0][0]) and not search.limits.expired:
+            _, _, one = heapq.heappop(open_)
+            self._question(search, one)
+            one = _scheduled(search, one)
+            if not search.enough(one.bound):
+                heapq.heappush(open_, (one.bound, next(number), one))
+
+    def _question(self, search: CodesignSearch, one: Candidate) -> None:
+        """Count the costs of one partition again, once, before its schedule is told of.
+
+        The file of costs is sealed against damage; whoever forges seals too is found out here.
+
+        Raises
+        ------
+        InputError : where the file was wrong; what is known to be wrong is mended by then
+        """
+        if one.parts in self._questioned or search.limits.expired:
+            return
+        self._questioned.add(one.parts)
+        try:
+            problem = self._recount(one.system, search.limits)
+        except LimitReachedError:
+            return
+        if problem.content_hash != one.problem.content_hash:
+            raise InputError(
+                self._costs or str(cache_folder()),
+                None,
+                "cost tables were not what mappings cost; corrected where seen, call again or remove them",
+            )
+
+
+def _begun(
+    search: CodesignSearch, problem: SchedulingProblem, limits: Limits, listener: Listener | None = None
+) -> ScheduleSearch:
+    return ScheduleSearch(ScheduleGoal(problem, search.problem.objective), limits, listener)
+
+
+def _resumed(
+    search: CodesignSearch, one: Candidate, limits: Limits, listener: Listener | None = None
+) -> ScheduleSearch:
+    """A further search for a schedule on a partition, with what is known of it."""
+    found = _begun(search, one.problem, limits, listener)
+    origin = Origin.EXACT if one.visits else Origin.HEURISTIC
+    found.confirm(one.schedule, "earlier visit" if one.visits else _HERALD, origin=origin)
+    found.raise_bound(one.bound, "earlier visit")
+    return found
+
+
+def _offer_herald(probe: ScheduleSearch, ordering: Ordering) -> None:
+    """One of Herald's schedules, balanced by loads."""
+    problem = probe.problem.instance
+    settings = HeraldSettings(metric_of(probe.problem.objective), ordering, patience=0)
+    probe.offer(herald(problem, settings, lambda: probe.limits.expired), _HERALD, origin=Origin.HEURISTIC)
+
+
+def _scheduled(search: CodesignSearch, one: Candidate) -> Candidate:
+    """What is known of a partition after a slice of exact scheduling; what that finds counts at once."""
+    assert search.key is not None
+    longest = _SLICE * 2**one.visits
+    limits = search.limits.share(longest=longest).stopping(BoundReaches(search.goal(search.key)))
+    inner: ScheduleSearch | None = None
+
+    def learn(inner: ScheduleSearch) -> Candidate:
+        result = inner.result(CpSatScheduler.name, CpSatScheduler().version)
+        return search.learn(replace(one, result=result, visits=one.visits + 1))
+
+    def heard(point: TracePoint) -> None:
+        if point.key is not None and point.bound is not None and inner is not None:
+            learn(inner)
+
+    inner = _resumed(search, one, limits, heard)
+    CpSatScheduler().solve(inner)
+    return learn(inner)
+
+
+def _figures(result: ScheduleResult) -> tuple[int, Fraction]:
+    """Cycles and energy."""
+    assert result.evaluation is not None
+    return result.evaluation.makespan, result.evaluation.energy

@@ -1,0 +1,80 @@
+"""Co-design as a search: what is known of partitions becomes the value and the bound of the grid."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from fractions import Fraction
+
+from graphs import problem_of
+
+from tilewright.formulation.limits import Limits
+from tilewright.formulation.result import Origin, Status, TracePoint
+from tilewright.formulation.scheduling.herald.codesign import Candidate, CodesignGoal, CodesignSearch, Parts
+from tilewright.formulation.scheduling.herald.problem import Option, ScheduleObjective, SchedulingProblem
+from tilewright.formulation.scheduling.herald.search import ScheduleGoal, ScheduleSearch
+from tilewright.hardware.scheduling.herald.classes import AcceleratorClass, make_system
+from tilewright.hardware.scheduling.herald.system import System
+from tilewright.heuristics.scheduling.herald.scheduler import greedy
+from tilewright.workloads.scheduling.workload_file import load_workload
+
+SMALL = AcceleratorClass("small", 16, 8, 1 << 14, 4, 2)
+PARTS: list[Parts] = [((n, Fraction(4)), (16 - n, Fraction(4))) for n in (4, 8, 12)]
+
+
+def begun(
+    told: list[TracePoint], objective: ScheduleObjective = ScheduleObjective.MAKESPAN
+) -> CodesignSearch:
+    """A search over three partitions, on which one task takes 4, 8 and 12 cycles."""
+    flows = ("nvdla", "shidiannao")
+    systems = {parts: make_system(str(parts[0][0]), SMALL, flows, parts) for parts in PARTS}
+
+    def state(system: System) -> SchedulingProblem:
+        return problem_of([[(Option(0, system.subs[0].pes, Fraction(1), 0, 0),)]], engines=1)
+
+    goal = CodesignGoal(load_workload("ar-vr-a"), systems, "cycles", objective, state)
+    return CodesignSearch(goal, Limits(), told.append)
+
+
+def candidate(search: CodesignSearch, parts: Parts, bound: int) -> Candidate:
+    """A partition with its schedule and a bound."""
+    problem = search.problem.instance(parts)
+    inner = ScheduleSearch(ScheduleGoal(problem, search.problem.objective), Limits())
+    inner.confirm(greedy(problem), "greedy", Origin.HEURISTIC)
+    inner.raise_bound(bound, "test")
+    result = inner.result("test", "1")
+    return Candidate(parts, search.problem.systems[parts], problem, result, (parts[0][0], Fraction(1)))
+
+
+def test_the_least_bound_holds_once_each_partition_has_one() -> None:
+    """No bound while a partition is missing; then the least, which rises with it until the proof."""
+    told: list[TracePoint] = []
+    search = begun(told)
+    search.learn(candidate(search, PARTS[1], 6))
+    search.learn(candidate(search, PARTS[0], 2))
+    early = search.result("test", "1")
+    assert (early.key, early.bound, len(early.candidates)) == (4, None, 2)
+    assert "2 of 3 partitions" in early.message
+    search.rule_out(PARTS[2])
+    assert (search.bound, search.gap) == (2, 0.5)
+    search.learn(candidate(search, PARTS[0], 4))
+    found = search.result("test", "1")
+    assert (found.status, found.unfit, found.discarded, found.scheduled) == (Status.OPTIMAL, 1, 2, 0)
+    assert found.best is not None
+    assert found.best.parts == PARTS[0]
+    assert [(p.key, p.bound) for p in told] == [(8, None), (4, None), (4, 2), (4, 4)]
+
+
+def test_what_is_told_late_takes_nothing_back() -> None:
+    """A thread left behind that knows a smaller bound of a partition does not lower the newer one."""
+    search = begun([])
+    kept = replace(candidate(search, PARTS[0], 3), visits=1)
+    assert search.learn(kept) is kept
+    assert search.learn(candidate(search, PARTS[0], 2)) is kept
+    assert search.candidates == (kept,)
+
+
+def test_equal_questions_hash_equally() -> None:
+    """The hash is that of networks, systems, metric and objective."""
+    one, same = begun([]).problem, begun([]).problem
+    other = begun([], ScheduleObjective.ENERGY).problem
+    assert one.content_hash == same.content_hash != other.content_hash
