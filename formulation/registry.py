@@ -1,7 +1,13 @@
-"""Things by name, each with a line on what it is and where it comes from, loaded when it is asked for."""
+"""Things by name, each with a line on what it is and where it comes from, loaded when it is asked for.
+
+What ships with the package stands in the registries' modules; a program of its own adds to them::
+
+    HEURISTICS.add("climbing", Entry("my_package.climbing", "Climbing", "Hill climbing"))
+"""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from importlib import import_module
@@ -12,6 +18,7 @@ from tilewright.formulation.options import options_text, with_options
 from tilewright.workloads.errors import InputError, unknown_name
 
 Kind = TypeVar("Kind")
+_NAME = re.compile(r"[\w-]+")
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,6 +57,23 @@ class Registry(Generic[Kind]):
 
     def __contains__(self, name: object) -> bool:
         return name in self._entries
+
+    def add(self, name: str, entry: Entry) -> None:
+        """Register one more class, for as long as the process lives.
+
+        Raises
+        ------
+        ValueError : for a name that is taken, or one that users could not write
+        """
+        if not _NAME.fullmatch(name):
+            raise ValueError(f"{name!r} is no name: expected letters, digits, - and _")
+        if name in self._entries:
+            raise ValueError(f"{name!r} is registered: {self._entries[name].about}")
+        self._entries[name] = entry
+
+    def remove(self, name: str) -> None:
+        """Take a name out again; raises ``KeyError`` where it is not there."""
+        del self._entries[name]
 
     def entry(self, name: str) -> Entry:
         """What is registered under a name; raises ``KeyError``."""

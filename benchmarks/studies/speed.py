@@ -35,6 +35,7 @@ from tilewright.formulation.result import Status
 from tilewright.hardware.mapping.load import load_engine
 from tilewright.report.records.files import read_data
 from tilewright.solvers.mapping.solve import solve
+from tilewright.workloads.disk import write_file
 from tilewright.workloads.errors import InputError
 
 Task = Callable[[], object]
