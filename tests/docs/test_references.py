@@ -98,7 +98,7 @@ def anchors(page: Path) -> set[str]:
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
 def test_files_exist(page: Path) -> None:
     """Files and folders are named by their path from the top, modules where they stand."""
-    own = {name for name in re.findall(r"^# (\w+\.\w+)$", text_of(page), re.MULTILINE)}
+    own = set(re.findall(r"^# (\w+\.\w+)$", text_of(page), re.MULTILINE))
     missing = set()
     for name in FILE.findall(prose(page)):
         path = name.rstrip("./*")
@@ -143,7 +143,7 @@ def test_modules_exist(page: Path) -> None:
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
 def test_classes_exist(page: Path) -> None:
-    """Names of classes, in the form of the project's code, are those of the package, and so are their members."""
+    """Names in the form of the project's classes are those of the package, and so are their members."""
     known = defined_names()
     dead = set()
     for text in TICKED.findall(prose(page)):
