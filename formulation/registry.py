@@ -7,7 +7,6 @@ What ships with the package stands in the registries' modules; a program of its 
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from importlib import import_module
@@ -18,7 +17,6 @@ from tilewright.formulation.options import options_text, with_options
 from tilewright.workloads.errors import InputError, unknown_name
 
 Kind = TypeVar("Kind")
-_NAME = re.compile(r"[\w-]+")
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,7 +63,7 @@ class Registry(Generic[Kind]):
         ------
         ValueError : for a name that is taken, or one that users could not write
         """
-        if not _NAME.fullmatch(name):
+        if parse_method(name, self._flag).name != name:
             raise ValueError(f"{name!r} is no name: expected letters, digits, - and _")
         if name in self._entries:
             raise ValueError(f"{name!r} is registered: {self._entries[name].about}")

@@ -279,7 +279,7 @@ def test_composition_roots_are_needed(imports: list[Import]) -> None:
     ("by", "of", "rule"),
     [
         ("formulation.search", "solvers.running", 0),
-        ("formulation.search", "heuristics.mapping.registry", 0),
+        ("formulation.search", "heuristics.options", 0),
         ("heuristics.mapping.kapla", "solvers.mapping.branch", 0),
         ("report.html.figures", "benchmarks.curves", 0),
         ("workloads.catalog", "hardware.units", 0),

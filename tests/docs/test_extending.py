@@ -53,7 +53,7 @@ class Example:
 
 
 def examples() -> list[Example]:
-    """All sections that have any."""
+    """All sections that have files."""
     found = []
     for section in re.split(r"^## ", PAGE.read_text(encoding="utf-8"), flags=re.MULTILINE)[1:]:
         files: dict[str, str] = {}
@@ -66,7 +66,7 @@ def examples() -> list[Example]:
                 assert name, f"a block without a file's name: {text[:40]!r}"
                 files[name[1]] = text
         found.append(Example(section.partition("\n")[0], files, tuple(calls)))
-    return found
+    return [one for one in found if one.files]
 
 
 EXAMPLES = {one.title: one for one in examples()}
@@ -113,7 +113,6 @@ def small(model: str | None = None) -> LayerProblem:
 def test_every_section_runs(title: str, folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """Modules can be imported, and every call of the command line succeeds."""
     example = EXAMPLES[title]
-    assert example.files
     for name in example.files:
         if name.endswith(".py") and (folder / name).exists():
             load(name.removesuffix(".py"))
@@ -123,10 +122,11 @@ def test_every_section_runs(title: str, folder: Path, capsys: pytest.CaptureFixt
 
 
 def test_the_table_leads_to_every_section() -> None:
-    """The first table names each section once."""
+    """The first table names each section with an example, in their sequence."""
     head = PAGE.read_text(encoding="utf-8").partition("\n## ")[0]
     anchors = re.findall(r"\]\(#([\w-]+)\)", head)
-    assert anchors == [title.lower().replace(" ", "-") for title in EXAMPLES]
+    titles = [title.lower().replace(" ", "-") for title in EXAMPLES]
+    assert [anchor for anchor in anchors if anchor in titles] == titles
 
 
 def test_the_operator_is_counted_right(folder: Path) -> None:
