@@ -1,9 +1,4 @@
-"""Things by name, each with a line on what it is and where it comes from, loaded when it is asked for.
-
-What ships with the package stands in the registries' modules; a program of its own adds to them::
-
-    HEURISTICS.add("climbing", Entry("my_package.climbing", "Climbing", "Hill climbing"))
-"""
+"""Things by name, each with a line on what it is and where it comes from, loaded when it is asked for."""
 
 from __future__ import annotations
 
@@ -58,6 +53,10 @@ class Registry(Generic[Kind]):
 
     def add(self, name: str, entry: Entry) -> None:
         """Register one more class, for as long as the process lives.
+
+        What ships with the package stands in the registries' modules; a program of its own adds to them::
+
+            HEURISTICS.add("climbing", Entry("my_package.climbing", "Climbing", "Hill climbing"))
 
         Raises
         ------
