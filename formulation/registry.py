@@ -51,6 +51,27 @@ class Registry(Generic[Kind]):
     def __contains__(self, name: object) -> bool:
         return name in self._entries
 
+    def add(self, name: str, entry: Entry) -> None:
+        """Register one more class, for as long as the process lives.
+
+        What ships with the package stands in the registries' modules; a program of its own adds to them::
+
+            HEURISTICS.add("climbing", Entry("my_package.climbing", "Climbing", "Hill climbing"))
+
+        Raises
+        ------
+        ValueError : for a name that is taken, or one that users could not write
+        """
+        if parse_method(name, self._flag).name != name:
+            raise ValueError(f"{name!r} is no name: expected letters, digits, - and _")
+        if name in self._entries:
+            raise ValueError(f"{name!r} is registered: {self._entries[name].about}")
+        self._entries[name] = entry
+
+    def remove(self, name: str) -> None:
+        """Take a name out again; raises ``KeyError`` where it is not there."""
+        del self._entries[name]
+
     def entry(self, name: str) -> Entry:
         """What is registered under a name; raises ``KeyError``."""
         return self._entries[name]

@@ -38,8 +38,20 @@ COMPOSITION_ROOTS = {
 }
 """Modules outside a ``scheduling/`` folder that may import from one, with all below them."""
 
+ROOMS = {
+    "herald": "heterogeneous sub-accelerators that share a memory",
+    "tiled": "a grid of engines with buffers, links and DRAM ports",
+}
+"""The graph-level systems, each a room in the ``scheduling/`` wing of the floors that it needs."""
+
 ARENA = ("arena", "compare")
 """Modules of these names put systems side by side, so they alone import more than one system's room."""
+
+WINGS = ("mapping", "scheduling")
+
+SHARED_FLOORS = ("hardware", "formulation", "heuristics", "solvers")
+"""Floors on which whatever stands outside both wings serves both; networks, on the workloads floor, know the
+nest of their layers, and forms of reports are divided below the form."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,6 +114,11 @@ def _into_scheduling(by: str, of: str) -> bool:
     return outside and "scheduling" in folders(of)
 
 
+def _shared_into_wing(by: str, of: str) -> bool:
+    shared = floor(by) in SHARED_FLOORS and not set(WINGS) & set(folders(by))
+    return shared and bool(set(WINGS) & set(folders(of)))
+
+
 def _between_rooms(by: str, of: str) -> bool:
     rooms = (room(by), room(of))
     return None not in rooms and rooms[0] != rooms[1] and not set(ARENA) & set(folders(by))
@@ -123,6 +140,11 @@ RULES = (
         "no system's room imports another's",
         "a system is understood alone; only the arena sees them all",
         _between_rooms,
+    ),
+    Rule(
+        "what both wings share imports neither wing",
+        "the search core and what runs it are generic over what is searched: the next system fills them in",
+        _shared_into_wing,
     ),
 )
 
@@ -222,6 +244,30 @@ def test_no_import_cycles(imports: list[Import]) -> None:
     assert not cycle(imports)
 
 
+def test_every_room_is_listed_and_exists() -> None:
+    """Below the command line, the folders of the ``scheduling/`` wings are the listed rooms, all of them."""
+    found = {
+        folders(name)[-1]
+        for name in PACKAGES
+        if floor(name) not in ("cli", "workloads") and folders(name)[-2:-1] == ["scheduling"]
+    }
+    assert found == set(ROOMS)
+
+
+def test_both_wings_stand_on_every_floor() -> None:
+    """Machines, problems, heuristics and solvers each have a folder for layers and one for graphs."""
+    for name in SHARED_FLOORS:
+        assert {f"{ROOT}.{name}.{wing}" for wing in WINGS} <= PACKAGES, name
+
+
+def test_what_both_wings_share_is_on_the_floor() -> None:
+    """The search core and what runs it stand outside the wings, where the last rule holds them."""
+    core = ("limits", "stopping", "search", "result", "method", "options", "registry", "objective")
+    runners = ("running", "watched", "background", "cpsat_run", "processes", "caches", "database")
+    for name in (*(f"formulation.{one}" for one in core), *(f"solvers.{one}" for one in runners)):
+        assert f"{ROOT}.{name}" in FILES, name
+
+
 def test_composition_roots_are_needed(imports: list[Import]) -> None:
     """Every named exception imports scheduling today; one that no longer does has to go from the list."""
     used = {one.by for one in imports if "scheduling" in folders(one.of)}
@@ -242,6 +288,9 @@ def test_composition_roots_are_needed(imports: list[Import]) -> None:
         ("solvers.watched", "solvers.scheduling.herald.costs", 2),
         ("report.records.network", "workloads.scheduling.workload", 2),
         ("solvers.scheduling.tiled.costs", "formulation.scheduling.herald.problem", 3),
+        ("formulation.search", "formulation.mapping.problem", 4),
+        ("solvers.running", "formulation.scheduling.herald.search", 4),
+        ("solvers.cpsat_run", "workloads.mapping.operator", 4),
     ],
 )
 def test_rules_see_what_breaks_them(monkeypatch: pytest.MonkeyPatch, by: str, of: str, rule: int) -> None:

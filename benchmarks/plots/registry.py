@@ -11,18 +11,19 @@ from tilewright.benchmarks.store import Store
 from tilewright.report.plots.style import check_plot_file, save
 from tilewright.workloads.errors import InputError, unknown_name
 
-_PLOTS = {
+PLOTS = {
     "cactus": "tilewright.benchmarks.plots.cactus",
     "profile": "tilewright.benchmarks.plots.profile",
     "gaps": "tilewright.benchmarks.plots.gaps",
     "convergence": "tilewright.benchmarks.plots.convergence",
     "energy": "tilewright.benchmarks.plots.energy",
 }
+"""Module of every kind of plot, in the order of the help."""
 
 
 def plot_names() -> list[str]:
     """All kinds of plots."""
-    return [*_PLOTS]
+    return [*PLOTS]
 
 
 def draw_to(path: Path, kind: str, store: Store, rows: Sequence[Row]) -> None:
@@ -32,8 +33,8 @@ def draw_to(path: Path, kind: str, store: Store, rows: Sequence[Row]) -> None:
     ------
     InputError : for an unknown kind, a suffix that is none of a plot, and rows that the kind cannot show
     """
-    if kind not in _PLOTS:
-        raise InputError("--plot", None, unknown_name(kind, _PLOTS))
+    if kind not in PLOTS:
+        raise InputError("--plot", None, unknown_name(kind, PLOTS))
     check_plot_file(path)
-    module = import_module(_PLOTS[kind])
+    module = import_module(PLOTS[kind])
     save(lambda: module.draw(store, rows), path)

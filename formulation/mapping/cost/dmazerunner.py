@@ -41,6 +41,7 @@ from tilewright.workloads.errors import InputError
 from tilewright.workloads.mapping.operator import Operator, Tensor
 
 
+@dataclass(frozen=True)
 class DMazeRunner:
     """Three levels, perfect nests in which every loop is reused by at most one tensor."""
 

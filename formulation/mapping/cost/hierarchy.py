@@ -51,6 +51,7 @@ class _Counts:
 _NONE = _Counts(as_expr(0), as_expr(0), as_expr(0))
 
 
+@dataclass(frozen=True)
 class Hierarchy:
     """Any number of memory levels, any perfect nest."""
 

@@ -1,0 +1,247 @@
+"""Whatever the documents name exists: files, folders, modules, headings, verbs, flags and classes."""
+
+from __future__ import annotations
+
+import ast
+import importlib
+import re
+from functools import cache
+from pathlib import Path
+
+import pytest
+import typer.main
+
+from tilewright.cli.main import app
+
+ROOT = Path(__file__).parents[2]
+PAGES = [*sorted((ROOT / "docs").glob("*.md")), *(ROOT / f"{name}.md" for name in ("README", "CONTRIBUTING"))]
+FOLDERS = (
+    "benchmarks",
+    "cli",
+    "docs",
+    "formulation",
+    "hardware",
+    "heuristics",
+    "report",
+    "solvers",
+    "src",
+    "tests",
+)
+FOLDERS += ("workloads", ".ci")
+WIDEST = 120
+
+CODE = re.compile(r"```.*?```", re.DOTALL)
+TICKED = re.compile(r"`([^`\n]+)`")
+LINK = re.compile(r"\]\(([^)\s]+)\)")
+FILE = re.compile(
+    rf"(?<![\w./-])((?:{'|'.join(map(re.escape, FOLDERS))})/[\w./*-]*\w[\w*]*|[\w/]+\.py)(?![\w(])"
+)
+DOTTED = re.compile(r"(?<![\w./-])tilewright(?:\.\w+)+(?![\w/-])")
+CALL = re.compile(r"^\s*(?:[\w./]*/)?tilewright [^\n]*(?:\\\n[^\n]*)*", re.MULTILINE)
+TICKED_CALL = re.compile(r"`(tilewright [^`\n]+)`")
+CLASS = re.compile(r"([A-Z][a-z]+(?:[A-Z][a-z]*)*)(?:\.(\w+))?")
+
+
+def text_of(page: Path) -> str:
+    return page.read_text(encoding="utf-8")
+
+
+def prose(page: Path) -> str:
+    """A page without its fenced blocks."""
+    return CODE.sub("", text_of(page))
+
+
+def each(found: set[str]) -> str:
+    return ", ".join(sorted(found))
+
+
+@cache
+def source_files() -> frozenset[Path]:
+    """Every module, with the paths from the top of the repository."""
+    return frozenset(path for folder in FOLDERS for path in (ROOT / folder).rglob("*.py"))
+
+
+@cache
+def defined_names() -> dict[str, frozenset[str]]:
+    """Classes and their like, with the names of their members; of several of one name, of all."""
+    found: dict[str, set[str]] = {}
+    for path in source_files():
+        if "tests" in path.relative_to(ROOT).parts:
+            continue
+        for node in ast.walk(ast.parse(text_of(path))):
+            if isinstance(node, ast.Assign | ast.AnnAssign):
+                targets = node.targets if isinstance(node, ast.Assign) else [node.target]
+                for one in targets:
+                    if isinstance(one, ast.Name):
+                        found.setdefault(one.id, set())
+            if isinstance(node, ast.ClassDef):
+                names = found.setdefault(node.name, set())
+                for part in ast.walk(node):
+                    match part:
+                        case ast.FunctionDef(name=name):
+                            names.add(name)
+                        case (
+                            ast.AnnAssign(target=ast.Name(id=name)) | ast.Assign(targets=[ast.Name(id=name)])
+                        ):
+                            names.add(name)
+                        case ast.Attribute(value=ast.Name(id="self"), attr=name):
+                            names.add(name)
+    return {name: frozenset(members) for name, members in found.items()}
+
+
+def anchors(page: Path) -> set[str]:
+    """The anchors of a page's headings, as web pages of repositories make them."""
+    headings = re.findall(r"^#+ (.+)$", CODE.sub("", text_of(page)), re.MULTILINE)
+    return {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings}
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_files_exist(page: Path) -> None:
+    """Files and folders are named by their path from the top, modules where they stand."""
+    own = set(re.findall(r"^# (\w+\.\w+)$", text_of(page), re.MULTILINE))
+    missing = set()
+    for name in FILE.findall(prose(page)):
+        path = name.rstrip("./*")
+        found = (ROOT / path).exists() or path in own or (page.parent / path).exists()
+        if not found and "/" not in path:
+            found = any(one.name == path for one in source_files())
+        if not found and "NAME" not in path:
+            missing.add(name)
+    assert not missing, each(missing)
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_links_lead_somewhere(page: Path) -> None:
+    """Links within the repository name files that exist, and headings that these have."""
+    dead = set()
+    for link in LINK.findall(prose(page)):
+        if "://" in link:
+            continue
+        name, _, anchor = link.partition("#")
+        target = (page.parent / name).resolve() if name else page
+        if not target.exists() or (anchor and anchor not in anchors(target)):
+            dead.add(link)
+    assert not dead, each(dead)
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_modules_exist(page: Path) -> None:
+    """A dotted name is a module, or what one defines; names of document schemas end in a number."""
+    dead = set()
+    for name in DOTTED.findall(text_of(page)):
+        module, _, member = name.rpartition(".")
+        try:
+            importlib.import_module(name)
+        except ModuleNotFoundError:
+            try:
+                if not hasattr(importlib.import_module(module), member):
+                    dead.add(name)
+            except ModuleNotFoundError:
+                dead.add(name)
+    assert not dead, each(dead)
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_classes_exist(page: Path) -> None:
+    """Names in the form of the project's classes are those of the package, and so are their members."""
+    known = defined_names()
+    dead = set()
+    for text in TICKED.findall(prose(page)):
+        found = CLASS.fullmatch(text)
+        if found is None or (not re.search(r"[a-z][A-Z]", found[1]) and found[2] is None):
+            continue  # one word is a term as often as a class
+        name, member = found.groups()
+        if (name not in known and not is_defined(name, page) and not is_foreign(name, page)) or (
+            member is not None and name in known and member not in known[name]
+        ):
+            dead.add(text)
+    assert not dead, each(dead)
+
+
+GONE = re.compile(r"### What the one core replaced.*?(?=^## )", re.DOTALL | re.MULTILINE)
+
+
+def is_defined(name: str, page: Path) -> bool:
+    """Whether an example of the page defines a name."""
+    return re.search(rf"^(?:class {name}\b|{name} = )", text_of(page), re.MULTILINE) is not None
+
+
+def is_foreign(name: str, page: Path) -> bool:
+    """Whether a name is told to be another program's, a format's, or of the past."""
+    past = GONE.search(text_of(page))
+    return name in FOREIGN or (past is not None and f"`{name}`" in past[0])
+
+
+FOREIGN = ("ConstantOfShape",)
+"""Names of ONNX operations."""
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_commands_are_understood(page: Path) -> None:
+    """Every call names a verb and flags that it has."""
+    program = typer.main.get_command(app)
+    verbs = program.commands  # type: ignore[attr-defined]
+    own = set(re.findall(r'^VERBS\["(\w+)"\]', text_of(page), re.MULTILINE))
+    text = text_of(page).replace("\\\n", " ")
+    wrong = set()
+    for call in [*CALL.findall(text), *TICKED_CALL.findall(text)]:
+        words = call.split("#")[0].split()
+        words = [word.strip("'\"") for word in words[1:]]
+        if not words or words[0].startswith("-") or words[0] in own or words[0] == "VERB":
+            continue
+        if words[0] not in verbs:
+            wrong.add(call.strip())
+            continue
+        known = {flag for one in verbs[words[0]].params for flag in (*one.opts, *one.secondary_opts)}
+        known |= {"-h", "--help"}
+        for word in words[1:]:
+            flag = re.match(r"--[a-z][\w-]*", word)
+            if flag and flag[0] not in known:
+                wrong.add(f"{call.strip()} ({flag[0]})")
+    assert not wrong, each(wrong)
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_flags_exist(page: Path) -> None:
+    """A flag in running text is one of some verb, or of a program whose name stands on the same page."""
+    verbs = typer.main.get_command(app).commands  # type: ignore[attr-defined]
+    known = {
+        flag for verb in verbs.values() for one in verb.params for flag in (*one.opts, *one.secondary_opts)
+    }
+    others = {flag for path in source_files() for flag in re.findall(r'"(--[a-z][\w-]*)"', text_of(path))}
+    for path in (ROOT / "benchmarks" / "studies").glob("*.py"):  # programs of their own
+        names = {one.arg for one in ast.walk(ast.parse(text_of(path))) if isinstance(one, ast.arg)}
+        others |= {"--" + name.replace("_", "-") for name in names}
+    named = {found[0] for text in TICKED.findall(prose(page)) if (found := re.match(r"--[a-z][\w-]*", text))}
+    dead = named - known - others - {"--version", "--help"}
+    assert not dead, each(dead)
+
+
+@pytest.mark.parametrize("page", [*PAGES, ROOT / "CHANGELOG.md"], ids=lambda page: page.name)
+def test_lines_are_not_too_wide(page: Path) -> None:
+    """Prose keeps to 120 characters; rows of tables, blocks of code and links cannot be broken."""
+    wide = [
+        line
+        for line in CODE.sub("", text_of(page)).splitlines()
+        if len(line) > WIDEST and not line.startswith(("|", "    ")) and " " in line[:WIDEST]
+    ]
+    assert not wide, "\n".join(wide)
+
+
+@pytest.mark.parametrize("page", [*PAGES, ROOT / "CHANGELOG.md"], ids=lambda page: page.name)
+def test_nothing_stands_twice(page: Path) -> None:
+    """No heading, row of a table, item or long line is there a second time."""
+    text = prose(page)
+    lines = [
+        line
+        for line in text.splitlines()
+        if len(line) > 30 and not re.fullmatch(r"[|:\s-]+", line) and not is_head(line, text)
+    ]
+    assert not {line for line in lines if lines.count(line) > 1}
+    titles = re.findall(r"^## (.+)$", text, re.MULTILINE)
+    assert len(titles) == len(set(titles)), titles
+
+
+def is_head(line: str, text: str) -> bool:
+    """Whether a line is the heading of a table, which several may share."""
+    return re.search(re.escape(line) + r"\n\|[-:| ]+\|\n", text) is not None
