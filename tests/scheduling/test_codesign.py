@@ -42,9 +42,7 @@ def candidate(search: CodesignSearch, parts: Parts, bound: int) -> Candidate:
     inner.confirm(greedy(problem), "greedy", Origin.HEURISTIC)
     inner.raise_bound(bound, "test")
     result = inner.result("test", "1")
-    return Candidate(
-        parts, search.problem.instance.systems[parts], problem, result, (parts[0][0], Fraction(1))
-    )
+    return Candidate(parts, search.problem.systems[parts], problem, result, (parts[0][0], Fraction(1)))
 
 
 def test_the_least_bound_holds_once_each_partition_has_one() -> None:

@@ -15,6 +15,7 @@ from tilewright.formulation.mapping.search import LayerSearch
 from tilewright.formulation.mapping.tables import Tables
 from tilewright.formulation.objective import parse_objective
 from tilewright.formulation.result import Status
+from tilewright.formulation.search import Search
 from tilewright.hardware.mapping.load import load_engine
 from tilewright.solvers.mapping.cpsat.dive import Dive
 from tilewright.solvers.mapping.cpsat.encode import encode
@@ -166,7 +167,7 @@ def test_wrong_model_is_an_error() -> None:
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(Dive, "run", lambda *_args, **_kwargs: None)
-        patch.setattr(LayerSearch, "offer", reject)
+        patch.setattr(Search, "offer", reject)
         found = solve(problem, "cpsat", Limits(seconds=60))
     assert found.status is Status.ERROR
     assert "evaluator" in found.message

@@ -19,7 +19,7 @@ from tilewright.formulation.scheduling.herald.evaluator import ScheduleEvaluatio
 from tilewright.formulation.scheduling.herald.problem import ScheduleObjective, SchedulingProblem
 from tilewright.formulation.scheduling.herald.schedule import Schedule
 from tilewright.formulation.scheduling.herald.search import ScheduleGoal, ScheduleResult
-from tilewright.formulation.search import Judgement, Listener
+from tilewright.formulation.search import Judgement, Listener, Search
 from tilewright.hardware.scheduling.herald.system import System
 from tilewright.workloads.scheduling.workload import Workload
 

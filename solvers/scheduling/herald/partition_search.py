@@ -27,7 +27,7 @@ from tilewright.formulation.scheduling.herald.codesign import (
 from tilewright.formulation.scheduling.herald.evaluator import ScheduleEvaluation
 from tilewright.formulation.scheduling.herald.problem import SchedulingProblem, feasible_options
 from tilewright.formulation.scheduling.herald.search import ScheduleGoal, ScheduleResult, ScheduleSearch
-from tilewright.formulation.search import Listener
+from tilewright.formulation.search import Listener, Search
 from tilewright.formulation.stopping import BoundReaches
 from tilewright.hardware.scheduling.herald.system import System
 from tilewright.heuristics.scheduling.herald.scheduler import HeraldSettings, Ordering, herald, metric_of
@@ -74,7 +74,7 @@ class LeastBoundFirst:
         InputError : where costs that the answer rests on were wrong in their file
         """
         assert isinstance(search, CodesignSearch), "what is known of each partition has to be kept"
-        for parts in search.problem.instance.systems:
+        for parts in search.problem.systems:
             if search.limits.expired:
                 break
             self._look(search, parts)
@@ -100,9 +100,7 @@ class LeastBoundFirst:
         _offer_herald(probe, Ordering.BREADTH_FIRST)
         first_bounds(probe, feasible_options(problem))
         result = probe.result(_HERALD, __version__)
-        search.learn(
-            Candidate(parts, search.problem.instance.systems[parts], problem, result, _figures(result))
-        )
+        search.learn(Candidate(parts, search.problem.systems[parts], problem, result, _figures(result)))
 
     def _refine(self, search: CodesignSearch, one: Candidate) -> None:
         """The better of Herald's two schedules, and the LP's bound."""
