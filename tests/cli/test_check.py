@@ -22,8 +22,8 @@ from tilewright.hardware.mapping.load import load_engine
 from tilewright.solvers.mapping.answer_sets import best_mappings
 from tilewright.solvers.mapping.branch import Branch
 from tilewright.solvers.mapping.cpsat import solver as cpsat_solver
-from tilewright.solvers.mapping.cpsat.dive import Dive
-from tilewright.solvers.mapping.cpsat.intervals import Open
+from tilewright.solvers.mapping.presolve.dive import Dive
+from tilewright.solvers.mapping.presolve.intervals import Open
 from tilewright.workloads.mapping.layer_text import parse_layer
 
 Lie = Callable[[dict[str, Any]], None]

@@ -17,11 +17,11 @@ from tilewright.formulation.limits import Limits
 from tilewright.formulation.mapping.problem import LayerProblem
 from tilewright.formulation.mapping.tables import Tables
 from tilewright.solvers.mapping.cpsat import statement as statement_module
-from tilewright.solvers.mapping.cpsat.expansion import Expansion
-from tilewright.solvers.mapping.cpsat.intervals import everything, probe
 from tilewright.solvers.mapping.cpsat.outer_tiles import confined, outer_tiles
 from tilewright.solvers.mapping.cpsat.statement import Stated, state
 from tilewright.solvers.mapping.exhaustive import minima
+from tilewright.solvers.mapping.presolve.expansion import Expansion
+from tilewright.solvers.mapping.presolve.intervals import everything, probe
 
 
 def tables_of(problem: LayerProblem) -> Tables:

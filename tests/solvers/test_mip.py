@@ -29,7 +29,6 @@ from tilewright.formulation.objective import parse_objective
 from tilewright.formulation.result import Origin, Status
 from tilewright.hardware.mapping.load import load_engine
 from tilewright.solvers.mapping.branch import Branch
-from tilewright.solvers.mapping.cpsat.intervals import everything
 from tilewright.solvers.mapping.exhaustive import Exhaustive
 from tilewright.solvers.mapping.mip import Cbc, Highs, worker
 from tilewright.solvers.mapping.mip.cell import Stated
@@ -39,6 +38,7 @@ from tilewright.solvers.mapping.mip.envelope import Envelope
 from tilewright.solvers.mapping.mip.forms import ONE, Monomials
 from tilewright.solvers.mapping.mip.partition import cells_of
 from tilewright.solvers.mapping.mip.search import MipSearch
+from tilewright.solvers.mapping.presolve.intervals import everything
 from tilewright.workloads.mapping.layer_text import parse_layer
 from tilewright.workloads.mapping.operators import conv2d
 

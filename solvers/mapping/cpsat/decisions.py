@@ -14,7 +14,7 @@ from tilewright.formulation.expression.batch import EXACT_LIMIT, Array, BatchRea
 from tilewright.formulation.limits import Limits
 from tilewright.formulation.mapping.problem import LayerProblem
 from tilewright.formulation.mapping.tables import Tables
-from tilewright.solvers.mapping.cpsat.intervals import Ends, Open
+from tilewright.solvers.mapping.presolve.intervals import Ends, Open
 
 Literal = Any  # a Boolean variable of ortools or its negation
 

@@ -19,7 +19,7 @@ from tilewright.formulation.limits import Limits
 from tilewright.formulation.mapping.problem import LayerProblem
 from tilewright.formulation.mapping.space import level_positions
 from tilewright.formulation.mapping.tables import Indices, Tables
-from tilewright.solvers.mapping.cpsat.intervals import BAND, Open
+from tilewright.solvers.mapping.presolve.intervals import BAND, Open
 
 JOINED = 1 << 21  # combinations that are bounded for one more group
 PIECE = 1 << 15  # of them at once

@@ -18,12 +18,12 @@ from tilewright.formulation.mapping.tables import Tables
 from tilewright.formulation.method import Outcome
 from tilewright.formulation.result import Origin
 from tilewright.formulation.search import DisagreementError
-from tilewright.solvers.mapping.cpsat.dive import Dive, Point
-from tilewright.solvers.mapping.cpsat.encode import encode, locate
-from tilewright.solvers.mapping.cpsat.intervals import Ends, Open, everything, probe
 from tilewright.solvers.mapping.cpsat.outer_tiles import Outer, confined, outer_tiles
 from tilewright.solvers.mapping.cpsat.run import Ending, run_stated
 from tilewright.solvers.mapping.cpsat.statement import state
+from tilewright.solvers.mapping.presolve.dive import Dive, Point
+from tilewright.solvers.mapping.presolve.encode import encode, locate
+from tilewright.solvers.mapping.presolve.intervals import Ends, Open, everything, probe
 
 DIVE_SECONDS = 2.0
 DIVES = 4  # one after another, while they improve

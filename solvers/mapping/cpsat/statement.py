@@ -14,11 +14,11 @@ from tilewright.formulation.limits import Limits
 from tilewright.formulation.mapping.problem import LayerProblem
 from tilewright.formulation.mapping.tables import Tables
 from tilewright.solvers.mapping.cpsat.decisions import Decisions
-from tilewright.solvers.mapping.cpsat.expansion import Expansion
-from tilewright.solvers.mapping.cpsat.intervals import Open
 from tilewright.solvers.mapping.cpsat.outer_tiles import Outer
 from tilewright.solvers.mapping.cpsat.reader import CpReader
 from tilewright.solvers.mapping.cpsat.terms import LARGEST, Term
+from tilewright.solvers.mapping.presolve.expansion import Expansion
+from tilewright.solvers.mapping.presolve.intervals import Open
 
 TUPLES = 20_000  # larger tables cost more than they give
 PRODUCT = LARGEST  # of the factors of the objective

@@ -17,7 +17,7 @@ from tilewright.formulation.expression import Variable
 from tilewright.formulation.expression.batch import EXACT_LIMIT, Array
 from tilewright.formulation.mapping.problem import LayerProblem
 from tilewright.formulation.mapping.tables import Indices, Tables
-from tilewright.solvers.mapping.cpsat.intervals import Ends
+from tilewright.solvers.mapping.presolve.intervals import Ends
 
 NEAR = 1e-12
 

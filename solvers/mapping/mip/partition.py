@@ -14,8 +14,8 @@ from tilewright.formulation.expression import Variable
 from tilewright.formulation.limits import Limits
 from tilewright.formulation.mapping.problem import LayerProblem
 from tilewright.formulation.mapping.tables import Indices, Tables
-from tilewright.solvers.mapping.cpsat.intervals import Ends, Open, probe
 from tilewright.solvers.mapping.mip.decision import Decision
+from tilewright.solvers.mapping.presolve.intervals import Ends, Open, probe
 
 CELLS = 256  # beyond so many, choices stay in the model
 

@@ -29,9 +29,9 @@ from tilewright.formulation.expression import (
 )
 from tilewright.formulation.expression.batch import Array, BatchReader
 from tilewright.formulation.mapping.tables import Indices, Tables
-from tilewright.solvers.mapping.cpsat.expansion import Expansion
-from tilewright.solvers.mapping.cpsat.intervals import Ends
 from tilewright.solvers.mapping.mip.forms import ONE, Form, Monomials, TooLargeError
+from tilewright.solvers.mapping.presolve.expansion import Expansion
+from tilewright.solvers.mapping.presolve.intervals import Ends
 
 
 class FormReader:

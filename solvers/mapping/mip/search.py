@@ -17,13 +17,13 @@ from tilewright.formulation.limits import LimitReachedError
 from tilewright.formulation.mapping.search import LayerSearch
 from tilewright.formulation.mapping.tables import Tables
 from tilewright.formulation.method import Outcome
-from tilewright.solvers.mapping.cpsat.dive import Dive
-from tilewright.solvers.mapping.cpsat.encode import encode
-from tilewright.solvers.mapping.cpsat.intervals import Open, everything, probe
 from tilewright.solvers.mapping.mip.cell import Stated
 from tilewright.solvers.mapping.mip.child import Child, ChildError
 from tilewright.solvers.mapping.mip.decision import Decision, evaluated
 from tilewright.solvers.mapping.mip.partition import Cell, cell_of, cells_of, halves
+from tilewright.solvers.mapping.presolve.dive import Dive
+from tilewright.solvers.mapping.presolve.encode import encode
+from tilewright.solvers.mapping.presolve.intervals import Open, everything, probe
 
 ROUNDS = 12  # of lines added to the linear relaxation before the MIP
 RESTART = 0.98  # an incumbent this much better makes a smaller model worth a fresh start

@@ -13,8 +13,8 @@ from tilewright.formulation.expression import Expr, Variable
 from tilewright.formulation.mapping.mapping import Mapping, Spatial, Storage
 from tilewright.formulation.mapping.problem import LayerProblem
 from tilewright.formulation.mapping.tables import Tables
-from tilewright.solvers.mapping.cpsat.dive import Point
 from tilewright.solvers.mapping.exhaustive import values
+from tilewright.solvers.mapping.presolve.dive import Point
 
 CHOICES = 256  # at most so many are tried
 

@@ -19,8 +19,8 @@ from tilewright.formulation.limits import LimitReachedError, Limits
 from tilewright.formulation.mapping.chains import AxisGroup
 from tilewright.formulation.mapping.problem import LayerProblem
 from tilewright.formulation.mapping.tables import Indices, Tables
-from tilewright.solvers.mapping.cpsat.intervals import Open
 from tilewright.solvers.mapping.exhaustive import values
+from tilewright.solvers.mapping.presolve.intervals import Open
 
 SAMPLE = 4096
 MOVES = 48  # small moves of one group
