@@ -38,7 +38,7 @@ from tilewright.solvers.mapping.mip.envelope import Envelope
 from tilewright.solvers.mapping.mip.forms import ONE, Monomials
 from tilewright.solvers.mapping.mip.partition import cells_of
 from tilewright.solvers.mapping.mip.search import MipSearch
-from tilewright.solvers.mapping.presolve.intervals import everything
+from tilewright.solvers.mapping.presolve.intervals import whole_space
 from tilewright.workloads.mapping.layer_text import parse_layer
 from tilewright.workloads.mapping.operators import conv2d
 
@@ -358,7 +358,7 @@ def test_no_decision_is_cut_off(model: str) -> None:
         problem = instance.problem()
         tables = MipSearch(LayerSearch(problem, Limits()), None, "test").tables  # type: ignore[arg-type]
         random = np.random.default_rng(seed)
-        for cell in cells_of(problem, tables, everything(problem, tables), None, Limits())[:4]:
+        for cell in cells_of(problem, tables, whole_space(problem, tables), None, Limits())[:4]:
             stated = Stated(problem, tables, cell, None)
             seen = []
             for _ in range(12):

@@ -14,7 +14,7 @@ from tilewright.formulation.expression.batch import EXACT_LIMIT, Array, BatchRea
 from tilewright.formulation.limits import Limits
 from tilewright.formulation.mapping.problem import LayerProblem
 from tilewright.formulation.mapping.tables import Tables
-from tilewright.solvers.mapping.presolve.intervals import Ends, Open
+from tilewright.solvers.mapping.presolve.intervals import OpenSpace, TableIntervals
 
 Literal = Any  # a Boolean variable of ortools or its negation
 
@@ -29,14 +29,14 @@ class Decisions:
     """
 
     def __init__(
-        self, problem: LayerProblem, tables: Tables, left: Open, limits: Limits | None = None
+        self, problem: LayerProblem, tables: Tables, left: OpenSpace, limits: Limits | None = None
     ) -> None:
         self.model = cp_model.CpModel()
         self.problem = problem
         self.tables = tables
         self.left = left
         self._limits = limits
-        self._ends = Ends(tables, left.rows, _settled(problem, left))
+        self._ends = TableIntervals(tables, left.rows, _settled(problem, left))
         self._true = self.model.new_constant(1)
         self._false = ~self._true
         self.rows: list[list[Literal]] = []
@@ -206,7 +206,7 @@ class Decisions:
         return result
 
 
-def _settled(problem: LayerProblem, left: Open) -> dict[Variable, int]:
+def _settled(problem: LayerProblem, left: OpenSpace) -> dict[Variable, int]:
     """Selectors with one open value."""
     result: dict[Variable, int] = {}
     for index, selector in enumerate(problem.space.selectors):

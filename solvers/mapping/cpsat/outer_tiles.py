@@ -19,7 +19,7 @@ from tilewright.formulation.limits import Limits
 from tilewright.formulation.mapping.problem import LayerProblem
 from tilewright.formulation.mapping.space import level_positions
 from tilewright.formulation.mapping.tables import Indices, Tables
-from tilewright.solvers.mapping.presolve.intervals import BAND, Open
+from tilewright.solvers.mapping.presolve.intervals import BAND, OpenSpace
 
 JOINED = 1 << 21  # combinations that are bounded for one more group
 PIECE = 1 << 15  # of them at once
@@ -107,7 +107,7 @@ class _Part:
 
 
 def outer_tiles(
-    problem: LayerProblem, tables: Tables, left: Open, cutoff: int | None, limits: Limits | None = None
+    problem: LayerProblem, tables: Tables, left: OpenSpace, cutoff: int | None, limits: Limits | None = None
 ) -> Outer:
     """Join the groups' cells one by one, dropping what breaks a limit or cannot beat the cutoff.
 
@@ -147,7 +147,7 @@ def outer_tiles(
     )
 
 
-def confined(outer: Outer, problem: LayerProblem, left: Open) -> Open:
+def confined(outer: Outer, problem: LayerProblem, left: OpenSpace) -> OpenSpace:
     """Without the rows and choices that no combination uses."""
     rows = list(left.rows)
     fits = list(left.fits)
@@ -160,7 +160,7 @@ def confined(outer: Outer, problem: LayerProblem, left: Open) -> Open:
     used = {tuple(int(v) for v in row[len(outer.groups) :]) for row in outer.tuples}
     keep_choice = [tuple(chosen[c] for c in columns) in used for chosen in left.choices]
     choices = [chosen for chosen, keep in zip(left.choices, keep_choice, strict=True) if keep]
-    return Open(rows, choices, [fit[np.array(keep_choice, dtype=bool)] for fit in fits])
+    return OpenSpace(rows, choices, [fit[np.array(keep_choice, dtype=bool)] for fit in fits])
 
 
 def _selectors(problem: LayerProblem) -> tuple[Variable, ...]:
@@ -173,7 +173,7 @@ def _selectors(problem: LayerProblem) -> tuple[Variable, ...]:
     return tuple(selector for selector in problem.space.selectors if orders.get(selector, 0) == 0)
 
 
-def _cells(problem: LayerProblem, tables: Tables, left: Open, position: int) -> Cells:
+def _cells(problem: LayerProblem, tables: Tables, left: OpenSpace, position: int) -> Cells:
     table, rows = tables.tables[position], left.rows[position]
     nest = problem.space.nest
     outside = range(1, level_positions(nest.blocks)[1] + 1) if len(nest.engine.levels) > 1 else range(0)

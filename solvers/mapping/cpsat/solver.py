@@ -23,7 +23,7 @@ from tilewright.solvers.mapping.cpsat.run import Ending, run_stated
 from tilewright.solvers.mapping.cpsat.statement import state
 from tilewright.solvers.mapping.presolve.dive import Dive, Point
 from tilewright.solvers.mapping.presolve.encode import encode, locate
-from tilewright.solvers.mapping.presolve.intervals import Ends, Open, everything, probe
+from tilewright.solvers.mapping.presolve.intervals import OpenSpace, TableIntervals, probe, whole_space
 
 DIVE_SECONDS = 2.0
 DIVES = 4  # one after another, while they improve
@@ -74,7 +74,7 @@ class _Proof:
         """Rounds until the space is accounted for or a limit strikes."""
         if not all(self.tables.sizes):
             return Outcome(True, "no tile sizes satisfy the constraints on one dimension")
-        left = everything(self.problem, self.tables)
+        left = whole_space(self.problem, self.tables)
         self._bound_everything(left)
         dives = 0
         while not self.search.done:
@@ -101,7 +101,7 @@ class _Proof:
             return None
         return math.ceil(self.search.key * self.problem.key_scale * (1 - Fraction(self.search.limits.gap)))
 
-    def _filter(self, left: Open, cutoff: int | None) -> tuple[Open, Outer | None]:
+    def _filter(self, left: OpenSpace, cutoff: int | None) -> tuple[OpenSpace, Outer | None]:
         """Close what cannot beat the cutoff, until nothing more closes."""
         outer: Outer | None = None
         while not left.empty and not self.search.limits.expired:
@@ -117,7 +117,7 @@ class _Proof:
                 break
         return left, outer
 
-    def _round(self, left: Open, outer: Outer | None, cutoff: int | None) -> Outcome | None:
+    def _round(self, left: OpenSpace, outer: Outer | None, cutoff: int | None) -> Outcome | None:
         """State and solve one model; ``None`` where another round is due."""
         limits = self.search.limits
         try:
@@ -193,7 +193,7 @@ class _Proof:
 
     # -- incumbents ----------------------------------------------------------------------------------
 
-    def _dive(self, left: Open) -> bool:
+    def _dive(self, left: OpenSpace) -> bool:
         """Descend among the open rows; whether that improves the incumbent."""
         limits, before = self.search.limits, self.search.key
         dive = Dive(self.problem, self.tables, limits, left, DIVE_SHARE, DIVE_SECONDS)
@@ -207,7 +207,7 @@ class _Proof:
         self.best, self.own = dive.assignment(point), self.search.answer
         return True
 
-    def _start(self, left: Open) -> Point | None:
+    def _start(self, left: OpenSpace) -> Point | None:
         """The incumbent as a point, if it is in the space."""
         mapping, value = self.search.answer, self.search.key
         if mapping is None or value is None:
@@ -220,9 +220,9 @@ class _Proof:
 
     # -- bounds --------------------------------------------------------------------------------------
 
-    def _bound_everything(self, left: Open) -> None:
+    def _bound_everything(self, left: OpenSpace) -> None:
         """What intervals prove of the whole space."""
-        ends = Ends(self.tables, left.rows)
+        ends = TableIntervals(self.tables, left.rows)
         a, b = self.problem.objective.key_powers
         energy, cycles = (
             max(0, ends.whole_low(e)) for e in (self.problem.statement.energy, self.problem.statement.cycles)

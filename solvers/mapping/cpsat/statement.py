@@ -18,7 +18,7 @@ from tilewright.solvers.mapping.cpsat.outer_tiles import Outer
 from tilewright.solvers.mapping.cpsat.reader import CpReader
 from tilewright.solvers.mapping.cpsat.terms import LARGEST, Term
 from tilewright.solvers.mapping.presolve.expansion import Expansion
-from tilewright.solvers.mapping.presolve.intervals import Open
+from tilewright.solvers.mapping.presolve.intervals import OpenSpace
 
 TUPLES = 20_000  # larger tables cost more than they give
 PRODUCT = LARGEST  # of the factors of the objective
@@ -74,7 +74,7 @@ class Stated:
 def state(
     problem: LayerProblem,
     tables: Tables,
-    left: Open,
+    left: OpenSpace,
     cutoff: int | None,
     beaten: Sequence[tuple[int, int]] = (),
     outer: Outer | None = None,

@@ -17,12 +17,12 @@ from tilewright.formulation.expression import Variable
 from tilewright.formulation.expression.batch import EXACT_LIMIT, Array
 from tilewright.formulation.mapping.problem import LayerProblem
 from tilewright.formulation.mapping.tables import Indices, Tables
-from tilewright.solvers.mapping.presolve.intervals import Ends
+from tilewright.solvers.mapping.presolve.intervals import TableIntervals
 
 NEAR = 1e-12
 
 
-def worse(problem: LayerProblem, ends: Ends, key: int | None, size: int) -> NDArray[np.bool_]:
+def worse(problem: LayerProblem, ends: TableIntervals, key: int | None, size: int) -> NDArray[np.bool_]:
     """Where nothing is legal and cheaper than ``key`` (scaled, an integer), by the lower ends."""
     closed = np.zeros(size, dtype=bool)
     for limit in problem.limits:
@@ -33,7 +33,7 @@ def worse(problem: LayerProblem, ends: Ends, key: int | None, size: int) -> NDAr
     return closed
 
 
-def _dear(problem: LayerProblem, ends: Ends, key: int, size: int) -> NDArray[np.bool_]:
+def _dear(problem: LayerProblem, ends: TableIntervals, key: int, size: int) -> NDArray[np.bool_]:
     a, b = problem.objective.key_powers
     energy, cycles = (
         np.broadcast_to(ends.low(expr) if power else np.float64(1), (size,))
@@ -74,6 +74,6 @@ def grow(
         position = (first + step) % count
         kept = [index[inside] for index, inside in zip(rows, members, strict=True)]
         kept[position] = rows[position]
-        ends = Ends(tables, kept, fixed, position)
+        ends = TableIntervals(tables, kept, fixed, position)
         members[position] |= worse(problem, ends, key, len(rows[position]))
     return members

@@ -15,7 +15,7 @@ from tilewright.formulation.limits import Limits
 from tilewright.formulation.mapping.problem import LayerProblem
 from tilewright.formulation.mapping.tables import Indices, Tables
 from tilewright.solvers.mapping.mip.decision import Decision
-from tilewright.solvers.mapping.presolve.intervals import Ends, Open, probe
+from tilewright.solvers.mapping.presolve.intervals import OpenSpace, TableIntervals, probe
 
 CELLS = 256  # beyond so many, choices stay in the model
 
@@ -36,14 +36,14 @@ class Cell:
     """
 
     bound: int
-    left: Open = field(compare=False)
+    left: OpenSpace = field(compare=False)
     cycles: tuple[int, int] | None = field(default=None, compare=False)
     boxes: list[Excluded] = field(default_factory=list, compare=False)
     visited: list[Decision] = field(default_factory=list, compare=False)
 
 
 def cells_of(
-    problem: LayerProblem, tables: Tables, left: Open, key: int | None, limits: Limits
+    problem: LayerProblem, tables: Tables, left: OpenSpace, key: int | None, limits: Limits
 ) -> list[Cell]:
     """What is left of the space, in cells that may hold something better than ``key``."""
     if left.empty:
@@ -54,20 +54,20 @@ def cells_of(
     cells = []
     for choices in parts:
         limits.heed()
-        here = probe(problem, tables, Open(list(left.rows), list(choices)), key, limits)
+        here = probe(problem, tables, OpenSpace(list(left.rows), list(choices)), key, limits)
         if not here.empty:
             cells.append(cell_of(problem, tables, here))
     return cells
 
 
-def cell_of(problem: LayerProblem, tables: Tables, left: Open) -> Cell:
+def cell_of(problem: LayerProblem, tables: Tables, left: OpenSpace) -> Cell:
     """A cell with its bound by intervals, and its range of cycles where they count beside energy."""
     fixed = {
         selector: left.choices[0][i]
         for i, selector in enumerate(problem.space.selectors)
         if len({chosen[i] for chosen in left.choices}) == 1
     }
-    ends = Ends(tables, left.rows, fixed)
+    ends = TableIntervals(tables, left.rows, fixed)
     a, b = problem.objective.key_powers
     energy = max(0, ends.whole_low(problem.statement.energy)) if a else 1
     cycles = max(0, ends.whole_low(problem.statement.cycles)) if b else 1

@@ -31,7 +31,7 @@ from tilewright.formulation.expression.batch import Array, BatchReader
 from tilewright.formulation.mapping.tables import Indices, Tables
 from tilewright.solvers.mapping.mip.forms import ONE, Form, Monomials, TooLargeError
 from tilewright.solvers.mapping.presolve.expansion import Expansion
-from tilewright.solvers.mapping.presolve.intervals import Ends
+from tilewright.solvers.mapping.presolve.intervals import TableIntervals
 
 
 class FormReader:
@@ -59,7 +59,7 @@ class FormReader:
         sizes = [*(len(index) for index in rows), *(len(values) for values in options.values())]
         self.monomials = Monomials(sizes, check)
         fixed = {selector: values[0] for selector, values in options.items() if len(values) == 1}
-        self.ends = Ends(tables, rows, fixed)
+        self.ends = TableIntervals(tables, rows, fixed)
         self._known: dict[Expr, Form] = {}
         self._columns: dict[str, dict[Variable, Array]] = {}
 

@@ -23,7 +23,7 @@ from tilewright.solvers.mapping.mip.decision import Decision, evaluated
 from tilewright.solvers.mapping.mip.partition import Cell, cell_of, cells_of, halves
 from tilewright.solvers.mapping.presolve.dive import Dive
 from tilewright.solvers.mapping.presolve.encode import encode
-from tilewright.solvers.mapping.presolve.intervals import Open, everything, probe
+from tilewright.solvers.mapping.presolve.intervals import OpenSpace, probe, whole_space
 
 ROUNDS = 12  # of lines added to the linear relaxation before the MIP
 RESTART = 0.98  # an incumbent this much better makes a smaller model worth a fresh start
@@ -59,7 +59,7 @@ class MipSearch:
 
     def run(self) -> Outcome:
         """Search until every cell is closed or a limit strikes."""
-        every = everything(self.problem, self.tables)
+        every = whole_space(self.problem, self.tables)
         if every.empty:
             return Outcome(True, "no tile sizes satisfy the constraints on one dimension")
         limits = self.search.limits
@@ -83,7 +83,7 @@ class MipSearch:
         self.search.raise_bound(self.search.key * (1 - Fraction(self.search.limits.gap)), self.name)
         return Outcome(True)
 
-    def _dive(self, left: Open) -> None:
+    def _dive(self, left: OpenSpace) -> None:
         """A first incumbent, from the one that the search begins with if there is one."""
         limits, statement = self.search.limits, self.problem.statement
         exprs = [limit.expr for limit in self.problem.limits]
@@ -168,7 +168,7 @@ class MipSearch:
                 break
             if result["status"] == "infeasible":
                 cell.bound = max(cell.bound, self.key or cell.bound)
-                cell.left = Open(cell.left.rows, [])
+                cell.left = OpenSpace(cell.left.rows, [])
                 return None
             values, bound = result["values"], result["bound"]
             if values is None or bound is None:
