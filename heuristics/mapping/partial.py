@@ -17,7 +17,7 @@ from tilewright.formulation.expression import Constant, Expr, Variable
 from tilewright.formulation.expression.exact import ExactReader
 from tilewright.formulation.limits import Limits
 from tilewright.formulation.mapping.problem import LayerProblem
-from tilewright.formulation.mapping.relaxation import Ends, group_ends, within_limits
+from tilewright.formulation.mapping.relaxation import GroupIntervals, group_intervals, within_limits
 from tilewright.formulation.mapping.tables import Indices, Tables
 
 
@@ -50,7 +50,7 @@ class Openings:
             dim: position for position, table in enumerate(self.tables.tables) for dim in table.group.dims
         }
         self.all_rows = tuple(np.arange(len(table)) for table in self.tables.tables)
-        self.all_ends = tuple(group_ends(t) if len(t) else {} for t in self.tables.tables)
+        self.all_ends = tuple(group_intervals(t) if len(t) else {} for t in self.tables.tables)
         self._values: dict[Measure, NDArray[np.int64]] = {}
 
     def values(self, measure: Measure) -> NDArray[np.int64]:
@@ -83,7 +83,7 @@ class Partial:
 
     openings: Openings
     rows: tuple[Indices, ...]
-    ends: tuple[Ends, ...]
+    ends: tuple[GroupIntervals, ...]
     chosen: dict[Variable, int]
 
     @classmethod
@@ -110,7 +110,7 @@ class Partial:
         position = self.openings.group_of[measure.dim]
         kept = self.rows[position][self.openings.values(measure)[self.rows[position]] == value]
         rows = (*self.rows[:position], kept, *self.rows[position + 1 :])
-        ends = group_ends(self.openings.tables.tables[position], kept)
+        ends = group_intervals(self.openings.tables.tables[position], kept)
         return Partial(
             self.openings, rows, (*self.ends[:position], ends, *self.ends[position + 1 :]), self.chosen
         )

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from tilewright.formulation.expression import Expr, Variable
 from tilewright.formulation.expression.batch import Array
 from tilewright.formulation.mapping.nest import Nest
-from tilewright.formulation.mapping.relaxation import Ends, EndsReader
+from tilewright.formulation.mapping.relaxation import GroupIntervalReader, GroupIntervals
 from tilewright.formulation.mapping.tables import GroupTable, Indices, Tables, local_nodes
 from tilewright.heuristics.mapping.dmazerunner.prunings import Condition
 
@@ -139,7 +139,7 @@ class Tilings:
 
     def _may_hold(self, cells: Indices, at: Sequence[int]) -> NDArray[np.bool_]:
         """Partial tilings of which no condition excludes every completion."""
-        reader = EndsReader([self._ends(cells, at)], self._chosen)
+        reader = GroupIntervalReader([self._ends(cells, at)], self._chosen)
         keep = np.ones(cells.shape[1], dtype=bool)
         for condition in self._conditions:
             if np.isfinite(condition.most):
@@ -148,7 +148,7 @@ class Tilings:
                 keep &= reader.high(condition.expr) >= condition.least
         return keep
 
-    def _ends(self, cells: Indices, at: Sequence[int]) -> Ends:
+    def _ends(self, cells: Indices, at: Sequence[int]) -> GroupIntervals:
         found: dict[Expr, tuple[Array, Array]] = {}
         for staged, own, stage in zip(self._staged, cells, at, strict=True):
             if stage < 0:
