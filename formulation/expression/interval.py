@@ -4,7 +4,7 @@ The lower end of an objective's interval over a part of the map space is a proof
 is better.  Factors of one axis group stand together in products, so that a table of their joint minimum
 and maximum keeps what plain interval arithmetic would lose: tile size times number of tiles.
 
-Lower and upper ends are read apart and only where they are needed.
+Lower and upper bounds are read apart and only where they are needed.
 """
 
 from __future__ import annotations
@@ -35,13 +35,13 @@ UNKNOWN = 1e20  # above every count, yet finite: times zero it is zero, and a pr
 
 
 class IntervalReader:
-    """Reads lower and upper ends of expressions.
+    """Reads lower and upper bounds of expressions.
 
     Parameters
     ----------
     fixed : values of variables that are decided; others range over their whole domain
 
-    A subclass may know ends that were obtained another way, such as tables (:meth:`known_low`,
+    A subclass may know bounds that were obtained another way, such as tables (:meth:`known_low`,
     :meth:`known_high`).
     """
 
@@ -159,7 +159,7 @@ class IntervalReader:
 
 
 def _floored(factor: Expr, end: Array) -> Array:
-    """Factors are never negative, but the ends of a difference, or of a case of differences, may be."""
+    """Factors are never negative, but the bounds of a difference, or of a case of differences, may be."""
     return end if isinstance(factor, (Constant, Variable, Product, IsOne)) else np.maximum(end, 0)
 
 

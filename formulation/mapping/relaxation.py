@@ -26,11 +26,13 @@ GroupIntervals = Mapping[Expr, tuple[Array, Array]]
 
 
 class GroupIntervalReader(IntervalReader):
-    """Reads expressions with known ends of what depends on one axis group."""
+    """Reads expressions with known bounds of what depends on one axis group."""
 
-    def __init__(self, ends: Sequence[GroupIntervals], chosen: Mapping[Variable, int] | None = None) -> None:
+    def __init__(
+        self, intervals: Sequence[GroupIntervals], chosen: Mapping[Variable, int] | None = None
+    ) -> None:
         super().__init__(chosen or {})
-        self._ends = ends
+        self._intervals = intervals
 
     def known_low(self, expr: Expr) -> Array | None:
         return self._known(expr, 0)
@@ -40,8 +42,8 @@ class GroupIntervalReader(IntervalReader):
 
     def _known(self, expr: Expr, side: int) -> Array | None:
         if expr.group is not None:
-            for ends in self._ends:
-                found = ends.get(expr)
+            for intervals in self._intervals:
+                found = intervals.get(expr)
                 if found is not None:
                     return found[side]
         return None
@@ -65,13 +67,13 @@ def usable_rows(problem: LayerProblem, tables: Tables, heeded: Limits | None = N
 
     Raises ``LimitReachedError`` where a limit strikes.
     """
-    ends = [group_intervals(table) if len(table) else {} for table in tables.tables]
+    intervals = [group_intervals(table) if len(table) else {} for table in tables.tables]
     result: list[Indices] = []
     for position, table in enumerate(tables.tables):
         keep = np.ones(len(table), dtype=bool)
         if all(len(other) for other in tables.tables):
             row_wise: GroupIntervals = {node: (values, values) for node, values in table.values.items()}
-            reader = GroupIntervalReader([*ends[:position], row_wise, *ends[position + 1 :]])
+            reader = GroupIntervalReader([*intervals[:position], row_wise, *intervals[position + 1 :]])
             for limit in problem.limits:
                 if heeded is not None:
                     heeded.heed()
@@ -81,10 +83,10 @@ def usable_rows(problem: LayerProblem, tables: Tables, heeded: Limits | None = N
 
 
 def within_limits(
-    problem: LayerProblem, ends: Sequence[GroupIntervals], chosen: Mapping[Variable, int]
+    problem: LayerProblem, intervals: Sequence[GroupIntervals], chosen: Mapping[Variable, int]
 ) -> bool:
-    """Whether every constraint, taken alone, may hold, given the ends of every group."""
-    reader = GroupIntervalReader(ends, chosen)
+    """Whether every constraint, taken alone, may hold, given the intervals of every group."""
+    reader = GroupIntervalReader(intervals, chosen)
     return all(bool(reader.low(limit.expr) <= limit.bound) for limit in problem.limits)
 
 

@@ -50,7 +50,7 @@ class Openings:
             dim: position for position, table in enumerate(self.tables.tables) for dim in table.group.dims
         }
         self.all_rows = tuple(np.arange(len(table)) for table in self.tables.tables)
-        self.all_ends = tuple(group_intervals(t) if len(t) else {} for t in self.tables.tables)
+        self.all_intervals = tuple(group_intervals(t) if len(t) else {} for t in self.tables.tables)
         self._values: dict[Measure, NDArray[np.int64]] = {}
 
     def values(self, measure: Measure) -> NDArray[np.int64]:
@@ -78,25 +78,25 @@ class Openings:
 class Partial:
     """Rows that are still open, per group, and the choices that are made.
 
-    ``ends`` are the least and largest values of what the constraints read of each group.
+    ``intervals`` are the least and largest values of what the constraints read of each group.
     """
 
     openings: Openings
     rows: tuple[Indices, ...]
-    ends: tuple[GroupIntervals, ...]
+    intervals: tuple[GroupIntervals, ...]
     chosen: dict[Variable, int]
 
     @classmethod
     def whole(cls, openings: Openings, chosen: dict[Variable, int]) -> Partial:
         """Nothing is decided but some choices."""
-        return cls(openings, openings.all_rows, openings.all_ends, chosen)
+        return cls(openings, openings.all_rows, openings.all_intervals, chosen)
 
     @property
     def feasible(self) -> bool:
         """Whether the constraints may still hold."""
         if not all(len(rows) for rows in self.rows):
             return False
-        return within_limits(self.openings.problem, self.ends, self.chosen)
+        return within_limits(self.openings.problem, self.intervals, self.chosen)
 
     def options(self, measure: Measure) -> list[int]:
         """Values that the measure may still take, increasing."""
@@ -110,9 +110,12 @@ class Partial:
         position = self.openings.group_of[measure.dim]
         kept = self.rows[position][self.openings.values(measure)[self.rows[position]] == value]
         rows = (*self.rows[:position], kept, *self.rows[position + 1 :])
-        ends = group_intervals(self.openings.tables.tables[position], kept)
+        intervals = group_intervals(self.openings.tables.tables[position], kept)
         return Partial(
-            self.openings, rows, (*self.ends[:position], ends, *self.ends[position + 1 :]), self.chosen
+            self.openings,
+            rows,
+            (*self.intervals[:position], intervals, *self.intervals[position + 1 :]),
+            self.chosen,
         )
 
     def largest(self, measure: Measure) -> Partial:

@@ -40,7 +40,7 @@ def products(roots: Iterable[Expr]) -> list[Product]:
     return found
 
 
-class ArrayFloors:
+class ArrayBounds:
     """The least value of each such product over all rows that fit the array together."""
 
     def __init__(self, nest: Nest, tables: Tables, heed: Callable[[], None] = lambda: None) -> None:
@@ -63,7 +63,7 @@ class ArrayFloors:
             stacked = np.column_stack(used).astype(np.int64) if used else np.ones((len(table), 1), np.int64)
             self._usage[table.group.name] = _distinct(stacked)
 
-    def floors(self, roots: Sequence[Expr]) -> dict[Expr, float]:
+    def bounds(self, roots: Sequence[Expr]) -> dict[Expr, float]:
         """The floor of every product in the expressions for which it exceeds the plain bound."""
         result: dict[Expr, float] = {}
         if not self.fits:

@@ -32,7 +32,7 @@ from tilewright.formulation.method import Outcome
 from tilewright.formulation.stopping import WhenSet
 from tilewright.heuristics.mapping.annealing import Annealing
 from tilewright.solvers.mapping import kernel
-from tilewright.solvers.mapping.array_bounds import ArrayFloors
+from tilewright.solvers.mapping.array_bounds import ArrayBounds
 from tilewright.solvers.mapping.stages import StagedTable, stages_of
 from tilewright.solvers.mapping.tape import Tape
 
@@ -232,7 +232,7 @@ class Tree:
         tables = Tables(space.groups, [statement.energy, statement.cycles, *limits], search.limits)
         self.stages = stages_of(space)
         roots = [statement.energy, statement.cycles]
-        array = ArrayFloors(space.nest, tables, search.limits.heed)
+        array = ArrayBounds(space.nest, tables, search.limits.heed)
         self.empty = not array.fits
         self.staged: list[StagedTable] = []
         for table in tables.tables:
@@ -241,7 +241,7 @@ class Tree:
         if not self.empty:
             read = [root for root, power in zip(roots, self.powers, strict=True) if power or goal.both]
             ceilings = [(limit.expr, limit.bound) for limit in self.problem.limits]
-            self.tape = Tape(self.staged, ceilings, read, array.floors(roots), search.limits)
+            self.tape = Tape(self.staged, ceilings, read, array.bounds(roots), search.limits)
         self.tick = count()
         self._beam: int | None = None
         self._stopped = False

@@ -197,7 +197,7 @@ def bounds(
     ceilings: Floats,
     roots: Integers,
 ) -> Any:  # pragma: no cover
-    """Nodes whose limits' lower ends stay under their ceilings, and the roots' values there.
+    """Nodes whose limits' lower bounds stay under their ceilings, and the roots' values there.
 
     Parameters
     ----------

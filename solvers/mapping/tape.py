@@ -42,7 +42,7 @@ class Tape:
     ----------
     staged : the tables of the axis groups
     limits : expressions with what they may reach
-    roots : expressions whose lower ends are asked for
+    roots : expressions whose lower bounds are asked for
     floors : lower bounds of products that are known another way
     search_limits : ``LimitReachedError`` is raised where one strikes
     """
@@ -52,13 +52,13 @@ class Tape:
         staged: Sequence[StagedTable],
         limits: Sequence[tuple[Expr, int]],
         roots: Sequence[Expr],
-        floors: Mapping[Expr, float],
+        product_bounds: Mapping[Expr, float],
         search_limits: Limits | None = None,
     ) -> None:
         self._limits = search_limits
         self._staged = staged
         self._position = {table.table.group.name: i for i, table in enumerate(staged)}
-        self._floors = floors
+        self._product_bounds = product_bounds
         self._code: list[int] = []
         self._arguments: list[tuple[int, int, int]] = []
         self._constants: list[float] = []
@@ -86,7 +86,7 @@ class Tape:
     def bounds(
         self, cells: NDArray[np.int64], at: Sequence[int], chosen: Mapping[Variable, int]
     ) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
-        """Nodes that may satisfy all limits, and the roots' lower ends there.
+        """Nodes that may satisfy all limits, and the roots' lower bounds there.
 
         Parameters
         ----------
@@ -124,7 +124,7 @@ class Tape:
         found = self._known.get((expr, low))
         if found is None:
             found = self._load(expr, low) if expr.group is not None else self._read(expr, low)
-            floor = self._floors.get(expr) if low else None
+            floor = self._product_bounds.get(expr) if low else None
             if floor is not None:
                 found = self._emit(kernel.AT_LEAST, found, c=floor)
             self._known[expr, low] = found
@@ -135,10 +135,10 @@ class Tape:
         if self._limits is not None:
             self._limits.heed()
         position = self._position[expr.group]
-        ends = self._staged[position].ends(expr, low)
-        self._tables.append(ends)
+        loaded = self._staged[position].bounds(expr, low)
+        self._tables.append(loaded)
         start = self._loaded
-        self._loaded += len(ends)
+        self._loaded += len(loaded)
         return self._emit(kernel.LOAD, position, start)
 
     def _read(self, expr: Expr, low: bool) -> int:
@@ -194,7 +194,7 @@ class Tape:
         return self._emit(kernel.ADD_CONSTANT, found, c=float(expr.constant)) if expr.constant else found
 
     def _product(self, expr: Product, low: bool) -> int:
-        """Factors are never negative, but the ends of a difference, or of a case of differences, may be."""
+        """Factors are never negative, but the bounds of a difference, or of a case of differences, may be."""
         first, *rest = expr.factors
         found = self._register(first, low)
         if not isinstance(first, _NEVER_NEGATIVE):

@@ -17,7 +17,7 @@ from tilewright.formulation.limits import Limits
 from tilewright.formulation.mapping.problem import LayerProblem
 from tilewright.formulation.mapping.tables import Tables
 from tilewright.solvers.mapping.cpsat import statement as statement_module
-from tilewright.solvers.mapping.cpsat.outer_tiles import confined, outer_tiles
+from tilewright.solvers.mapping.cpsat.outer_tiles import confined, join_outer_tiles
 from tilewright.solvers.mapping.cpsat.statement import Stated, state
 from tilewright.solvers.mapping.exhaustive import minima
 from tilewright.solvers.mapping.presolve.expansion import Expansion
@@ -125,7 +125,7 @@ def test_filters_keep_what_is_better(model: str, factors: str, data: st.DataObje
     best = min(candidates, key=lambda candidate: candidate.key)
     cutoff = int(best.key * problem.key_scale) + 1
     left = probe(problem, tables, whole_space(problem, tables), cutoff, Limits())
-    outer = outer_tiles(problem, tables, left, cutoff)
+    outer = join_outer_tiles(problem, tables, left, cutoff)
     assert outer.least_key(*problem.objective.key_powers) < cutoff
     left = confined(outer, problem, left)
     assert all(row in rows for row, rows in zip(best.rows, left.rows, strict=True))

@@ -139,7 +139,7 @@ class Tilings:
 
     def _may_hold(self, cells: Indices, at: Sequence[int]) -> NDArray[np.bool_]:
         """Partial tilings of which no condition excludes every completion."""
-        reader = GroupIntervalReader([self._ends(cells, at)], self._chosen)
+        reader = GroupIntervalReader([self._intervals(cells, at)], self._chosen)
         keep = np.ones(cells.shape[1], dtype=bool)
         for condition in self._conditions:
             if np.isfinite(condition.most):
@@ -148,7 +148,7 @@ class Tilings:
                 keep &= reader.high(condition.expr) >= condition.least
         return keep
 
-    def _ends(self, cells: Indices, at: Sequence[int]) -> GroupIntervals:
+    def _intervals(self, cells: Indices, at: Sequence[int]) -> GroupIntervals:
         found: dict[Expr, tuple[Array, Array]] = {}
         for staged, own, stage in zip(self._staged, cells, at, strict=True):
             if stage < 0:

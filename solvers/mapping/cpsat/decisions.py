@@ -36,7 +36,7 @@ class Decisions:
         self.tables = tables
         self.left = left
         self._limits = limits
-        self._ends = TableIntervals(tables, left.rows, _settled(problem, left))
+        self._intervals = TableIntervals(tables, left.rows, _settled(problem, left))
         self._true = self.model.new_constant(1)
         self._false = ~self._true
         self.rows: list[list[Literal]] = []
@@ -98,7 +98,7 @@ class Decisions:
 
     def bounds(self, node: Expr) -> tuple[int, int]:
         """What intervals prove of an expression over all open rows and choices."""
-        return self._ends.whole_low(node), self._ends.whole_high(node)
+        return self._intervals.whole_low(node), self._intervals.whole_high(node)
 
     def values(self, node: Expr) -> Array:
         """A local expression at every open row of its group."""

@@ -18,7 +18,7 @@ from tilewright.formulation.mapping.tables import Tables
 from tilewright.formulation.method import Outcome
 from tilewright.formulation.result import Origin
 from tilewright.formulation.search import DisagreementError
-from tilewright.solvers.mapping.cpsat.outer_tiles import Outer, confined, outer_tiles
+from tilewright.solvers.mapping.cpsat.outer_tiles import OuterTiles, confined, join_outer_tiles
 from tilewright.solvers.mapping.cpsat.run import Ending, run_stated
 from tilewright.solvers.mapping.cpsat.statement import state
 from tilewright.solvers.mapping.presolve.dive import Dive, Point
@@ -101,15 +101,15 @@ class _Proof:
             return None
         return math.ceil(self.search.key * self.problem.key_scale * (1 - Fraction(self.search.limits.gap)))
 
-    def _filter(self, left: OpenSpace, cutoff: int | None) -> tuple[OpenSpace, Outer | None]:
+    def _filter(self, left: OpenSpace, cutoff: int | None) -> tuple[OpenSpace, OuterTiles | None]:
         """Close what cannot beat the cutoff, until nothing more closes."""
-        outer: Outer | None = None
+        outer: OuterTiles | None = None
         while not left.empty and not self.search.limits.expired:
             before = left.size
             left = probe(self.problem, self.tables, left, cutoff, self.search.limits)
             if left.empty or self.search.limits.expired:
                 break
-            outer = outer_tiles(self.problem, self.tables, left, cutoff, self.search.limits)
+            outer = join_outer_tiles(self.problem, self.tables, left, cutoff, self.search.limits)
             if len(outer):
                 self._raise_bound(outer.least_key(*self.problem.objective.key_powers), cutoff)
             left = confined(outer, self.problem, left)
@@ -117,7 +117,7 @@ class _Proof:
                 break
         return left, outer
 
-    def _round(self, left: OpenSpace, outer: Outer | None, cutoff: int | None) -> Outcome | None:
+    def _round(self, left: OpenSpace, outer: OuterTiles | None, cutoff: int | None) -> Outcome | None:
         """State and solve one model; ``None`` where another round is due."""
         limits = self.search.limits
         try:
@@ -174,7 +174,7 @@ class _Proof:
             raise DisagreementError("a solution of CP-SAT's model costs more than the statement says")
         self.beaten.append((energy, cycles))
 
-    def _shrinks(self, outer: Outer | None) -> bool:
+    def _shrinks(self, outer: OuterTiles | None) -> bool:
         """Whether the new incumbent closes half of the outer tiles."""
         cutoff = self._cutoff()
         if outer is None or cutoff is None or len(outer) < 8:
@@ -222,10 +222,11 @@ class _Proof:
 
     def _bound_everything(self, left: OpenSpace) -> None:
         """What intervals prove of the whole space."""
-        ends = TableIntervals(self.tables, left.rows)
+        intervals = TableIntervals(self.tables, left.rows)
         a, b = self.problem.objective.key_powers
         energy, cycles = (
-            max(0, ends.whole_low(e)) for e in (self.problem.statement.energy, self.problem.statement.cycles)
+            max(0, intervals.whole_low(e))
+            for e in (self.problem.statement.energy, self.problem.statement.cycles)
         )
         self._raise_bound(energy**a * cycles**b, None)
 

@@ -14,7 +14,7 @@ from tilewright.formulation.limits import Limits
 from tilewright.formulation.mapping.problem import LayerProblem
 from tilewright.formulation.mapping.tables import Tables
 from tilewright.solvers.mapping.cpsat.decisions import Decisions
-from tilewright.solvers.mapping.cpsat.outer_tiles import Outer
+from tilewright.solvers.mapping.cpsat.outer_tiles import OuterTiles
 from tilewright.solvers.mapping.cpsat.reader import CpReader
 from tilewright.solvers.mapping.cpsat.terms import LARGEST, Term
 from tilewright.solvers.mapping.presolve.expansion import Expansion
@@ -77,7 +77,7 @@ def state(
     left: OpenSpace,
     cutoff: int | None,
     beaten: Sequence[tuple[int, int]] = (),
-    outer: Outer | None = None,
+    outer: OuterTiles | None = None,
     limits: Limits | None = None,
 ) -> Stated:
     """State the problem.
@@ -119,7 +119,7 @@ def state(
     return Stated(decisions, objective.expr, scale, energy, cycles)
 
 
-def _allow(decisions: Decisions, outer: Outer, energy: Term, cycles: Term) -> None:
+def _allow(decisions: Decisions, outer: OuterTiles, energy: Term, cycles: Term) -> None:
     """Only open outer tiles, each at its cost at least."""
     model = decisions.model
     columns = [

@@ -59,7 +59,7 @@ class Stated:
             for i, selector in enumerate(problem.space.selectors)
         }
         reader = FormReader(tables, self.rows, self.options, check)
-        self._ends = reader.ends
+        self._intervals = reader.intervals
         tiles = [t.group.rows[rows] for t, rows in zip(tables.tables, self.rows, strict=True)]
         columns = [*tiles, *(None for _ in self.options)]
         a, b = self.powers = problem.objective.key_powers
@@ -69,7 +69,7 @@ class Stated:
         self.relaxation = Relaxation(reader.monomials, columns, check)
         # logarithms know no zero: where energy may be 0, they say nothing about the key
         figures = (problem.statement.energy, problem.statement.cycles)
-        self._zero = bool(a and b) and min(float(self._ends.low(expr)) for expr in figures) < 1
+        self._zero = bool(a and b) and min(float(self._intervals.low(expr)) for expr in figures) < 1
         if self._zero:
             key = None
         self._ranges = self._bounds(key)
@@ -95,8 +95,8 @@ class Stated:
         result = []
         least = 1.0 if a and b else 0.0
         for expr, power in ((statement.energy, a), (statement.cycles, b)):
-            low = max(least, float(self._ends.low(expr))) if power else 1.0
-            high = max(low, float(self._ends.high(expr))) if power else 1.0
+            low = max(least, float(self._intervals.low(expr))) if power else 1.0
+            high = max(low, float(self._intervals.high(expr))) if power else 1.0
             if not math.isfinite(high):
                 raise OverflowError(
                     "the objective has no finite bound: it cannot be stated as a linear model"

@@ -67,11 +67,11 @@ def cell_of(problem: LayerProblem, tables: Tables, left: OpenSpace) -> Cell:
         for i, selector in enumerate(problem.space.selectors)
         if len({chosen[i] for chosen in left.choices}) == 1
     }
-    ends = TableIntervals(tables, left.rows, fixed)
+    intervals = TableIntervals(tables, left.rows, fixed)
     a, b = problem.objective.key_powers
-    energy = max(0, ends.whole_low(problem.statement.energy)) if a else 1
-    cycles = max(0, ends.whole_low(problem.statement.cycles)) if b else 1
-    both = (max(1, cycles), ends.whole_high(problem.statement.cycles)) if a and b else None
+    energy = max(0, intervals.whole_low(problem.statement.energy)) if a else 1
+    cycles = max(0, intervals.whole_low(problem.statement.cycles)) if b else 1
+    both = (max(1, cycles), intervals.whole_high(problem.statement.cycles)) if a and b else None
     return Cell(energy**a * cycles**b, left, both)
 
 

@@ -59,7 +59,7 @@ class FormReader:
         sizes = [*(len(index) for index in rows), *(len(values) for values in options.values())]
         self.monomials = Monomials(sizes, check)
         fixed = {selector: values[0] for selector, values in options.items() if len(values) == 1}
-        self.ends = TableIntervals(tables, rows, fixed)
+        self.intervals = TableIntervals(tables, rows, fixed)
         self._known: dict[Expr, Form] = {}
         self._columns: dict[str, dict[Variable, Array]] = {}
 
@@ -79,7 +79,7 @@ class FormReader:
         form = self.read(expr)
         if form.exact:
             return form
-        return self.read(Expansion(self.ends.whole_low).rewrite(expr))
+        return self.read(Expansion(self.intervals.whole_low).rewrite(expr))
 
     def values(self, expr: Expr) -> Array:
         """A local expression at the open rows of its group."""
@@ -97,11 +97,11 @@ class FormReader:
         return np.broadcast_to(BatchReader(columns).read(expr), (len(self._rows[axis]),))
 
     def _least(self, expr: Expr) -> Form:
-        low = float(self.ends.low(expr))
+        low = float(self.intervals.low(expr))
         return Form({ONE: low} if low else {}, (), exact=False)
 
     def _greatest(self, expr: Expr) -> float:
-        return float(self.ends.high(expr))
+        return float(self.intervals.high(expr))
 
     def _read(self, expr: Expr) -> Form:
         if isinstance(expr, Constant):
@@ -248,7 +248,9 @@ class FormReader:
             )
         if isinstance(argument, Constant):
             return Form({ONE: 1.0} if argument.value == 1 else {})
-        if isinstance(argument, Product) and all(self.ends.low(factor) >= 1 for factor in argument.factors):
+        if isinstance(argument, Product) and all(
+            self.intervals.low(factor) >= 1 for factor in argument.factors
+        ):
             result = Form({ONE: 1.0})
             for factor in argument.factors:
                 part = self._one(factor)

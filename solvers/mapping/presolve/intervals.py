@@ -1,4 +1,4 @@
-"""Interval ends over the rows that are still open, and the probing that closes rows."""
+"""Intervals over the rows that are still open, and the probing that closes rows."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ class OpenSpace:
 
 
 class TableIntervals(IntervalReader):
-    """Lower and upper ends over the open rows of every group.
+    """Lower and upper bounds over the open rows of every group.
 
     Parameters
     ----------
@@ -132,8 +132,8 @@ def _pass(
                 return left
             if alive[index]:
                 fixed = dict(zip(selectors, chosen, strict=True)) if chosen else {}
-                ends = TableIntervals(tables, left.rows, fixed, position)
-                fits[position][index] = _promising(problem, ends, cutoff, len(left.rows[position]))
+                intervals = TableIntervals(tables, left.rows, fixed, position)
+                fits[position][index] = _promising(problem, intervals, cutoff, len(left.rows[position]))
                 alive[index] = fits[position][index].any()
     kept = [fit[alive].any(axis=0) for fit in fits]
     rows = [rows[keep] for rows, keep in zip(left.rows, kept, strict=True)]
@@ -144,13 +144,13 @@ def _pass(
 
 
 def _promising(
-    problem: LayerProblem, ends: TableIntervals, cutoff: int | None, size: int
+    problem: LayerProblem, intervals: TableIntervals, cutoff: int | None, size: int
 ) -> NDArray[np.bool_]:
     keep = np.ones(size, dtype=bool)
     for limit in problem.limits:
-        keep &= ends.low(limit.expr) <= limit.bound * (1 + BAND)
+        keep &= intervals.low(limit.expr) <= limit.bound * (1 + BAND)
     if cutoff is not None:
         a, b = problem.objective.key_powers
-        energy, cycles = (ends.low(e) for e in (problem.statement.energy, problem.statement.cycles))
+        energy, cycles = (intervals.low(e) for e in (problem.statement.energy, problem.statement.cycles))
         keep &= energy**a * cycles**b < cutoff * (1 + BAND)
     return keep
