@@ -75,7 +75,7 @@ class StagedTable:
     ----------
     starts : per stage, the first row of each cell
     children : per stage, the first cell of the next stage in each cell, with an end marker
-    offsets : where the bounds of the whole group (first) and of the cells of each stage begin in :meth:`bounds`
+    offsets : where the bounds of the whole group (first) and of each stage's cells begin in :meth:`bounds`
     """
 
     def __init__(self, table: GroupTable, nest: Nest, stages: Sequence[Stage]) -> None:

@@ -43,7 +43,7 @@ class Tape:
     staged : the tables of the axis groups
     limits : expressions with what they may reach
     roots : expressions whose lower bounds are asked for
-    floors : lower bounds of products that are known another way
+    product_bounds : lower bounds of products that are known another way
     search_limits : ``LimitReachedError`` is raised where one strikes
     """
 
@@ -124,9 +124,9 @@ class Tape:
         found = self._known.get((expr, low))
         if found is None:
             found = self._load(expr, low) if expr.group is not None else self._read(expr, low)
-            floor = self._product_bounds.get(expr) if low else None
-            if floor is not None:
-                found = self._emit(kernel.AT_LEAST, found, c=floor)
+            known = self._product_bounds.get(expr) if low else None
+            if known is not None:
+                found = self._emit(kernel.AT_LEAST, found, c=known)
             self._known[expr, low] = found
         return found
 

@@ -17,7 +17,7 @@ from tilewright.formulation.expression.interval import IntervalReader
 from tilewright.formulation.mapping.problem import LayerProblem
 from tilewright.formulation.mapping.tables import Tables
 from tilewright.solvers.mapping import kernel
-from tilewright.solvers.mapping.array_bounds import ArrayFloors
+from tilewright.solvers.mapping.array_bounds import ArrayBounds
 from tilewright.solvers.mapping.stages import StagedTable, stages_of
 from tilewright.solvers.mapping.tape import Tape
 
@@ -61,7 +61,7 @@ def laid_out(problem: LayerProblem) -> tuple[list[StagedTable], dict[Expr, float
     """Tables, bounds of products and roots of a problem; ``None`` where nothing fits the array."""
     roots = [problem.statement.energy, problem.statement.cycles]
     tables = Tables(problem.space.groups, [*roots, *(limit.expr for limit in problem.limits)])
-    array = ArrayFloors(problem.space.nest, tables)
+    array = ArrayBounds(problem.space.nest, tables)
     if not array.fits:
         return None
     stages = stages_of(problem.space)
