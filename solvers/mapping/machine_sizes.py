@@ -34,7 +34,7 @@ _CHUNK = 1 << 17
 
 
 @dataclass(frozen=True, slots=True)
-class Point:
+class MachineSize:
     """A size of the machine: PEs along the two axes of the array, and bytes per cycle."""
 
     array: tuple[int, int]
@@ -42,7 +42,7 @@ class Point:
 
 
 @dataclass(frozen=True, slots=True)
-class Surveyed:
+class BestMapping:
     """The best mapping at one point by one metric.
 
     Parameters
@@ -72,9 +72,13 @@ class _Leader:
     selectors: tuple[int, ...]
 
 
-def survey(
-    operator: Operator, flow: Dataflow, memory: int, points: Sequence[Point], metrics: Sequence[str] = METRICS
-) -> dict[tuple[Point, str], Surveyed]:
+def best_by_size(
+    operator: Operator,
+    flow: Dataflow,
+    memory: int,
+    points: Sequence[MachineSize],
+    metrics: Sequence[str] = METRICS,
+) -> dict[tuple[MachineSize, str], BestMapping]:
     """The best mapping at every point by every metric; points where nothing fits are left out.
 
     Parameters
@@ -155,7 +159,7 @@ class _Walk:
             for selectors in cartesian(*domains):
                 self._look(rows, known, selectors)
 
-    def best(self, point: Point, metric: str) -> Surveyed | None:
+    def best(self, point: MachineSize, metric: str) -> BestMapping | None:
         """The best of what fits a point."""
         fits = [
             leader
@@ -166,7 +170,7 @@ class _Walk:
         if not fits:
             return None
         leader = min(fits, key=lambda one: one.key)
-        return Surveyed(
+        return BestMapping(
             Fraction(int(leader.energy), self.problem.statement.energy_scale),
             int(leader.cycles),
             int(leader.memory),
@@ -207,7 +211,7 @@ class _Walk:
         for values, axis in zip((self._firsts, self._seconds), self._axes, strict=True):
             cells = cells * len(values) + np.searchsorted(values, read(axis))
         if energy.max() >= EXACT_LIMIT:
-            raise OverflowError("counts beyond 2**53: the layer is too large to survey")
+            raise OverflowError("counts beyond 2**53: the layer is too large to walk through")
         for (rate, metric), leaders in self._leaders.items():
             cycles = read(self._statements[rate].cycles)
             first = cycles if metric == "cycles" else energy if metric == "energy" else energy * cycles
