@@ -31,7 +31,7 @@ def is_large(problem: LayerProblem) -> bool:
     return sum(len(group) for group in problem.space.groups) > LARGE
 
 
-def open_search(search: LayerSearch) -> None:
+def offer_initial_solution(search: LayerSearch) -> None:
     """Offer a mapping with perfect factors and a bound from plain intervals."""
     problem = search.problem
     bound = _plain_bound(problem)
