@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Protocol
 
 from tilewright.cli.terminal.console import SteadyStream, cleaned, standard
-from tilewright.cli.terminal.lines import HEADINGS, Task, done_line, further_lines, point_line
+from tilewright.cli.terminal.lines import HEADINGS, Task, answer_set_lines, done_line, point_line
 from tilewright.formulation.objective import Objective
 from tilewright.formulation.result import TracePoint
 from tilewright.report.records.mapping.document import LayerRecord
@@ -75,7 +75,7 @@ class PlainProgress:
 
     def done(self, layer: LayerRecord) -> None:
         self._print(done_line(self._objective, layer))
-        for line in further_lines(layer):
+        for line in answer_set_lines(layer):
             self._print(f"  {line}")
         if layer.message:
             self._print(f"  {layer.message}")
