@@ -1,8 +1,8 @@
 """What a layer costs under a dataflow, counted from the mapping that is named as evidence.
 
 Costs come from a file of earlier calls or from a document; neither is believed.  The mapping beside a cost
-is evaluated by the one evaluator, under the rules of the dataflow and inside the space that `machine_sizes` walks
-through.
+is evaluated by the one evaluator, under the rules of the dataflow and inside the space that `machine_sizes`
+walks through.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from tilewright.workloads.mapping.operator import Operator, Role
 
 @dataclass(frozen=True, slots=True)
 class Cost:
-    """What a layer costs at one machine size; fields as of `tilewright.solvers.mapping.machine_sizes.BestMapping`."""
+    """What a layer costs at one machine size; fields as of `machine_sizes.BestMapping`."""
 
     energy: Fraction
     cycles: int
