@@ -37,7 +37,7 @@ from tilewright.report.records.files import read_data
 from tilewright.solvers.mapping.solve import solve
 from tilewright.workloads.errors import InputError
 
-Task = Callable[[], object]
+TimedWork = Callable[[], object]
 
 ARCH, SUITE, OBJECTIVE = "dmazerunner-256", "dmazerunner", "edp"
 EVALUATIONS = 50
@@ -114,10 +114,10 @@ def reference() -> None:
 
 
 def measure(
-    tasks: Mapping[str, Task],
+    tasks: Mapping[str, TimedWork],
     repetitions: int,
     clock: Callable[[], float] = processor_seconds,
-    loop: Task = reference,
+    loop: TimedWork = reference,
 ) -> dict[str, Measure]:
     """Time every task between two reference loops, all tasks in turn, as often as wanted.
 
@@ -128,7 +128,7 @@ def measure(
     loop : what the times are divided by
     """
 
-    def seconds(task: Task) -> float:
+    def seconds(task: TimedWork) -> float:
         began = clock()
         task()
         return clock() - began
@@ -166,13 +166,13 @@ def read_speed(path: Path) -> SpeedFile:
         raise InputError(str(path), place, first["msg"]) from None
 
 
-def all_tasks() -> dict[str, Task]:
+def all_tasks() -> dict[str, TimedWork]:
     """What is measured: proofs of small layers, evaluations, and starts of the command line."""
     engine, objective = load_engine(ARCH), parse_objective(OBJECTIVE)
-    tasks: dict[str, Task] = {}
+    tasks: dict[str, TimedWork] = {}
     cases = suite(SUITE)
 
-    def proof(index: int) -> Task:
+    def proof(index: int) -> TimedWork:
         def task() -> None:
             problem = layer_problem(cases[index].operator, engine, objective)
             result = solve(problem, "branch", Limits(threads=1))
@@ -194,7 +194,7 @@ def all_tasks() -> dict[str, Task]:
 
     tasks[f"{EVALUATIONS} evaluations"] = evaluations
 
-    def start(*args: str) -> Task:
+    def start(*args: str) -> TimedWork:
         return lambda: subprocess.run([sys.executable, *args], stdout=subprocess.DEVNULL, check=True)
 
     tasks["start of Python"] = start("-c", "pass")
