@@ -19,7 +19,7 @@ from tilewright.cli.mapping.stored_mappings import fitting, read_mappings
 from tilewright.cli.options import read_objective
 from tilewright.cli.terminal.clock import call
 from tilewright.cli.terminal.console import error_line
-from tilewright.cli.terminal.lines import Task
+from tilewright.cli.terminal.lines import ProgressItem
 from tilewright.cli.terminal.progress import Progress, make_progress
 from tilewright.cli.terminal.saving import kept
 from tilewright.cli.terminal.signals import graceful_stop
@@ -201,7 +201,7 @@ def _search_all(
         if stop.is_set():
             return
         detail = f"{job.operator.kind} {shape_text(job.operator)}"
-        progress.task(Task(index + 1, len(jobs), job.names[0], detail))
+        progress.task(ProgressItem(index + 1, len(jobs), job.names[0], detail))
         starts = fitting(stored, job.operator)
         limits = _limits(request, results.objective, began, len(jobs) - index, stop)
         result, problem = _search(request, build, limits.share(0.5 if wanted else 1.0), starts, progress)

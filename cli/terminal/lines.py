@@ -13,7 +13,7 @@ from tilewright.report.text.quantities import gap_text, objective_text
 
 
 @dataclass(frozen=True, slots=True)
-class Task:
+class ProgressItem:
     """What is being searched.
 
     Parameters
