@@ -29,7 +29,7 @@ _TRIAL = 50  # steps before the speed is known
 State = tuple[compiled.Ints, compiled.Floats, compiled.Ints]  # options, priorities, delays
 
 
-class Annealing:
+class ScheduleAnnealing:
     """Walks over a problem, one round from hot to cold after the other.
 
     Parameters
