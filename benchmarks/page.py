@@ -14,10 +14,10 @@ from tilewright.report.curves import UNITS
 from tilewright.report.html import figures
 from tilewright.report.html.page import (
     Column,
-    FinishedCell,
     Plot,
     Section,
     Table,
+    TableCell,
     check_report,
     number_cell,
     text_cell,
@@ -69,7 +69,7 @@ def _summary(rows: Sequence[Row]) -> Table:
         Column("primal integral", True, "Berthold 2013, share of the limit"),
     ]
 
-    def cells(line: Line) -> list[FinishedCell]:
+    def cells(line: Line) -> list[TableCell]:
         percents = (line.within_10, line.within_1, line.at_optimum)
         return [
             *map(text_cell, line.group),
@@ -195,7 +195,7 @@ def _runs(rows: Sequence[Row]) -> Table:
         Column("time", True),
     ]
 
-    def seconds(moment: float | None) -> FinishedCell:
+    def seconds(moment: float | None) -> TableCell:
         return number_cell("-" if moment is None else seconds_text(moment), moment)
 
     body = [
