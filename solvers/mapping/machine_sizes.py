@@ -26,7 +26,7 @@ from tilewright.formulation.mapping.mapping import Mapping
 from tilewright.formulation.mapping.problem import IMPERFECT, LayerProblem, layer_problem
 from tilewright.formulation.mapping.tables import Indices, Tables
 from tilewright.formulation.objective import parse_objective
-from tilewright.hardware.mapping.styles import MEMORY, Dataflow
+from tilewright.hardware.mapping.styles import MEMORY, DataflowStyle
 from tilewright.workloads.mapping.operator import Operator, Role
 
 METRICS = ("cycles", "energy", "edp")
@@ -74,7 +74,7 @@ class _Leader:
 
 def best_by_size(
     operator: Operator,
-    flow: Dataflow,
+    flow: DataflowStyle,
     memory: int,
     points: Sequence[MachineSize],
     metrics: Sequence[str] = METRICS,
@@ -114,7 +114,7 @@ class _Walk:
     def __init__(
         self,
         problem: LayerProblem,
-        flow: Dataflow,
+        flow: DataflowStyle,
         memory: int,
         firsts: Sequence[int],
         seconds: Sequence[int],

@@ -13,7 +13,7 @@ from tilewright.formulation.scheduling.herald.problem import (
     SchedulingProblem,
     Task,
 )
-from tilewright.hardware.mapping.styles import Dataflow
+from tilewright.hardware.mapping.styles import DataflowStyle
 from tilewright.hardware.scheduling.herald.system import SubAccelerator, System
 from tilewright.solvers.scheduling.herald.costs import CostTable, cost_table, fetch_cycles
 from tilewright.solvers.scheduling.herald.evidence import Cost
@@ -143,7 +143,7 @@ def _option(
     return None if best is None else best[1]
 
 
-def option_on(index: int, sub: SubAccelerator, system: System, flow: Dataflow, cost: Cost) -> Option:
+def option_on(index: int, sub: SubAccelerator, system: System, flow: DataflowStyle, cost: Cost) -> Option:
     """The option of a layer that costs so much under a dataflow of a sub-accelerator.
 
     Parameters

@@ -10,7 +10,7 @@ from fractions import Fraction
 from pathlib import Path
 
 from tilewright.formulation.limits import LimitReachedError, Limits
-from tilewright.hardware.mapping.styles import Dataflow
+from tilewright.hardware.mapping.styles import DataflowStyle
 from tilewright.hardware.scheduling.herald.system import SubAccelerator, System
 from tilewright.solvers.database import LockedError
 from tilewright.solvers.mapping.machine_sizes import METRICS, BestMapping, MachineSize, best_by_size
@@ -30,7 +30,7 @@ class _Job:
     """One layer's costs under one dataflow, to be computed at many machine sizes."""
 
     operator: Operator
-    flow: Dataflow
+    flow: DataflowStyle
     memory: int
     points: tuple[MachineSize, ...]
 
@@ -42,7 +42,7 @@ class CostTable:
         self._costs = costs
 
     def cost(
-        self, operator: Operator, flow: Dataflow, sub: SubAccelerator, system: System, metric: str
+        self, operator: Operator, flow: DataflowStyle, sub: SubAccelerator, system: System, metric: str
     ) -> Cost | None:
         """The cost of a layer under one dataflow of a sub-accelerator; ``None`` where it does not fit."""
         point = MachineSize(flow.array(sub.pes), sub.bandwidth)
@@ -81,7 +81,7 @@ def cost_table(
     ------
     LimitReachedError : where a limit struck
     """
-    wanted: dict[tuple[str, int], tuple[Dataflow, set[MachineSize]]] = {}
+    wanted: dict[tuple[str, int], tuple[DataflowStyle, set[MachineSize]]] = {}
     for system in systems:
         for sub in system.subs:
             for flow in sub.dataflows:

@@ -17,7 +17,7 @@ from tilewright.formulation.mapping.cost import cost_model
 from tilewright.formulation.mapping.evaluator import Evaluation
 from tilewright.formulation.mapping.mapping import Mapping, Storage
 from tilewright.formulation.mapping.problem import evaluate_under
-from tilewright.hardware.mapping.styles import MEMORY, Dataflow
+from tilewright.hardware.mapping.styles import MEMORY, DataflowStyle
 from tilewright.solvers.mapping.machine_sizes import MachineSize
 from tilewright.workloads.errors import InputError
 from tilewright.workloads.mapping.operator import Operator, Role
@@ -36,7 +36,7 @@ class Cost:
 
 def counted_cost(
     operator: Operator,
-    flow: Dataflow,
+    flow: DataflowStyle,
     point: MachineSize,
     memory: int,
     mapping: Mapping,
@@ -60,7 +60,7 @@ def counted_cost(
 
 @lru_cache(maxsize=1 << 14)
 def _counted(
-    operator: Operator, flow: Dataflow, point: MachineSize, memory: int, mapping: Mapping
+    operator: Operator, flow: DataflowStyle, point: MachineSize, memory: int, mapping: Mapping
 ) -> tuple[Cost | None, str]:
     """The cost, or what is wrong with the mapping."""
     engine = flow.engine_of(point.array, point.bandwidth, memory)

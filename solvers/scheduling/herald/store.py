@@ -16,7 +16,7 @@ from typing import Any
 
 from tilewright.formulation.mapping.mapping import Mapping as LoopNest
 from tilewright.hardware.mapping.identity import engine_hash
-from tilewright.hardware.mapping.styles import Dataflow
+from tilewright.hardware.mapping.styles import DataflowStyle
 from tilewright.hardware.units import exact
 from tilewright.solvers.caches import VARIABLE, cache_folder
 from tilewright.solvers.database import PATIENCE, Database, LockedError, seal
@@ -40,7 +40,7 @@ _COLUMNS = "survey, first, second, bandwidth, metric, energy, cycles, memory, we
 Costs = dict[tuple[MachineSize, str], Cost | None]
 
 
-def costs_digest(operator: Operator, flow: Dataflow, memory: int) -> str:
+def costs_digest(operator: Operator, flow: DataflowStyle, memory: int) -> str:
     """Content hash of everything that a layer's costs depend on, but for machine size and metric."""
     content = [
         [(d.name, d.bound, d.like) for d in operator.dimensions],
