@@ -27,7 +27,7 @@ from tilewright.formulation.options import option
 from tilewright.formulation.result import Origin
 from tilewright.heuristics.mapping.annealing import Annealing
 from tilewright.heuristics.mapping.candidates import Arena
-from tilewright.heuristics.mapping.partial import Measure, Openings, Partial, stated_key
+from tilewright.heuristics.mapping.partial import DecisionSpace, Measure, Partial, stated_key
 
 _SUMS_FIRST = ("R", "S", "C", "Q", "P", "K", "G", "N")
 _WEIGHTS_REUSED_FIRST = ("Q", "P", "N", "R", "S", "C", "K", "G")
@@ -73,11 +73,11 @@ class FixedDataflow:
 
     def _fill_greedily(self, search: LayerSearch, problem: LayerProblem) -> None:
         """One filling per choice of orders and residencies that the dataflow leaves."""
-        openings = Openings(problem, search.limits)
+        decision_space = DecisionSpace(problem, search.limits)
         for chosen in _choices(problem):
             if search.done:
                 return
-            partial = Partial.whole(openings, chosen)
+            partial = Partial.whole(decision_space, chosen)
             if not partial.feasible:
                 continue
             for measure in self._measures(problem):

@@ -37,7 +37,7 @@ class Measure:
     spatial: bool = False
 
 
-class Openings:
+class DecisionSpace:
     """A problem's rows and measures; what partial mappings share.
 
     Raises ``LimitReachedError`` where a limit strikes while they are tabulated.
@@ -81,38 +81,38 @@ class Partial:
     ``intervals`` are the least and largest values of what the constraints read of each group.
     """
 
-    openings: Openings
+    decision_space: DecisionSpace
     rows: tuple[Indices, ...]
     intervals: tuple[GroupIntervals, ...]
     chosen: dict[Variable, int]
 
     @classmethod
-    def whole(cls, openings: Openings, chosen: dict[Variable, int]) -> Partial:
+    def whole(cls, decision_space: DecisionSpace, chosen: dict[Variable, int]) -> Partial:
         """Nothing is decided but some choices."""
-        return cls(openings, openings.all_rows, openings.all_intervals, chosen)
+        return cls(decision_space, decision_space.all_rows, decision_space.all_intervals, chosen)
 
     @property
     def feasible(self) -> bool:
         """Whether the constraints may still hold."""
         if not all(len(rows) for rows in self.rows):
             return False
-        return within_limits(self.openings.problem, self.intervals, self.chosen)
+        return within_limits(self.decision_space.problem, self.intervals, self.chosen)
 
     def options(self, measure: Measure) -> list[int]:
         """Values that the measure may still take, increasing."""
-        if measure.dim not in self.openings.group_of:
+        if measure.dim not in self.decision_space.group_of:
             return [1]
-        open_rows = self.rows[self.openings.group_of[measure.dim]]
-        return [int(value) for value in np.unique(self.openings.values(measure)[open_rows])]
+        open_rows = self.rows[self.decision_space.group_of[measure.dim]]
+        return [int(value) for value in np.unique(self.decision_space.values(measure)[open_rows])]
 
     def fixed(self, measure: Measure, value: int) -> Partial:
         """With one more decision, on a value that the measure may still take."""
-        position = self.openings.group_of[measure.dim]
-        kept = self.rows[position][self.openings.values(measure)[self.rows[position]] == value]
+        position = self.decision_space.group_of[measure.dim]
+        kept = self.rows[position][self.decision_space.values(measure)[self.rows[position]] == value]
         rows = (*self.rows[:position], kept, *self.rows[position + 1 :])
-        intervals = group_intervals(self.openings.tables.tables[position], kept)
+        intervals = group_intervals(self.decision_space.tables.tables[position], kept)
         return Partial(
-            self.openings,
+            self.decision_space,
             rows,
             (*self.intervals[:position], intervals, *self.intervals[position + 1 :]),
             self.chosen,
@@ -120,7 +120,7 @@ class Partial:
 
     def largest(self, measure: Measure) -> Partial:
         """With the largest value of the measure that leaves the constraints a chance."""
-        if measure.dim not in self.openings.group_of:
+        if measure.dim not in self.decision_space.group_of:
             return self
         for value in reversed(self.options(measure)):
             found = self.fixed(measure, value)
@@ -130,7 +130,7 @@ class Partial:
 
     def assignment(self) -> dict[Variable, int]:
         """Tile sizes and choices of the first open row of every group."""
-        return {**self.openings.tables.assignment([int(rows[0]) for rows in self.rows]), **self.chosen}
+        return {**self.decision_space.tables.assignment([int(rows[0]) for rows in self.rows]), **self.chosen}
 
 
 def stated_key(problem: LayerProblem, assignment: Mapping[Variable, int]) -> Fraction | None:
