@@ -17,7 +17,7 @@ from tilewright.hardware.mapping.styles import DataflowStyle
 from tilewright.hardware.scheduling.herald.system import SubAccelerator, System
 from tilewright.solvers.scheduling.herald.costs import CostTable, cost_table, fetch_cycles
 from tilewright.solvers.scheduling.herald.evidence import Cost
-from tilewright.solvers.scheduling.herald.staying import Spills, may_stay, network_ends
+from tilewright.solvers.scheduling.herald.staying import Spills, may_stay, network_boundary
 from tilewright.workloads.mapping.operator import Operator
 from tilewright.workloads.network import Network
 from tilewright.workloads.scheduling.workload import Workload
@@ -68,7 +68,7 @@ def schedule_problem(
         for name, network in networks.items()
         for layer in network.mac_layers
     }
-    ends = {name: network_ends(network) for name, network in networks.items()}
+    ends = {name: network_boundary(network) for name, network in networks.items()}
     return may_stay(problem, operators, ends, Spills(system, metric, table), limits)
 
 

@@ -27,14 +27,14 @@ from tilewright.workloads.network import Network
 
 
 @dataclass(frozen=True, slots=True)
-class Ends:
+class NetworkBoundary:
     """Layers of a network whose data do not only come from, or only go to, layers that are scheduled."""
 
     reading: frozenset[str]
     leaving: frozenset[str]
 
 
-def network_ends(network: Network) -> Ends:
+def network_boundary(network: Network) -> NetworkBoundary:
     """Layers that also read the network's inputs, and layers whose results also leave it.
 
     Layers that do not multiply and accumulate are passed over, as everywhere in these problems.
@@ -55,7 +55,7 @@ def network_ends(network: Network) -> Ends:
         after = [other for other in graph.successors(name) if not _is_mac(network, other)]
         if name in network.outputs or any(other in leaving for other in after):
             leaving.add(name)
-    return Ends(frozenset(fed), frozenset(leaving))
+    return NetworkBoundary(frozenset(fed), frozenset(leaving))
 
 
 def _is_mac(network: Network, name: str) -> bool:
@@ -96,7 +96,7 @@ class Spills:
 def may_stay(
     problem: SchedulingProblem,
     operators: Mapping[tuple[str, str], Operator],
-    ends: Mapping[str, Ends],
+    boundaries: Mapping[str, NetworkBoundary],
     spills: Spills,
     limits: Limits,
 ) -> SchedulingProblem:
@@ -129,9 +129,9 @@ def may_stay(
         need = min((option.memory for option in own), default=0)
         read = [sizes[first] for first in {*problem.before[index]}]
         fits = problem.memory is None or sum(read) + need <= problem.memory
-        if not read or not all(read) or not fits or task.layer in ends[task.network].reading:
+        if not read or not all(read) or not fits or task.layer in boundaries[task.network].reading:
             own = [replace(o, energy=o.energy + o.input_spill, input_spill=Fraction(0)) for o in own]
-        if not sizes[index] or task.layer in ends[task.network].leaving:
+        if not sizes[index] or task.layer in boundaries[task.network].leaving:
             own = [replace(o, energy=o.energy + o.output_spill, output_spill=Fraction(0)) for o in own]
         tasks.append(replace(task, options=tuple(own), result_bytes=sizes[index]))
     return replace(problem, tasks=tuple(tasks))
