@@ -68,8 +68,8 @@ def schedule_problem(
         for name, network in networks.items()
         for layer in network.mac_layers
     }
-    ends = {name: network_boundary(network) for name, network in networks.items()}
-    return may_stay(problem, operators, ends, Spills(system, metric, table), limits)
+    boundaries = {name: network_boundary(network) for name, network in networks.items()}
+    return may_stay(problem, operators, boundaries, Spills(system, metric, table), limits)
 
 
 def problem_from_table(
