@@ -26,6 +26,7 @@ from tilewright.formulation.scheduling.herald.search import ScheduleGoal, Schedu
 from tilewright.solvers.scheduling.herald import cpsat, relaxations
 from tilewright.solvers.scheduling.herald.annealing import ScheduleAnnealing
 from tilewright.solvers.scheduling.herald.bounds import basic_bounds, lp_prices
+from tilewright.solvers.scheduling.herald.compiled import Cooling
 from tilewright.solvers.scheduling.herald.front import Front
 from tilewright.solvers.scheduling.herald.improving import Improver
 from tilewright.solvers.scheduling.herald.prices import Prices, even_prices
@@ -146,7 +147,7 @@ def test_a_step_that_is_scheduled_in_part_has_its_true_value(objective: str) -> 
     by_energy = objective == "edp"
     for seed in range(5):
         annealing = ScheduleAnnealing(problem, options, seed, [Prices((0.4, 0.6))])
-        value, *state = annealing.walk(by_energy, annealing.cheapest(), 2000, 1e-2, 1e-4, seed)
+        value, *state = annealing.walk(by_energy, annealing.cheapest(), Cooling(2000, 1e-2, 1e-4, seed))
         found = evaluate_schedule(problem, annealing.decode(*state))
         expected = math.log(found.makespan) + (math.log(found.energy) if by_energy else 0.0)
         assert value == pytest.approx(expected, rel=1e-9)
