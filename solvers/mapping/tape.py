@@ -70,16 +70,16 @@ class Tape:
         self._settled: dict[Expr, int] = {}
         checks = [self._register(expr, True) for expr, _ in limits]
         wanted = [self._register(expr, True) for expr in roots]
-        self._checks = np.array(checks, dtype=np.int64)
-        self._ceilings = np.array([float(bound) for _, bound in limits])
-        self._roots = np.array(wanted, dtype=np.int64)
-        self._program = (
+        self._program = kernel.Program(
             np.array(self._code, dtype=np.int64),
             np.array(self._arguments, dtype=np.int64).reshape(-1, 3),
             np.array(self._constants, dtype=np.float64),
             np.array(self._lists, dtype=np.int64),
+            np.concatenate(self._tables) if self._tables else np.zeros(0),
+            np.array(checks, dtype=np.int64),
+            np.array([float(bound) for _, bound in limits]),
+            np.array(wanted, dtype=np.int64),
         )
-        self._flat = np.concatenate(self._tables) if self._tables else np.zeros(0)
         self._tables.clear()
         self._registers = np.empty((len(self._code), kernel.BLOCK))
 
@@ -101,15 +101,7 @@ class Tape:
             [table.offsets[stage + 1] for table, stage in zip(self._staged, at, strict=True)], dtype=np.int64
         )
         found: tuple[NDArray[np.int64], NDArray[np.float64]] = kernel.bounds(
-            *self._program,
-            selected,
-            self._flat,
-            np.ascontiguousarray(cells),
-            bases,
-            self._registers,
-            self._checks,
-            self._ceilings,
-            self._roots,
+            self._program, kernel.Nodes(np.ascontiguousarray(cells), bases, selected), self._registers
         )
         return found
 
@@ -120,7 +112,7 @@ class Tape:
         return len(self._code) - 1
 
     def _register(self, expr: Expr, low: bool) -> int:
-        """The register of the lower or upper end of an expression."""
+        """The register of the lower or upper bound of an expression."""
         found = self._known.get((expr, low))
         if found is None:
             found = self._load(expr, low) if expr.group is not None else self._read(expr, low)
@@ -198,9 +190,9 @@ class Tape:
         first, *rest = expr.factors
         found = self._register(first, low)
         if not isinstance(first, _NEVER_NEGATIVE):
-            found = self._emit(kernel.FLOOR, found)
+            found = self._emit(kernel.CLAMP, found)
         for factor in rest:
-            operation = kernel.TIMES if isinstance(factor, _NEVER_NEGATIVE) else kernel.TIMES_FLOORED
+            operation = kernel.TIMES if isinstance(factor, _NEVER_NEGATIVE) else kernel.TIMES_CLAMPED
             found = self._emit(operation, found, self._register(factor, low))
         return found
 
