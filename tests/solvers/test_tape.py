@@ -44,17 +44,17 @@ class CellReader(IntervalReader):
     def known_low(self, expr: Expr) -> Array | None:
         if expr in self.product_bounds:
             return np.maximum(self._read_low(expr), self.product_bounds[expr])
-        return self._ends(expr, True)
+        return self._bounds(expr, True)
 
     def known_high(self, expr: Expr) -> Array | None:
-        return self._ends(expr, False)
+        return self._bounds(expr, False)
 
-    def _ends(self, expr: Expr, low: bool) -> Array | None:
+    def _bounds(self, expr: Expr, low: bool) -> Array | None:
         if expr.group is None:
             return None
         group = self.place[expr.group]
         table = self.staged[group]
-        return table.ends(expr, low)[table.offsets[self.at[group] + 1] + self.cells[group]]
+        return table.bounds(expr, low)[table.offsets[self.at[group] + 1] + self.cells[group]]
 
 
 def laid_out(problem: LayerProblem) -> tuple[list[StagedTable], dict[Expr, float], list[Expr]] | None:
