@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from functools import reduce
+from typing import assert_never
 
 import numpy as np
 
@@ -29,6 +30,7 @@ from tilewright.formulation.expression.nodes import (
     Tightened,
     Variable,
     Where,
+    as_node,
 )
 
 UNKNOWN = 1e20  # above every count, yet finite: times zero it is zero, and a product of many stays finite
@@ -75,63 +77,67 @@ class IntervalReader:
         return found
 
     def _read_low(self, expr: Expr) -> Array:
-        match expr:
+        node = as_node(expr)
+        match node:
             case Constant():
-                return _scalar(expr.value)
+                return _scalar(node.value)
             case Variable():
-                return _scalar(self._fixed.get(expr, expr.domain[0]))
+                return _scalar(self._fixed.get(node, node.domain[0]))
             case Sum():
-                ends = [c * (self.low(t) if c > 0 else self.high(t)) for c, t in expr.terms]
-                return np.add(reduce(np.add, ends), expr.constant)
+                ends = [c * (self.low(t) if c > 0 else self.high(t)) for c, t in node.terms]
+                return np.add(reduce(np.add, ends), node.constant)
             case Product():
-                return reduce(np.multiply, (_floored(factor, self.low(factor)) for factor in expr.factors))
+                return reduce(np.multiply, (_floored(factor, self.low(factor)) for factor in node.factors))
             case Quotient():
-                return np.asarray(np.ceil(self.low(expr.numerator) / self.high(expr.denominator)))
+                return np.asarray(np.ceil(self.low(node.numerator) / self.high(node.denominator)))
             case Maximum():
-                return reduce(np.maximum, (self.low(argument) for argument in expr.arguments))
+                return reduce(np.maximum, (self.low(argument) for argument in node.arguments))
             case IsOne():
-                return np.asarray(self.high(expr.argument) <= 1, dtype=np.float64)
+                return np.asarray(self.high(node.argument) <= 1, dtype=np.float64)
             case Where():
-                return self._where(expr, self.low, np.minimum)
+                return self._where(node, self.low, np.minimum)
             case Choice():
-                return reduce(np.minimum, (self.low(option) for option in self._options(expr)))
+                return reduce(np.minimum, (self.low(option) for option in self._options(node)))
             case Function():
-                return self._function(expr, 0)
+                return self._function(node, 0)
             case Rounded():
-                return round_half_even_arrays(self.low(expr.argument), expr.denominator)
+                return round_half_even_arrays(self.low(node.argument), node.denominator)
             case Tightened():
-                return np.maximum(self.low(expr.argument), self.low(expr.lower))
-        raise TypeError(f"unknown expression node {type(expr).__name__}")
+                return np.maximum(self.low(node.argument), self.low(node.lower))
+            case _:
+                assert_never(node)
 
     def _read_high(self, expr: Expr) -> Array:
-        match expr:
+        node = as_node(expr)
+        match node:
             case Constant():
-                return _scalar(expr.value)
+                return _scalar(node.value)
             case Variable():
-                return _scalar(self._fixed.get(expr, expr.domain[-1]))
+                return _scalar(self._fixed.get(node, node.domain[-1]))
             case Sum():
-                ends = [c * (self.high(t) if c > 0 else self.low(t)) for c, t in expr.terms]
-                return np.add(reduce(np.add, ends), expr.constant)
+                ends = [c * (self.high(t) if c > 0 else self.low(t)) for c, t in node.terms]
+                return np.add(reduce(np.add, ends), node.constant)
             case Product():
-                return reduce(np.multiply, (_floored(factor, self.high(factor)) for factor in expr.factors))
+                return reduce(np.multiply, (_floored(factor, self.high(factor)) for factor in node.factors))
             case Quotient():
-                return np.asarray(np.ceil(self.high(expr.numerator) / self.low(expr.denominator)))
+                return np.asarray(np.ceil(self.high(node.numerator) / self.low(node.denominator)))
             case Maximum():
-                return reduce(np.maximum, (self.high(argument) for argument in expr.arguments))
+                return reduce(np.maximum, (self.high(argument) for argument in node.arguments))
             case IsOne():
-                return np.asarray(self.low(expr.argument) <= 1, dtype=np.float64)
+                return np.asarray(self.low(node.argument) <= 1, dtype=np.float64)
             case Where():
-                return self._where(expr, self.high, np.maximum)
+                return self._where(node, self.high, np.maximum)
             case Choice():
-                return reduce(np.maximum, (self.high(option) for option in self._options(expr)))
+                return reduce(np.maximum, (self.high(option) for option in self._options(node)))
             case Function():
-                return self._function(expr, UNKNOWN)
+                return self._function(node, UNKNOWN)
             case Rounded():
-                return round_half_even_arrays(self.high(expr.argument), expr.denominator)
+                return round_half_even_arrays(self.high(node.argument), node.denominator)
             case Tightened():
-                high = self.high(expr.argument)
-                return high if expr.upper is None else np.minimum(high, expr.upper)
-        raise TypeError(f"unknown expression node {type(expr).__name__}")
+                high = self.high(node.argument)
+                return high if node.upper is None else np.minimum(high, node.upper)
+            case _:
+                assert_never(node)
 
     def _options(self, expr: Choice) -> tuple[Expr, ...]:
         chosen = self._fixed.get(expr.selector)

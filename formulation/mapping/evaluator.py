@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping as MappingABC
 from dataclasses import dataclass
 from fractions import Fraction
+from typing import assert_never
 
 from tilewright.formulation.expression import Constant, Expr, as_expr
 from tilewright.formulation.expression.exact import evaluate
@@ -144,6 +145,8 @@ def nest_of(operator: Operator, engine: Engine, mapping: Mapping, where: str = "
                 builder.loop(dim, tile, None, f"nodes[{index}]", level)
             case Spatial(dim, tile, axis):
                 builder.loop(dim, tile, axis, f"nodes[{index}]")
+            case _:
+                assert_never(node)
     return builder.nest()
 
 

@@ -15,6 +15,7 @@ from __future__ import annotations
 
 from collections.abc import Hashable
 from dataclasses import dataclass
+from typing import assert_never
 
 from tilewright.formulation.mapping.mapping import Mapping, Spatial, Storage, Temporal
 from tilewright.formulation.mapping.nest import loop_hosts
@@ -65,6 +66,8 @@ def placement(space: MapSpace, mapping: Mapping) -> Placement:
                 walk.temporal(dim, tile, level)
             case Spatial(dim, tile, axis):
                 walk.spatial(dim, tile, axis)
+            case _:
+                assert_never(node)
     return walk.placement()
 
 

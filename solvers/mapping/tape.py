@@ -9,6 +9,7 @@ in which the cells of all stages follow each other, and choices that are still o
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from typing import assert_never
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,6 +27,7 @@ from tilewright.formulation.expression.nodes import (
     Sum,
     Tightened,
     Where,
+    as_node,
 )
 from tilewright.formulation.limits import Limits
 from tilewright.solvers.mapping import kernel
@@ -134,45 +136,47 @@ class Tape:
         return self._emit(kernel.LOAD, position, start)
 
     def _read(self, expr: Expr, low: bool) -> int:
-        match expr:
+        node = as_node(expr)
+        match node:
             case Constant():
-                return self._emit(kernel.CONSTANT, c=float(expr.value))
+                return self._emit(kernel.CONSTANT, c=float(node.value))
             case Variable():
                 return self._emit(
-                    kernel.SELECTED, self._selector(expr), c=float(expr.domain[0 if low else -1])
+                    kernel.SELECTED, self._selector(node), c=float(node.domain[0 if low else -1])
                 )
             case Sum():
-                return self._sum(expr, low)
+                return self._sum(node, low)
             case Product():
-                return self._product(expr, low)
+                return self._product(node, low)
             case Quotient():
-                over = self._register(expr.numerator, low)
-                return self._emit(kernel.CEIL_QUOTIENT, over, self._register(expr.denominator, not low))
+                over = self._register(node.numerator, low)
+                return self._emit(kernel.CEIL_QUOTIENT, over, self._register(node.denominator, not low))
             case Maximum():
-                return self._fold(kernel.LARGER, [self._register(part, low) for part in expr.arguments])
+                return self._fold(kernel.LARGER, [self._register(part, low) for part in node.arguments])
             case IsOne():
-                return self._emit(kernel.ONE_AT_MOST, self._register(expr.argument, not low))
+                return self._emit(kernel.ONE_AT_MOST, self._register(node.argument, not low))
             case Where():
-                condition = self._condition(expr.condition)
-                then, otherwise = self._register(expr.then, low), self._register(expr.otherwise, low)
+                condition = self._condition(node.condition)
+                then, otherwise = self._register(node.then, low), self._register(node.otherwise, low)
                 operation = kernel.WHERE_LOW if low else kernel.WHERE_HIGH
                 return self._emit(operation, condition, then, otherwise)
             case Choice():
-                options = [self._register(option, low) for option in expr.options]
+                options = [self._register(option, low) for option in node.options]
                 start = len(self._lists)
                 self._lists += options
                 operation = kernel.CHOICE_LOW if low else kernel.CHOICE_HIGH
-                return self._emit(operation, start, len(options), self._selector(expr.selector))
+                return self._emit(operation, start, len(options), self._selector(node.selector))
             case Function():
-                raise TypeError(f"the function {expr.name} spans several axis groups")
+                raise TypeError(f"the function {node.name} spans several axis groups")
             case Rounded():
-                return self._emit(kernel.ROUND, self._register(expr.argument, low), c=float(expr.denominator))
+                return self._emit(kernel.ROUND, self._register(node.argument, low), c=float(node.denominator))
             case Tightened():
-                inner = self._register(expr.argument, low)
+                inner = self._register(node.argument, low)
                 if low:
-                    return self._emit(kernel.LARGER, inner, self._register(expr.lower, True))
-                return inner if expr.upper is None else self._emit(kernel.AT_MOST, inner, c=float(expr.upper))
-        raise TypeError(f"unknown expression node {type(expr).__name__}")
+                    return self._emit(kernel.LARGER, inner, self._register(node.lower, True))
+                return inner if node.upper is None else self._emit(kernel.AT_MOST, inner, c=float(node.upper))
+            case _:
+                assert_never(node)
 
     def _selector(self, variable: Variable) -> int:
         return self._selectors.setdefault(variable, len(self._selectors))

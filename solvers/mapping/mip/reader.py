@@ -9,6 +9,7 @@ subtracted, and functions of several axis groups; there the search closes the di
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from typing import assert_never
 
 import numpy as np
 
@@ -26,6 +27,7 @@ from tilewright.formulation.expression import (
     Tightened,
     Variable,
     Where,
+    as_node,
 )
 from tilewright.formulation.expression.batch import Array, BatchReader
 from tilewright.formulation.mapping.tables import Indices, Tables
@@ -104,37 +106,39 @@ class FormReader:
         return float(self.intervals.high(expr))
 
     def _read(self, expr: Expr) -> Form:
-        if isinstance(expr, Constant):
-            return Form({ONE: float(expr.value)} if expr.value else {})
         if expr.group is not None:
             return self.monomials.table(self._groups[expr.group], self.values(expr))
-        match expr:
+        node = as_node(expr)
+        match node:
+            case Constant():
+                return Form({ONE: float(node.value)} if node.value else {})
             case Variable():
-                return self._selector(expr, [float(value) for value in self._options[expr]])
+                return self._selector(node, [float(value) for value in self._options[node]])
             case Sum():
-                return self._sum(expr)
+                return self._sum(node)
             case Product():
-                return self._product(expr.factors)
+                return self._product(node.factors)
             case Maximum():
-                return self._maximum([self.read(argument) for argument in expr.arguments])
+                return self._maximum([self.read(argument) for argument in node.arguments])
             case IsOne():
-                condition = self._one(expr.argument)
-                return self._least(expr) if condition is None else condition
+                condition = self._one(node.argument)
+                return self._least(node) if condition is None else condition
             case Where():
-                return self._where(expr)
+                return self._where(node)
             case Choice():
-                return self._choice(expr)
+                return self._choice(node)
             case Tightened():
-                form = self.read(expr.argument)
-                return form if form.polynomial else self._maximum([form, self.read(expr.lower)])
+                form = self.read(node.argument)
+                return form if form.polynomial else self._maximum([form, self.read(node.lower)])
             case Rounded():
                 half = Form({ONE: -0.5}, (), exact=False)
-                return self.monomials.add([(1 / expr.denominator, self.read(expr.argument)), (1.0, half)])
+                return self.monomials.add([(1 / node.denominator, self.read(node.argument)), (1.0, half)])
             case Quotient():
-                return self._quotient(expr)
+                return self._quotient(node)
             case Function():
-                return self._least(expr)
-        raise TypeError(f"unknown expression node {type(expr).__name__}")
+                return self._least(node)
+            case _:
+                assert_never(node)
 
     # -- arithmetic ----------------------------------------------------------------------------------
 

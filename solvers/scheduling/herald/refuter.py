@@ -21,6 +21,7 @@ from enum import StrEnum
 from fractions import Fraction
 from functools import cached_property
 from itertools import combinations, pairwise
+from typing import assert_never
 
 import networkx as nx
 from ortools.sat.python import cp_model
@@ -84,6 +85,8 @@ def schedule_below(
         case ScheduleObjective.EDP:
             longest = min(question.horizon, _below(value / least)) if least else question.horizon
             stretches = [_chord(a, b, value) for a, b in _stairs(question.shortest, longest)]
+        case _:
+            assert_never(objective)
     while stretches:
         stretch = stretches.pop()
         found = question.ask(stretch)
