@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping as MappingABC
 from dataclasses import dataclass
 from importlib import import_module
 from typing import Any, Generic, TypeVar
@@ -40,7 +40,7 @@ class Registry(Generic[Kind]):
     entries : in the sequence in which they are shown
     """
 
-    def __init__(self, flag: str, entries: Mapping[str, Entry]) -> None:
+    def __init__(self, flag: str, entries: MappingABC[str, Entry]) -> None:
         self._flag = flag
         self._entries = dict(entries)
 

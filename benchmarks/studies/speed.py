@@ -16,7 +16,8 @@ import statistics
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
+from collections.abc import Mapping as MappingABC
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Literal
@@ -114,7 +115,7 @@ def reference() -> None:
 
 
 def measure(
-    tasks: Mapping[str, TimedWork],
+    tasks: MappingABC[str, TimedWork],
     repetitions: int,
     clock: Callable[[], float] = processor_seconds,
     loop: TimedWork = reference,
@@ -151,7 +152,7 @@ def quartiles(ratios: Sequence[float]) -> Measure:
     return Measure(median=median, low=low, high=high)
 
 
-def compare(now: Mapping[str, Measure], then: Mapping[str, Measure]) -> list[Comparison]:
+def compare(now: MappingABC[str, Measure], then: MappingABC[str, Measure]) -> list[Comparison]:
     """Every task of now with what it was then."""
     return [Comparison(name, found, then.get(name)) for name, found in now.items()]
 

@@ -9,7 +9,8 @@ Lower and upper bounds are read apart and only where they are needed.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
+from collections.abc import Mapping as MappingABC
 from functools import reduce
 from typing import assert_never
 
@@ -47,7 +48,7 @@ class IntervalReader:
     :meth:`known_high`).
     """
 
-    def __init__(self, fixed: Mapping[Variable, int]) -> None:
+    def __init__(self, fixed: MappingABC[Variable, int]) -> None:
         self._fixed = fixed
         self._low: dict[Expr, Array] = {}
         self._high: dict[Expr, Array] = {}

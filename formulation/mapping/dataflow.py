@@ -7,7 +7,8 @@ place, and which dimensions stay at one iteration in the PEs.  Dimensions are na
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping as MappingABC
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
 from tilewright.formulation.mapping.problem import IMPERFECT, PERFECT, LayerProblem, state_problem
@@ -33,7 +34,7 @@ class Dataflow:
     name: str
     about: str
     spread: tuple[str, ...]
-    axes: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    axes: MappingABC[str, tuple[str, ...]] = field(default_factory=dict)
     inner: Role | None = None
     outer: Role | None = None
     single: tuple[str, ...] = ()

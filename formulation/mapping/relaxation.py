@@ -7,7 +7,8 @@ groups do.  Both cost milliseconds; branch and bound starts from the same bound.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping as MappingABC
+from collections.abc import Sequence
 from fractions import Fraction
 
 import numpy as np
@@ -22,14 +23,14 @@ from tilewright.formulation.mapping.tables import GroupTable, Indices, Tables
 _SAFE = 1 - 1e-12  # relative; far above the rounding of a product of a few floats
 
 
-GroupIntervals = Mapping[Expr, tuple[Array, Array]]
+GroupIntervals = MappingABC[Expr, tuple[Array, Array]]
 
 
 class GroupIntervalReader(IntervalReader):
     """Reads expressions with known bounds of what depends on one axis group."""
 
     def __init__(
-        self, intervals: Sequence[GroupIntervals], chosen: Mapping[Variable, int] | None = None
+        self, intervals: Sequence[GroupIntervals], chosen: MappingABC[Variable, int] | None = None
     ) -> None:
         super().__init__(chosen or {})
         self._intervals = intervals
@@ -83,7 +84,7 @@ def usable_rows(problem: LayerProblem, tables: Tables, heeded: Limits | None = N
 
 
 def within_limits(
-    problem: LayerProblem, intervals: Sequence[GroupIntervals], chosen: Mapping[Variable, int]
+    problem: LayerProblem, intervals: Sequence[GroupIntervals], chosen: MappingABC[Variable, int]
 ) -> bool:
     """Whether every constraint, taken alone, may hold, given the intervals of every group."""
     reader = GroupIntervalReader(intervals, chosen)

@@ -6,7 +6,7 @@ block spreads it over.  After each one the smallest completion tells whether the
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping as MappingABC
 from dataclasses import dataclass
 from fractions import Fraction
 
@@ -133,7 +133,7 @@ class Partial:
         return {**self.decision_space.tables.assignment([int(rows[0]) for rows in self.rows]), **self.chosen}
 
 
-def stated_key(problem: LayerProblem, assignment: Mapping[Variable, int]) -> Fraction | None:
+def stated_key(problem: LayerProblem, assignment: MappingABC[Variable, int]) -> Fraction | None:
     """The objective key that the problem states for an assignment; ``None`` where a constraint is broken."""
     reader = ExactReader(assignment)
     if any(reader.read(limit.expr) > limit.bound for limit in problem.limits):

@@ -10,7 +10,8 @@ array.  Partial decisions are opened in the order of their bounds; what cannot b
 from __future__ import annotations
 
 import heapq
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Mapping as MappingABC
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from fractions import Fraction
@@ -25,7 +26,7 @@ from tilewright import __version__
 from tilewright.formulation.expression import Variable
 from tilewright.formulation.expression.batch import EXACT_LIMIT, Array
 from tilewright.formulation.limits import LimitReachedError
-from tilewright.formulation.mapping.mapping import Mapping as LoopNest
+from tilewright.formulation.mapping.mapping import Mapping
 from tilewright.formulation.mapping.search import LayerSearch
 from tilewright.formulation.mapping.tables import Indices, Tables
 from tilewright.formulation.method import Outcome
@@ -161,7 +162,7 @@ class _Nodes:
 
     cells: NDArray[np.int64]
     at: tuple[int, ...]
-    chosen: Mapping[Variable, int]
+    chosen: MappingABC[Variable, int]
     energy: Array
     cycles: Array
     keys: Array
@@ -203,7 +204,7 @@ class Leaves:
     def __len__(self) -> int:
         return len(self.keys)
 
-    def mapping(self, index: int) -> LoopNest:
+    def mapping(self, index: int) -> Mapping:
         """The mapping of one of them."""
         assignment = dict(self._nodes.chosen)
         for staged, cell in zip(self._tree.staged, self._nodes.cells[:, index], strict=True):

@@ -8,7 +8,8 @@ in which the cells of all stages follow each other, and choices that are still o
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping as MappingABC
+from collections.abc import Sequence
 from typing import assert_never
 
 import numpy as np
@@ -54,7 +55,7 @@ class Tape:
         staged: Sequence[StagedTable],
         limits: Sequence[tuple[Expr, int]],
         roots: Sequence[Expr],
-        product_bounds: Mapping[Expr, float],
+        product_bounds: MappingABC[Expr, float],
         search_limits: Limits | None = None,
     ) -> None:
         self._limits = search_limits
@@ -86,7 +87,7 @@ class Tape:
         self._registers = np.empty((len(self._code), kernel.BLOCK))
 
     def bounds(
-        self, cells: NDArray[np.int64], at: Sequence[int], chosen: Mapping[Variable, int]
+        self, cells: NDArray[np.int64], at: Sequence[int], chosen: MappingABC[Variable, int]
     ) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
         """Nodes that may satisfy all limits, and the roots' lower bounds there.
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping as MappingABC
+from collections.abc import Sequence
 
 import numpy as np
 import pytest
@@ -32,10 +33,10 @@ class CellReader(IntervalReader):
     def __init__(
         self,
         staged: Sequence[StagedTable],
-        product_bounds: Mapping[Expr, float],
+        product_bounds: MappingABC[Expr, float],
         cells: np.ndarray,
         at: Sequence[int],
-        chosen: Mapping[Variable, int],
+        chosen: MappingABC[Variable, int],
     ) -> None:
         super().__init__(chosen)
         self.staged, self.product_bounds, self.cells, self.at = staged, product_bounds, cells, at

@@ -8,7 +8,8 @@ ever completed, never sifted out of all.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Mapping as MappingABC
 
 import numpy as np
 from numpy.typing import NDArray
@@ -72,7 +73,7 @@ class Tilings:
         nest: Nest,
         tables: Tables,
         conditions: Sequence[Condition],
-        chosen: Mapping[Variable, int],
+        chosen: MappingABC[Variable, int],
         stop: Callable[[], bool] = lambda: False,
     ) -> None:
         self._conditions = conditions

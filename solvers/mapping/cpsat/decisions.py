@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
+from collections.abc import Mapping as MappingABC
 from typing import Any
 
 import numpy as np
@@ -92,7 +93,7 @@ class Decisions:
 
     # -- what the reader asks ------------------------------------------------------------------------
 
-    def choices(self, selector: Variable) -> Mapping[int, Literal]:
+    def choices(self, selector: Variable) -> MappingABC[int, Literal]:
         """A literal per open value."""
         return self.selectors[selector]
 

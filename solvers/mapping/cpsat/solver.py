@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping as MappingABC
 from fractions import Fraction
 from importlib.metadata import version
 
@@ -12,7 +12,7 @@ import numpy as np
 from tilewright.formulation.expression import Variable
 from tilewright.formulation.expression.exact import evaluate
 from tilewright.formulation.limits import LimitReachedError
-from tilewright.formulation.mapping.mapping import Mapping as LayerMapping
+from tilewright.formulation.mapping.mapping import Mapping
 from tilewright.formulation.mapping.search import LayerSearch
 from tilewright.formulation.mapping.tables import Tables
 from tilewright.formulation.method import Outcome
@@ -64,8 +64,8 @@ class _Proof:
         roots = [statement.energy, statement.cycles, *(limit.expr for limit in self.problem.limits)]
         self.tables = Tables(self.problem.space.groups, roots, search.limits)
         self.beaten: list[tuple[int, int]] = []
-        self.best: Mapping[Variable, int] | None = None
-        self.own: LayerMapping | None = None  # the mapping of ``best``
+        self.best: MappingABC[Variable, int] | None = None
+        self.own: Mapping | None = None  # the mapping of ``best``
         limits = search.limits
         self.budget = PACE * limits.seconds if limits.seconds is not None else math.inf
         self.slice = min(SLICE, self.budget) if limits.deterministic else None
@@ -127,7 +127,7 @@ class _Proof:
         if self.best is not None:
             stated.hint(self.best)
 
-        def found(assignment: Mapping[Variable, int]) -> bool:
+        def found(assignment: MappingABC[Variable, int]) -> bool:
             return self._offer(assignment, cutoff) and self._shrinks(outer)
 
         def bounded(bound: int) -> None:
@@ -154,7 +154,7 @@ class _Proof:
     def _done(self) -> bool:
         return self.search.done
 
-    def _offer(self, assignment: Mapping[Variable, int], cutoff: int | None) -> bool:
+    def _offer(self, assignment: MappingABC[Variable, int], cutoff: int | None) -> bool:
         """Offer a solution; whether it is better than the incumbent."""
         before = self.search.key
         key = self.search.confirm(self.problem.decode(assignment), self.name)
@@ -165,7 +165,7 @@ class _Proof:
             self._note(assignment, cutoff)
         return False
 
-    def _note(self, assignment: Mapping[Variable, int], cutoff: int) -> None:
+    def _note(self, assignment: MappingABC[Variable, int], cutoff: int) -> None:
         """Remember a solution that passed only because the model's objective is scaled down."""
         a, b = self.problem.objective.key_powers
         statement = self.problem.statement

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping as MappingABC
+from collections.abc import Sequence
 from dataclasses import dataclass
 from math import prod
 from typing import Any
@@ -53,7 +54,7 @@ class Stated:
         }
         return {**self.decisions.tables.assignment(rows), **chosen}
 
-    def hint(self, assignment: Mapping[Variable, int]) -> None:
+    def hint(self, assignment: MappingABC[Variable, int]) -> None:
         """Suggest an assignment where its rows and choices are open."""
         decisions = self.decisions
         for table, literals, kept in zip(

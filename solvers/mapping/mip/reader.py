@@ -8,7 +8,8 @@ subtracted, and functions of several axis groups; there the search closes the di
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
+from collections.abc import Mapping as MappingABC
 from typing import assert_never
 
 import numpy as np
@@ -50,7 +51,7 @@ class FormReader:
         self,
         tables: Tables,
         rows: Sequence[Indices],
-        options: Mapping[Variable, Sequence[int]],
+        options: MappingABC[Variable, Sequence[int]],
         check: Callable[[], None] = lambda: None,
     ) -> None:
         self._tables = tables

@@ -15,7 +15,8 @@ away.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
+from collections.abc import Mapping as MappingABC
 
 import numpy as np
 from numpy.typing import NDArray
@@ -238,7 +239,7 @@ class SubproblemModel:
         self.subproblem.boxes.append((box, fixed))
         self._state_box(box, fixed)
 
-    def _state_box(self, box: Sequence[Indices], choices: Mapping[Variable, int]) -> None:
+    def _state_box(self, box: Sequence[Indices], choices: MappingABC[Variable, int]) -> None:
         inside = [np.isin(rows, members) for rows, members in zip(self.rows, box, strict=True)]
         inside += [np.isin(values, [choices[selector]]) for selector, values in self.options.items()]
         if all(part.any() for part in inside):

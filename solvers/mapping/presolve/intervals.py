@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping as MappingABC
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from itertools import product as cartesian
 
@@ -58,7 +59,7 @@ class TableIntervals(IntervalReader):
         self,
         tables: Tables,
         rows: Sequence[Indices],
-        fixed: Mapping[Variable, int] | None = None,
+        fixed: MappingABC[Variable, int] | None = None,
         spread: int | None = None,
     ) -> None:
         super().__init__(fixed or {})

@@ -8,7 +8,8 @@ every schedule of least product.  Solutions are turned into schedules.
 from __future__ import annotations
 
 import time
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Mapping as MappingABC
 from fractions import Fraction
 
 from ortools.sat.python import cp_model
@@ -181,8 +182,8 @@ class Relaxation:
 def untangled(
     problem: SchedulingProblem,
     options: Sequence[tuple[Option, ...]],
-    starts: Mapping[int, int],
-    chosen: Mapping[int, Option],
+    starts: MappingABC[int, int],
+    chosen: MappingABC[int, Option],
     core: Collection[int],
     annealing: ScheduleAnnealing,
 ) -> Iterator[Schedule]:

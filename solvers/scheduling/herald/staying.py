@@ -8,7 +8,7 @@ is written to it (partial sums that go there and back included).
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping as MappingABC
 from dataclasses import dataclass, replace
 from fractions import Fraction
 
@@ -17,7 +17,7 @@ import networkx as nx
 from tilewright.formulation.limits import LimitReachedError, Limits
 from tilewright.formulation.mapping.cost.registry import cost_model
 from tilewright.formulation.mapping.evaluator import evaluate_mapping
-from tilewright.formulation.mapping.mapping import Mapping as LoopNest
+from tilewright.formulation.mapping.mapping import Mapping
 from tilewright.formulation.scheduling.herald.problem import Option, SchedulingProblem, Task
 from tilewright.hardware.mapping.styles import DRAM, dataflow
 from tilewright.hardware.scheduling.herald.system import System
@@ -67,7 +67,7 @@ class Spills:
 
     def __init__(self, system: System, metric: str, table: CostTable) -> None:
         self._system, self._metric, self._table = system, metric, table
-        self._known: dict[tuple[Operator, str, LoopNest], tuple[Fraction, Fraction]] = {}
+        self._known: dict[tuple[Operator, str, Mapping], tuple[Fraction, Fraction]] = {}
 
     def split(self, operator: Operator, option: Option) -> Option:
         """The option with what it costs at DRAM apart from the rest."""
@@ -95,8 +95,8 @@ class Spills:
 
 def may_stay(
     problem: SchedulingProblem,
-    operators: Mapping[tuple[str, str], Operator],
-    boundaries: Mapping[str, NetworkBoundary],
+    operators: MappingABC[tuple[str, str], Operator],
+    boundaries: MappingABC[str, NetworkBoundary],
     spills: Spills,
     limits: Limits,
 ) -> SchedulingProblem:

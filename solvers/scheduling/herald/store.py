@@ -8,13 +8,14 @@ from __future__ import annotations
 import hashlib
 import json
 import threading
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable
+from collections.abc import Mapping as MappingABC
 from fractions import Fraction
 from pathlib import Path
 from types import TracebackType
 from typing import Any
 
-from tilewright.formulation.mapping.mapping import Mapping as LoopNest
+from tilewright.formulation.mapping.mapping import Mapping
 from tilewright.hardware.mapping.identity import engine_hash
 from tilewright.hardware.mapping.styles import DataflowStyle
 from tilewright.hardware.units import exact
@@ -134,7 +135,7 @@ class CostStore:
         self,
         digest: str,
         asked: Iterable[tuple[MachineSize, str]],
-        found: Mapping[tuple[MachineSize, str], BestMapping],
+        found: MappingABC[tuple[MachineSize, str], BestMapping],
     ) -> None:
         """Keep the answers for a layer; what was asked for and has none fits nowhere, and is kept as such."""
         rows: list[tuple[object, ...]] = []
@@ -170,5 +171,5 @@ def _cost(columns: list[Any], sealed: str, nodes: str | None) -> tuple[tuple[Mac
     if nodes is None or _name(nodes) != mapping:
         raise ValueError("the mapping does not fit")
     return key, Cost(
-        Fraction(energy), int(cycles), int(memory), int(weights), LoopNest.from_data(json.loads(nodes))
+        Fraction(energy), int(cycles), int(memory), int(weights), Mapping.from_data(json.loads(nodes))
     )
