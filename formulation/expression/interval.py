@@ -36,6 +36,9 @@ from tilewright.formulation.expression.nodes import (
 
 UNKNOWN = 1e20  # above every count, yet finite: times zero it is zero, and a product of many stays finite
 
+NEVER_NEGATIVE = (Constant, Variable, Product, IsOne)
+"""Kinds of factors whose bounds by intervals are never negative."""
+
 
 class IntervalReader:
     """Reads lower and upper bounds of expressions.
@@ -167,7 +170,7 @@ class IntervalReader:
 
 def _floored(factor: Expr, end: Array) -> Array:
     """Factors are never negative, but the bounds of a difference, or of a case of differences, may be."""
-    return end if isinstance(factor, (Constant, Variable, Product, IsOne)) else np.maximum(end, 0)
+    return end if isinstance(factor, NEVER_NEGATIVE) else np.maximum(end, 0)
 
 
 def _scalar(value: float) -> Array:

@@ -16,6 +16,8 @@ from dataclasses import dataclass
 from itertools import product as cartesian
 from typing import ClassVar
 
+import numpy as np
+
 from tilewright import __version__
 from tilewright.formulation.expression import Variable
 from tilewright.formulation.mapping.dataflow import MOC, RS, SOC, WS1, WS2, Dataflow, restricted
@@ -68,7 +70,8 @@ class FixedDataflow:
         if self.fill == "search":
             arena = Arena(problem, search.limits)
             if not arena.empty:
-                Annealing().explore(search, arena, self.name)
+                random = np.random.default_rng(search.limits.seed)
+                Annealing().explore(search, arena, random, self.name)
         return Outcome(False, "" if search.key is not None else "the dataflow has no mapping here")
 
     def _fill_greedily(self, search: LayerSearch, problem: LayerProblem) -> None:

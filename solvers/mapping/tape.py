@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tilewright.formulation.expression import Expr, Variable
+from tilewright.formulation.expression.interval import NEVER_NEGATIVE
 from tilewright.formulation.expression.nodes import (
     Choice,
     Constant,
@@ -35,7 +36,6 @@ from tilewright.solvers.mapping import kernel
 from tilewright.solvers.mapping.stages import StagedTable
 
 NONE = -1
-_NEVER_NEGATIVE = (Constant, Variable, Product, IsOne)
 
 
 class Tape:
@@ -194,10 +194,10 @@ class Tape:
         """Factors are never negative, but the bounds of a difference, or of a case of differences, may be."""
         first, *rest = expr.factors
         found = self._register(first, low)
-        if not isinstance(first, _NEVER_NEGATIVE):
+        if not isinstance(first, NEVER_NEGATIVE):
             found = self._emit(kernel.CLAMP, found)
         for factor in rest:
-            operation = kernel.TIMES if isinstance(factor, _NEVER_NEGATIVE) else kernel.TIMES_CLAMPED
+            operation = kernel.TIMES if isinstance(factor, NEVER_NEGATIVE) else kernel.TIMES_CLAMPED
             found = self._emit(operation, found, self._register(factor, low))
         return found
 
