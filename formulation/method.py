@@ -41,7 +41,7 @@ class Method(Protocol[S_contra]):
 
     @property
     def name(self) -> str:
-        """As registered."""
+        """The name that the method is registered by."""
 
     @property
     def exact(self) -> bool:

@@ -1,4 +1,4 @@
-"""Things by name, each with a line on what it is and where it comes from, loaded when it is asked for."""
+"""Registries: entries by name, each with its description and source, imported when first asked for."""
 
 from __future__ import annotations
 

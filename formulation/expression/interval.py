@@ -57,11 +57,11 @@ class IntervalReader:
         self._high: dict[Expr, Array] = {}
 
     def known_low(self, expr: Expr) -> Array | None:
-        """A lower end that needs no reading."""
+        """A lower bound that is known without reading the expression; ``None`` where there is none."""
         return None
 
     def known_high(self, expr: Expr) -> Array | None:
-        """An upper end that needs no reading."""
+        """An upper bound that is known without reading the expression; ``None`` where there is none."""
         return None
 
     def low(self, expr: Expr) -> Array:

@@ -16,7 +16,7 @@ EVEN = "even"
 
 @dataclass(frozen=True, slots=True)
 class ClaimedSpace:
-    """What a search went through.
+    """The space that a search covered.
 
     Parameters
     ----------

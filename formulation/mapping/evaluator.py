@@ -181,7 +181,7 @@ class _NestBuilder:
     def loop(
         self, dim: str, tile: int, axis_name: str | None, field: str = "nodes", level: str | None = None
     ) -> None:
-        """A loop; one of a single iteration is no loop."""
+        """Add a loop; one of a single iteration is left out."""
         inner, outer = as_expr(tile), self._inner[dim]
         if outer is inner:
             return

@@ -1,4 +1,4 @@
-"""A mapping: loops and stores from DRAM to the PE, as one list that prints, stores and evaluates alike.
+"""A mapping: temporal loops, spatial loops and storage from DRAM to the PEs, as one list of nodes.
 
 A mapping is a list of nodes, outermost first (:class:`Temporal`, :class:`Spatial`, :class:`Storage`).  A
 loop carries the tile size that remains inside it, so a trip count is the enclosing tile over it, rounded

@@ -1,4 +1,4 @@
-"""Whether a mapping lies in a map space, and where: the one question that keeps claims inside their space.
+"""Whether a mapping lies in a map space, and at which point; a claim counts only mappings of its space.
 
 The evaluator costs any nest that the machine can run: stores of one level at different places among the
 loops, tiles of any size, a dimension twice in one level.  A search walks through its space only, so nothing
@@ -47,7 +47,7 @@ class Placement:
 
 
 def placement(space: MapSpace, mapping: Mapping) -> Placement:
-    """Where a mapping lies.
+    """The point of a map space at which a mapping lies.
 
     Parameters
     ----------
@@ -152,7 +152,7 @@ class _Walk:
         self._take(block, dim, tile)
 
     def placement(self) -> Placement:
-        """All nodes have been walked through."""
+        """The point, once all nodes have been walked through."""
         nest = self._space.nest
         tiles = [dict(nest.operator.bounds)]
         for index, inner in enumerate(self._inner):

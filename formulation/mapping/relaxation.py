@@ -1,4 +1,4 @@
-"""What holds of every mapping of a problem, read off the tables of its axis groups.
+"""Bounds that hold for every mapping of a problem, from the tables of its axis groups.
 
 Interval arithmetic over whole tables (``docs/proofs.md``, bounds by intervals): a lower bound of the
 objective key, and rows of tile sizes that no mapping can use because a constraint fails whatever the other

@@ -64,7 +64,7 @@ class FixedDataflow:
         return __version__
 
     def solve(self, search: LayerSearch) -> Outcome:
-        """Restrict, fill, offer."""
+        """Restrict the problem to the dataflow, fill in open tile sizes and offer the mappings."""
         problem = restricted(search.problem, self.dataflow)
         self._fill_greedily(search, problem)
         if self.fill == "search":

@@ -88,7 +88,7 @@ class Partial:
 
     @classmethod
     def whole(cls, decision_space: DecisionSpace, chosen: dict[Variable, int]) -> Partial:
-        """Nothing is decided but some choices."""
+        """A partial mapping in which only some choices are decided."""
         return cls(decision_space, decision_space.all_rows, decision_space.all_intervals, chosen)
 
     @property

@@ -145,7 +145,7 @@ class Minimum:
         return below(goal, self._powers, energy, cycles, keys)
 
     def take(self, leaves: Leaves) -> None:
-        """Offer the best."""
+        """Offer the best of the complete decisions."""
         self._search.confirm(leaves.mapping(int(np.argmin(leaves.keys))), self._source)
 
 

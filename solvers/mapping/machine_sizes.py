@@ -43,7 +43,7 @@ class MachineSize:
 
 @dataclass(frozen=True, slots=True)
 class BestMapping:
-    """The best mapping at one point by one metric.
+    """The best mapping at one machine size by one metric.
 
     Parameters
     ----------
@@ -79,7 +79,7 @@ def best_by_size(
     points: Sequence[MachineSize],
     metrics: Sequence[str] = METRICS,
 ) -> dict[tuple[MachineSize, str], BestMapping]:
-    """The best mapping at every point by every metric; points where nothing fits are left out.
+    """The best mapping at every machine size by every metric; sizes where nothing fits are left out.
 
     Parameters
     ----------
@@ -160,7 +160,7 @@ class _Walk:
                 self._look(rows, known, selectors)
 
     def best(self, point: MachineSize, metric: str) -> BestMapping | None:
-        """The best of what fits a point."""
+        """The best mapping that fits a machine size, by one metric."""
         fits = [
             leader
             for cell, leader in self._leaders[point.bandwidth, metric].items()

@@ -22,7 +22,7 @@ from tilewright.formulation.mapping.tables import GroupTable, Indices
 
 @dataclass(frozen=True, slots=True)
 class Stage:
-    """What a refinement decides.
+    """The boundaries and choices that one refinement decides.
 
     Parameters
     ----------

@@ -15,7 +15,7 @@ MEMORY = "memory"
 
 @dataclass(frozen=True, slots=True)
 class Placement:
-    """One task at its place.
+    """A task with the option that it runs by and its start.
 
     Parameters
     ----------

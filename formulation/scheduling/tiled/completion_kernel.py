@@ -40,7 +40,7 @@ class Order(NamedTuple):
 
 
 class Rules(NamedTuple):
-    """How completion decides.
+    """The rules by which completion decides.
 
     Parameters
     ----------

@@ -24,7 +24,7 @@ OK, ENGINE, STEPS, BUSY, HELD, UNSUPPLIED, SOURCE, TARGET, STORED, MISSING, EARL
 
 
 class Graph(NamedTuple):
-    """What of an atomic DAG the kernels read."""
+    """The part of an atomic DAG that the kernels read."""
 
     cycles: Longs
     is_output: Flags
@@ -108,7 +108,7 @@ def holdings(holds: Holds, block: Ints, engine: Ints, first: Ints, last: Ints) -
 def check(
     graph: Graph, tasks: Tasks, moves: Moves, holds: Holds, net: Network, steps: int
 ) -> Any:  # pragma: no cover
-    """Legality.
+    """Whether a plan is legal, and what the evaluation of a legal one needs.
 
     Returns
     -------
@@ -241,7 +241,7 @@ def run(
     steps: int,
     holds: Holds,
 ) -> Any:  # pragma: no cover
-    """Lengths of steps.
+    """The lengths of a legal plan's steps, and what it transfers.
 
     Returns
     -------

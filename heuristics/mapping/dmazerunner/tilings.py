@@ -1,4 +1,4 @@
-"""Valid tilings, listed from the innermost tile outwards and by the ten thousand.
+"""Valid tilings, listed in large batches from the innermost tile outwards.
 
 Every stage fixes the tile sizes at one boundary of the nest, group by group.  Intervals of capacities, array
 sizes and utilisations over all completions of a partial tiling tell whether it can still become valid.  They

@@ -175,7 +175,7 @@ class Decisions:
     # -- logic ---------------------------------------------------------------------------------------
 
     def truth(self, value: bool) -> Literal:
-        """A literal of that value."""
+        """A constant literal of the given truth value."""
         return self._true if value else self._false
 
     def is_true(self, literal: Literal) -> bool:
@@ -185,7 +185,7 @@ class Decisions:
         return bool(literal.index == self._false.index)
 
     def conjunction(self, literals: Sequence[Literal]) -> Literal:
-        """A literal that is true where all are."""
+        """A literal that is true exactly where all given ones are."""
         parts = {literal.index: literal for literal in literals if not self.is_true(literal)}
         if any(self.is_false(literal) for literal in parts.values()):
             return self._false

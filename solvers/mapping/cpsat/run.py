@@ -25,7 +25,7 @@ class Ending(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Report:
-    """What a run gave.
+    """The outcome of one run: how it ended, the bound that it proved, and its effort.
 
     Parameters
     ----------

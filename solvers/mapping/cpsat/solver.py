@@ -1,4 +1,4 @@
-"""The CP-SAT solver: cutoff, filter, model, proof."""
+"""The CP-SAT solver: a cutoff, a filter by intervals, a model of what is left, and its proof."""
 
 from __future__ import annotations
 

@@ -27,7 +27,7 @@ PRODUCT = LARGEST  # of the factors of the objective
 
 @dataclass(frozen=True, slots=True)
 class Stated:
-    """A model.
+    """The CP-SAT model of a problem, with its decisions and objective.
 
     Parameters
     ----------
@@ -81,7 +81,7 @@ def state(
     outer: OuterTiles | None = None,
     limits: Limits | None = None,
 ) -> Stated:
-    """State the problem.
+    """State what is open of a problem as a CP-SAT model.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""Parts of the map space that hold nothing better, grown around one decision.
+"""Boxes around one decision that hold no better mapping, so that all of it is excluded at once.
 
 The relaxation may value a decision lower than the evaluator does.  Where no further line can help, the
 decision is excluded, together with all that intervals show to be no better: for every axis a set of rows,

@@ -45,7 +45,7 @@ class Point:
 
 
 class Dive:
-    """One descent.
+    """Iterated descent over one or two axis groups at a time.
 
     Parameters
     ----------

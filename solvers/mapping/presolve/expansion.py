@@ -55,7 +55,7 @@ class Expansion:
         self._kept: list[Expr] = []
 
     def rewrite(self, expr: Expr) -> Expr:
-        """An equal expression."""
+        """An equal expression in which products are pushed inwards."""
         found = self._seen.get(expr)
         if found is None:
             found = self._seen[expr] = self._rewrite(expr)

@@ -23,7 +23,7 @@ CHOICES = 128
 
 @dataclass(slots=True)
 class OpenSpace:
-    """What is not excluded yet.
+    """The rows and choices that are not excluded yet.
 
     Parameters
     ----------

@@ -90,8 +90,8 @@ class ScheduleAnnealing:
         return in_start_order(self._problem, begun, options)  # which knows of the shared memory, too
 
     @property
-    def _compiled_prices(self) -> compiled.Prices:
-        return compiled.Prices(np.array(self._prices.engines, np.float64), _BLEND)
+    def _compiled_prices(self) -> compiled.EnginePrices:
+        return compiled.EnginePrices(np.array(self._prices.engines, np.float64), _BLEND)
 
     def suggest(self, schedule: Schedule) -> None:
         """Begin the next round here, even where better schedules are known."""

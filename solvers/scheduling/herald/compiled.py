@@ -49,7 +49,7 @@ class State(NamedTuple):
     delay: Ints
 
 
-class Prices(NamedTuple):
+class EnginePrices(NamedTuple):
     """What length costs: the logarithm of the makespan and ``blend`` times that of the engines' priced ends.
 
     Parameters
@@ -156,7 +156,7 @@ def timetable(tasks: int, engines: int) -> Timetable:
 def list_schedule(
     graph: TaskGraph,
     state: State,
-    prices: Prices,
+    prices: EnginePrices,
     limit: float,
     keep: int,
     dispatch: Dispatch,
@@ -256,7 +256,7 @@ def _length_cost(free: Ints, left: Ints, price: Floats, blend: float) -> float:
 
 @compiled
 def anneal(
-    graph: TaskGraph, draws: Draws, prices: Prices, by_energy: bool, state: State, cooling: Cooling
+    graph: TaskGraph, draws: Draws, prices: EnginePrices, by_energy: bool, state: State, cooling: Cooling
 ) -> tuple[float, State]:
     """Simulated annealing over options, priorities and delays, in place.  Returns the best value and state.
 

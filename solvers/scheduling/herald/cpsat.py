@@ -1,4 +1,4 @@
-"""CP-SAT with company: bounds from relaxations on one side, better schedules on the other, until they meet.
+"""CP-SAT for schedules: bounds from relaxations on one thread, better schedules on another, until both meet.
 
 Small problems are one CP-SAT model, solved to optimality.  For large ones that model finds neither good
 schedules nor good bounds in a minute; there one thread raises the bound on relaxations (assignment first,

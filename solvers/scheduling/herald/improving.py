@@ -1,4 +1,4 @@
-"""Better and better schedules on one thread: annealing and large neighbourhoods, whichever pays."""
+"""Improving schedules on one thread, by annealing and large-neighbourhood search, whichever pays more."""
 
 from __future__ import annotations
 

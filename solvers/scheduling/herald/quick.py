@@ -1,4 +1,4 @@
-"""Heuristics as methods: each with the cheap bounds, so that its gap is known."""
+"""Scheduling heuristics as methods, each with inexpensive bounds so that its gap is known."""
 
 from __future__ import annotations
 

@@ -45,7 +45,7 @@ _NEAR = 16  # a solution closer to an end than this part of the stretch does not
 
 
 class Finding(StrEnum):
-    """What is known of the question."""
+    """What is known about whether such a schedule exists."""
 
     NONE = "none"  #: there is no such schedule
     FOUND = "found"
@@ -54,7 +54,7 @@ class Finding(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class SearchBelow:
-    """The answer, with the schedule that shows it where there is one."""
+    """The answer of `schedule_below`, with a schedule as its evidence where one was found."""
 
     answer: Finding
     schedule: Schedule | None = None

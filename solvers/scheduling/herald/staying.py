@@ -1,4 +1,4 @@
-"""Results that may stay in the global memory (Herald, section IV-A, step 7): what that saves, and whose may.
+"""Results that may stay in the global memory (Herald, section IV-A, step 7): what that saves, and which may.
 
 An option's energy has all accesses of its mapping.  Where a result stays, its elements move within the global
 memory: what is charged there stays as it is, and what they cost at DRAM is taken off.  So an option is split
