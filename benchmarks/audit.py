@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from fractions import Fraction
 
-from tilewright.benchmarks.store import Cell, Store
+from tilewright.benchmarks.store import FinishedCell, Store
 from tilewright.formulation.mapping.mapping import Mapping
 from tilewright.formulation.mapping.problem import LayerProblem
 from tilewright.solvers.mapping.methods import method
@@ -38,7 +38,7 @@ def _bounds(store: Store) -> dict[str, tuple[Fraction, str]]:
     return found
 
 
-def _status_faults(cell: Cell) -> Iterator[str]:
+def _status_faults(cell: FinishedCell) -> Iterator[str]:
     status, answer = cell.answer.status, cell.answer
     if status in ("optimal", "infeasible") and not method(cell.method).exact:
         yield f"a heuristic reports {status}"
@@ -49,7 +49,7 @@ def _status_faults(cell: Cell) -> Iterator[str]:
 
 
 def _value_faults(
-    cell: Cell, problem: LayerProblem, bounds: dict[str, tuple[Fraction, str]]
+    cell: FinishedCell, problem: LayerProblem, bounds: dict[str, tuple[Fraction, str]]
 ) -> Iterator[str]:
     value = cell.value_key
     if value is None or cell.answer.mapping is None:

@@ -77,7 +77,7 @@ class Place:
 
 
 @dataclass(frozen=True, slots=True)
-class Task:
+class BenchmarkTask:
     """What is to be computed.
 
     Parameters
@@ -116,11 +116,11 @@ class Entry:
 
     place: Place
     count: int
-    task: Task
+    task: BenchmarkTask
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
+class CellAnswer:
     """What a cell found.  Keys are exact fractions as text.
 
     Parameters

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from itertools import islice
 from typing import Any
 
-from tilewright.benchmarks.cells import Answer, Task
+from tilewright.benchmarks.cells import BenchmarkTask, CellAnswer
 from tilewright.benchmarks.work import answer, failed
 from tilewright.workloads.errors import InputError, one_line
 
@@ -19,8 +19,8 @@ _AHEAD = 2
 
 
 def cluster_answers(
-    client: Any, tasks: Sequence[Task], stop: threading.Event
-) -> Iterator[tuple[Task, Answer]]:
+    client: Any, tasks: Sequence[BenchmarkTask], stop: threading.Event
+) -> Iterator[tuple[BenchmarkTask, CellAnswer]]:
     """Answers in the order in which they come; what still runs when ``stop`` is set is cancelled.
 
     The scheduler gives a cell whose worker died to another one; where that has happened several times, the
@@ -31,7 +31,7 @@ def cluster_answers(
     client : as `connected` gives it; closed at the end
     """
     waiting = iter(tasks)
-    running: dict[Any, Task] = {}
+    running: dict[Any, BenchmarkTask] = {}
     wait = _dask().wait
     try:
         while not stop.is_set():
@@ -85,9 +85,9 @@ def _dask() -> Any:
     return distributed
 
 
-def _outcome(future: Any) -> Answer:
+def _outcome(future: Any) -> CellAnswer:
     error = future.exception()
     if error is None:
-        found: Answer = future.result()
+        found: CellAnswer = future.result()
         return found
     return failed(f"{type(error).__name__}: {one_line(error)}")

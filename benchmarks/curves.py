@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Sequence
 from fractions import Fraction
 
 from tilewright.benchmarks.rows import MISSING, Row
-from tilewright.benchmarks.store import Cell
+from tilewright.benchmarks.store import FinishedCell
 from tilewright.benchmarks.summary import summary
 from tilewright.formulation.objective import parse_objective
 from tilewright.report.curves import Convergence, Curve, convergence
@@ -82,7 +82,7 @@ def gaps(rows: Sequence[Row]) -> dict[str, dict[str, list[float]]]:
     }
 
 
-def cell_convergence(name: str, cell: Cell, objective: str) -> Convergence:
+def cell_convergence(name: str, cell: FinishedCell, objective: str) -> Convergence:
     """The course of one run of a store."""
     goal = parse_objective(objective)
 

@@ -13,11 +13,11 @@ from tilewright.benchmarks.summary import Line, gap_text, proofs, share_text, su
 from tilewright.report.curves import UNITS
 from tilewright.report.html import figures
 from tilewright.report.html.page import (
-    Cell,
     Column,
     Plot,
     Section,
     Table,
+    TableCell,
     check_report,
     number_cell,
     text_cell,
@@ -69,7 +69,7 @@ def _summary(rows: Sequence[Row]) -> Table:
         Column("primal integral", True, "Berthold 2013, share of the limit"),
     ]
 
-    def cells(line: Line) -> list[Cell]:
+    def cells(line: Line) -> list[TableCell]:
         percents = (line.within_10, line.within_1, line.at_optimum)
         return [
             *map(text_cell, line.group),
@@ -195,7 +195,7 @@ def _runs(rows: Sequence[Row]) -> Table:
         Column("time", True),
     ]
 
-    def seconds(moment: float | None) -> Cell:
+    def seconds(moment: float | None) -> TableCell:
         return number_cell("-" if moment is None else seconds_text(moment), moment)
 
     body = [

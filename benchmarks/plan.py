@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
 from itertools import product
 
-from tilewright.benchmarks.cells import Entry, Part, Place, ProblemRecord, Task
+from tilewright.benchmarks.cells import BenchmarkTask, Entry, Part, Place, ProblemRecord
 from tilewright.benchmarks.suites import Case, suite
 from tilewright.formulation.mapping.problem import LayerProblem, layer_problem
 from tilewright.formulation.objective import Objective, parse_objective
@@ -135,5 +135,5 @@ def _entries(
     for part, one, seconds in parts:
         for seed in range(one.seeds):
             place = Place(name, case.name, problem.engine.name, str(objective), part, one.name, seed)
-            task = Task(record, hashed, one.name, one.version, seed, seconds, request.threads)
+            task = BenchmarkTask(record, hashed, one.name, one.version, seed, seconds, request.threads)
             yield Entry(place, case.count, task)

@@ -11,7 +11,7 @@ from itertools import islice
 
 from pebble import ProcessExpired, ProcessPool
 
-from tilewright.benchmarks.cells import Answer, Task
+from tilewright.benchmarks.cells import BenchmarkTask, CellAnswer
 from tilewright.benchmarks.work import answer, failed
 from tilewright.solvers.processes import leave_with_parent, shielded
 
@@ -20,7 +20,9 @@ _GRACE = 20.0
 """Seconds beyond twice its limit after which a cell's worker is ended."""
 
 
-def local_answers(jobs: int, tasks: Sequence[Task], stop: threading.Event) -> Iterator[tuple[Task, Answer]]:
+def local_answers(
+    jobs: int, tasks: Sequence[BenchmarkTask], stop: threading.Event
+) -> Iterator[tuple[BenchmarkTask, CellAnswer]]:
     """Answers in the order in which they come; what still runs when ``stop`` is set is dropped.
 
     A worker that dies, or that ignores its limit and is ended, is replaced, and its cell's status is
@@ -32,13 +34,13 @@ def local_answers(jobs: int, tasks: Sequence[Task], stop: threading.Event) -> It
     """
     pool = ProcessPool(max_workers=jobs, initializer=_prepare, context=multiprocessing.get_context("spawn"))
     waiting = iter(tasks)
-    running: dict[Future[Answer], Task] = {}
+    running: dict[Future[CellAnswer], BenchmarkTask] = {}
     try:
         while not stop.is_set():
             for task in islice(waiting, 2 * jobs - len(running)):
                 most = 2 * task.seconds + _GRACE
                 with shielded():
-                    future: Future[Answer] = pool.schedule(answer, args=[task, task.key], timeout=most)
+                    future: Future[CellAnswer] = pool.schedule(answer, args=[task, task.key], timeout=most)
                 running[future] = task
             if not running:
                 break
@@ -49,7 +51,7 @@ def local_answers(jobs: int, tasks: Sequence[Task], stop: threading.Event) -> It
         pool.join(timeout=1.5)
 
 
-def _outcome(future: Future[Answer]) -> Answer:
+def _outcome(future: Future[CellAnswer]) -> CellAnswer:
     try:
         return future.result()
     except TimeoutError:

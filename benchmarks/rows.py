@@ -9,7 +9,7 @@ from fractions import Fraction
 
 from tilewright.benchmarks.cells import Part, Place, ProblemRecord
 from tilewright.benchmarks.measures import Step, overhead, primal_integral, seconds_to
-from tilewright.benchmarks.store import Cell, Placed, Store
+from tilewright.benchmarks.store import FinishedCell, Placed, Store
 from tilewright.formulation.objective import parse_objective
 from tilewright.report.records.mapping.operator import shape_text
 from tilewright.workloads.errors import InputError, unknown_name
@@ -146,7 +146,7 @@ def read_rows(store: Store) -> list[Row]:
     return sorted(rows, key=lambda row: (*row.problem, row.is_method, row.method, row.seed))
 
 
-def steps_of(cell: Cell) -> list[Step]:
+def steps_of(cell: FinishedCell) -> list[Step]:
     """The improvements of a run."""
     found: list[Step] = []
     for seconds, key, *_ in cell.answer.trace:
@@ -155,7 +155,9 @@ def steps_of(cell: Cell) -> list[Step]:
     return found
 
 
-def _row(placed: Placed, shape: str, cell: Cell | None = None, optimum: Fraction | None = None) -> Row:
+def _row(
+    placed: Placed, shape: str, cell: FinishedCell | None = None, optimum: Fraction | None = None
+) -> Row:
     place = placed.place
     if cell is None:
         return Row(
@@ -207,7 +209,7 @@ def _row(placed: Placed, shape: str, cell: Cell | None = None, optimum: Fraction
     )
 
 
-def _judged(cell: Cell, optimum: Fraction | None, root: int) -> Sequence[float | None]:
+def _judged(cell: FinishedCell, optimum: Fraction | None, root: int) -> Sequence[float | None]:
     """Gap, seconds to within 10 %, 1 % and 0 %, primal integral."""
     if optimum is None:
         return [None] * 5

@@ -6,13 +6,13 @@ import threading
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
-from tilewright.benchmarks.cells import Answer, Entry, Place, Task
+from tilewright.benchmarks.cells import BenchmarkTask, CellAnswer, Entry, Place
 from tilewright.benchmarks.store import Store
 
-Answers = Callable[[Sequence[Task], threading.Event], Iterator[tuple[Task, Answer]]]
+Answers = Callable[[Sequence[BenchmarkTask], threading.Event], Iterator[tuple[BenchmarkTask, CellAnswer]]]
 """Computes tasks in whatever order and place; ends early, dropping what runs, when the event is set."""
 
-Listener = Callable[[Place, Answer], None]
+Listener = Callable[[Place, CellAnswer], None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,7 +57,7 @@ def run_cells(
     fresh : compute those again that the store has
     """
     store.place(entries)
-    tasks: dict[str, Task] = {}
+    tasks: dict[str, BenchmarkTask] = {}
     places: dict[str, Place] = {}
     for entry in entries:
         tasks.setdefault(entry.task.key, entry.task)

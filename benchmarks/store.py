@@ -13,7 +13,7 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Any, Final
 
-from tilewright.benchmarks.cells import Answer, Entry, Part, Place, ProblemRecord, Task
+from tilewright.benchmarks.cells import BenchmarkTask, CellAnswer, Entry, Part, Place, ProblemRecord
 from tilewright.solvers.database import Database, seal
 from tilewright.workloads.errors import InputError
 
@@ -90,7 +90,7 @@ _CELL = (
 
 
 @dataclass(frozen=True)
-class Cell:
+class FinishedCell:
     """A finished cell."""
 
     key: str
@@ -101,7 +101,7 @@ class Cell:
     time_limit_s: float
     threads: int
     ended: str
-    answer: Answer
+    answer: CellAnswer
 
     @property
     def value_key(self) -> Fraction | None:
@@ -115,7 +115,7 @@ class Placed:
     place: Place
     count: int
     key: str
-    cell: Cell | None
+    cell: FinishedCell | None
 
 
 class Store:
@@ -223,7 +223,7 @@ class Store:
         """Keys of the cells that have an answer; those that failed are to be run again."""
         return {cell.key for cell in self.cells() if cell.answer.status != "error"}
 
-    def put(self, task: Task, answer: Answer) -> None:
+    def put(self, task: BenchmarkTask, answer: CellAnswer) -> None:
         """Store a cell for good."""
         values = (
             task.key,
@@ -259,7 +259,7 @@ class Store:
         with self._base.reading(f"problem {hashed[:12]}"):
             return ProblemRecord.model_validate_json(found[0][1])
 
-    def cells(self) -> Iterator[Cell]:
+    def cells(self) -> Iterator[FinishedCell]:
         """All cells that ever ended, those included whose inputs have changed since."""
         for row in self._read("cell", _CELL, "ORDER BY key"):
             with self._base.reading(f"cell {str(row[0])[:12]}"):
@@ -308,14 +308,14 @@ def _json(data: Any) -> str | None:
     return None if data is None else json.dumps(data)
 
 
-def _cell(row: dict[str, Any]) -> Cell:
+def _cell(row: dict[str, Any]) -> FinishedCell:
     def read(name: str) -> Any:
         return None if row[name] is None else json.loads(row[name])
 
     for field in ("value_key", "bound_key"):
         if row[field] is not None:
             Fraction(row[field])
-    told = Answer(
+    told = CellAnswer(
         status=row["status"],
         value_key=row["value_key"],
         bound_key=row["bound_key"],
@@ -330,7 +330,7 @@ def _cell(row: dict[str, Any]) -> Cell:
     )
     for _, value, bound, *_ in told.trace:
         _ = [Fraction(key) for key in (value, bound) if key is not None]
-    return Cell(
+    return FinishedCell(
         key=row["key"],
         problem=row["problem"],
         method=row["method"],

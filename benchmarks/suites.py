@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
+from collections.abc import Mapping as MappingABC
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -39,11 +40,11 @@ class Suite:
     model: str | None = None
 
 
-def _texts(texts: Mapping[str, str]) -> Callable[[], list[Case]]:
+def _texts(texts: MappingABC[str, str]) -> Callable[[], list[Case]]:
     return lambda: [Case(name, parse_layer(text)[1]) for name, text in texts.items()]
 
 
-def _layers(title: str, texts: Mapping[str, str]) -> Suite:
+def _layers(title: str, texts: MappingABC[str, str]) -> Suite:
     return Suite(title, _texts(texts))
 
 

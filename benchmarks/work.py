@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from typing import Any
 
-from tilewright.benchmarks.cells import Answer, ProblemRecord, Task
+from tilewright.benchmarks.cells import BenchmarkTask, CellAnswer, ProblemRecord
 from tilewright.formulation.limits import Limits
 from tilewright.formulation.mapping.search import LayerResult
 from tilewright.formulation.result import Origin, Status, TracePoint
@@ -15,7 +15,7 @@ from tilewright.solvers.mapping.solve import solve
 from tilewright.workloads.errors import InputError, one_line
 
 
-def answer(task: Task, key: str) -> Answer:
+def answer(task: BenchmarkTask, key: str) -> CellAnswer:
     """Search, and tell everything about it as plain data; whatever goes wrong is an answer too.
 
     Parameters
@@ -40,13 +40,13 @@ def answer(task: Task, key: str) -> Answer:
     return _told(problem.objective.value, problem.engine, result)
 
 
-def failed(message: str) -> Answer:
+def failed(message: str) -> CellAnswer:
     """The answer of a cell that has none."""
-    return Answer(status=Status.ERROR.value, message=message, versions=versions())
+    return CellAnswer(status=Status.ERROR.value, message=message, versions=versions())
 
 
-def _told(shown: Any, engine: Any, result: LayerResult) -> Answer:
-    return Answer(
+def _told(shown: Any, engine: Any, result: LayerResult) -> CellAnswer:
+    return CellAnswer(
         status=result.status.value,
         value_key=None if result.key is None else str(result.key),
         bound_key=None if result.bound is None else str(result.bound),

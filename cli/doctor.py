@@ -162,12 +162,12 @@ def _schedule() -> tuple[bool, str]:
     )
     from tilewright.formulation.scheduling.herald.search import ScheduleGoal, ScheduleSearch
     from tilewright.report.text.quantities import seconds_text
-    from tilewright.solvers.scheduling.herald.annealing import Annealing
+    from tilewright.solvers.scheduling.herald.annealing import ScheduleAnnealing
 
     options = (Option(0, 2, Fraction(2)), Option(1, 3, Fraction(1)))
     tasks = tuple(Task("net", "net", name, options) for name in ("first", "second"))
     problem = SchedulingProblem("doctor", ("a", "b"), tasks, ())
     limits = Limits(seconds=_SLOW)
     search = ScheduleSearch(ScheduleGoal(problem, ScheduleObjective.MAKESPAN), limits)
-    Annealing(problem, feasible_options(problem), seed=0).run(search, rounds=1)
+    ScheduleAnnealing(problem, feasible_options(problem), seed=0).run(search, rounds=1)
     return search.key == 3, f"annealing two tasks: {search.key} cycles in {seconds_text(limits.elapsed)}"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping as MappingABC
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from pathlib import Path
@@ -94,7 +94,7 @@ def evaluate_command(
     return Exit.CHECK_FAILED if any(evaluation.violations for _, _, evaluation in found) else Exit.OK
 
 
-def _refuse(flags: Mapping[str, object], noun: str, where: str) -> None:
+def _refuse(flags: MappingABC[str, object], noun: str, where: str) -> None:
     """Raise ``InputError`` for a flag that is given and means nothing here."""
     for flag, value in flags.items():
         if value is not None:

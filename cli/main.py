@@ -5,7 +5,8 @@ from __future__ import annotations
 import os
 import sys
 import threading
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
+from collections.abc import Mapping as MappingABC
 from importlib import import_module
 from typing import Annotated, Any, NoReturn
 
@@ -42,7 +43,7 @@ _SETTINGS: dict[str, Any] = {
 }
 
 
-class _LoadedVerbs(Mapping[str, Any]):
+class _LoadedVerbs(MappingABC[str, Any]):
     """The parsers of the verbs; each is imported and built when it is first asked for."""
 
     def __init__(self) -> None:

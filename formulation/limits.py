@@ -1,4 +1,4 @@
-"""With which resources to search, and when to stop."""
+"""The limits of a search: time, gap, threads, seed, and the signal to stop."""
 
 from __future__ import annotations
 

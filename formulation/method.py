@@ -7,7 +7,7 @@ with its options in one text, such as ``branch`` or ``dmazerunner[opt=1-3]``.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping as MappingABC
 from dataclasses import dataclass
 from typing import Protocol, TypeVar
 
@@ -41,7 +41,7 @@ class Method(Protocol[S_contra]):
 
     @property
     def name(self) -> str:
-        """As registered."""
+        """The name that the method is registered by."""
 
     @property
     def exact(self) -> bool:
@@ -60,7 +60,7 @@ class MethodText:
     """A method as users name it: ``name`` or ``name[option=value,...]``."""
 
     name: str
-    options: Mapping[str, str]
+    options: MappingABC[str, str]
 
     def __str__(self) -> str:
         inside = ",".join(f"{key}={value}" for key, value in self.options.items())

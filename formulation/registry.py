@@ -1,8 +1,8 @@
-"""Things by name, each with a line on what it is and where it comes from, loaded when it is asked for."""
+"""Registries: entries by name, each with its description and source, imported when first asked for."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping as MappingABC
 from dataclasses import dataclass
 from importlib import import_module
 from typing import Any, Generic, TypeVar
@@ -40,7 +40,7 @@ class Registry(Generic[Kind]):
     entries : in the sequence in which they are shown
     """
 
-    def __init__(self, flag: str, entries: Mapping[str, Entry]) -> None:
+    def __init__(self, flag: str, entries: MappingABC[str, Entry]) -> None:
         self._flag = flag
         self._entries = dict(entries)
 

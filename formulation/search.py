@@ -40,7 +40,7 @@ class DisagreementError(RuntimeError):
 
 @dataclass(frozen=True, slots=True)
 class Judgement(Generic[Answer, Evaluation_co]):
-    """What a problem says of an answer.
+    """A problem's evaluation of an answer.
 
     Parameters
     ----------

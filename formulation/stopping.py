@@ -12,7 +12,7 @@ from typing import Protocol
 
 
 class Running(Protocol):
-    """What conditions see of a search."""
+    """The part of a search that conditions look at."""
 
     @property
     def bound(self) -> Fraction | None:

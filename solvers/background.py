@@ -1,4 +1,4 @@
-"""Work in a thread beside the caller's, whose every end is an outcome.
+"""Work in a background thread; whatever ends it is kept for the caller.
 
 An exception that leaves a thread's function is printed on the terminal and lost to the program.  Here it is
 kept for whoever asked for the work: a limit that strikes in the middle is a quiet end, anything else is told.

@@ -1,4 +1,4 @@
-"""Where what is worth keeping between calls is kept, and what takes its place where nothing can be written.
+"""Folders for what is kept between calls, and substitutes where nothing can be written.
 
 A package on a read-only file system, a user without a home, a full disk: none of them stops a search.  Caches
 then go to a folder of this user's own under the temporary directory, and where not even that can be had, to

@@ -21,10 +21,10 @@ class Values(Protocol):
     """A solution: of a callback while CP-SAT runs, or of the solver once it has ended."""
 
     def value(self, expression: cp_model.LinearExprT) -> int:
-        """Of a variable or a linear expression."""
+        """The value of a variable or of a linear expression."""
 
     def boolean_value(self, literal: cp_model.LiteralT) -> bool:
-        """Of a literal."""
+        """The value of a literal."""
 
 
 class _Told(cp_model.CpSolverSolutionCallback):

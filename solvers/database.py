@@ -1,4 +1,4 @@
-"""SQLite files that several programs share: what is locked, damaged or full is told in one line.
+"""SQLite files that several programs share; locks, damage and full disks are errors of one line.
 
 Whoever keeps rows on disk opens them here.  A lock is waited for no longer than the caller has patience; a
 wait listens to the event that stops the call.  Rows carry a *seal*, the hash of what they hold, so that a

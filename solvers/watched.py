@@ -1,4 +1,4 @@
-"""Work in a thread of its own, so that signals and limits end it whatever it does."""
+"""Work in a separate thread, so that signals and limits can always end the wait for it."""
 
 from __future__ import annotations
 

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping as MappingABC
+from collections.abc import Sequence
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
-from tilewright.formulation.mapping.mapping import Mapping as LayerMapping
-from tilewright.formulation.mapping.mapping import Node, Spatial, Storage, Temporal
+from tilewright.formulation.mapping.mapping import Mapping, Node, Spatial, Storage, Temporal
 from tilewright.hardware.mapping.engine import ArrayAxis, Engine, Fanout, MemoryLevel
 from tilewright.workloads.mapping.operator import Operator
 from tilewright.workloads.mapping.operators import conv2d
@@ -43,7 +43,7 @@ def load(name: str, rows: str) -> Any:
     return json.loads((DATA / name).read_text(encoding="utf-8"))[rows]
 
 
-def convolution(row: Mapping[str, Any]) -> Operator:
+def convolution(row: MappingABC[str, Any]) -> Operator:
     """The convolution of a row of dMazeRunner's figures."""
     n, k, c, p, q, r, s = row["bounds"]
     side = row["input"]
@@ -51,8 +51,8 @@ def convolution(row: Mapping[str, Any]) -> Operator:
 
 
 def mapping(
-    operator: Operator, tiling: Mapping[str, Sequence[int]], orders: Mapping[str, str]
-) -> LayerMapping:
+    operator: Operator, tiling: MappingABC[str, Sequence[int]], orders: MappingABC[str, str]
+) -> Mapping:
     """An even mapping on DRAM, SPM, an array ``pe`` and RF; loop orders are outermost first."""
     tile = dict(operator.bounds)
     nodes: list[Node] = []
@@ -65,4 +65,4 @@ def mapping(
                 tile[dim] //= factors[dim]
                 inner = tile[dim]
                 nodes.append(Spatial(dim, inner, "pe") if site == "Spatial" else Temporal(dim, inner))
-    return LayerMapping(tuple(nodes))
+    return Mapping(tuple(nodes))

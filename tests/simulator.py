@@ -25,12 +25,12 @@ from __future__ import annotations
 
 import math
 from collections import Counter, defaultdict
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Mapping as MappingABC
 from dataclasses import dataclass, field
 from itertools import product
 
-from tilewright.formulation.mapping.mapping import Mapping as LayerMapping
-from tilewright.formulation.mapping.mapping import Spatial, Storage
+from tilewright.formulation.mapping.mapping import Mapping, Spatial, Storage
 from tilewright.hardware.mapping.engine import Engine
 from tilewright.workloads.mapping.operator import Operator, Tensor
 
@@ -90,7 +90,7 @@ class Simulation:
 class Nest:
     """A mapping as loops and stores with positions among them."""
 
-    def __init__(self, operator: Operator, engine: Engine, mapping: LayerMapping) -> None:
+    def __init__(self, operator: Operator, engine: Engine, mapping: Mapping) -> None:
         names = [level.name for level in engine.levels]
         fan = {axis.name: i for i, m in enumerate(engine.levels) if m.fanout for axis in m.fanout.axes}
         self.engine = engine
@@ -124,7 +124,7 @@ class Nest:
         """All indices of some loops, the last one fastest."""
         return product(*(range(self.loops[i].trips) for i in places))
 
-    def box(self, tensor: Tensor, position: int, at: Mapping[int, int]) -> Box | None:
+    def box(self, tensor: Tensor, position: int, at: MappingABC[int, int]) -> Box | None:
         """Coordinates of a tensor's tile: (first, extent) along every axis; ``None`` past the end.
 
         The last tile of a loop is what remains.
@@ -159,7 +159,7 @@ def elements(box: Box) -> Iterator[Index]:
     return product(*(range(first, first + extent) for first, extent in box))
 
 
-def simulate(operator: Operator, engine: Engine, mapping: LayerMapping) -> Simulation:
+def simulate(operator: Operator, engine: Engine, mapping: Mapping) -> Simulation:
     """Walk through a small nest."""
     nest = Nest(operator, engine, mapping)
     result = Simulation()
@@ -262,7 +262,7 @@ class _Edge:
         if self.tensor.is_output:
             self._write_back(self.tile)
 
-    def _is_inside(self, at: Mapping[int, int]) -> bool:
+    def _is_inside(self, at: MappingABC[int, int]) -> bool:
         """Whether loops that the tensor does not depend on have work left at these indices, too."""
         rest = dict(self.nest.bounds)
         for i, loop in enumerate(self.nest.loops[: self.target]):
@@ -271,7 +271,7 @@ class _Edge:
             rest[loop.dim] = min(loop.step, rest[loop.dim] - at[i] * loop.step)
         return True
 
-    def _fetch(self, tiles: Mapping[Index, Box], consecutive: set[Index]) -> None:
+    def _fetch(self, tiles: MappingABC[Index, Box], consecutive: set[Index]) -> None:
         wanted = {}
         for place, box in tiles.items():
             known = overlap(box, self.tile[place]) if place in consecutive and self.slides else 0
@@ -298,7 +298,7 @@ class _Edge:
             self.below.fills[members[self.dealt[place] % len(members)]] += 1
             self.dealt[place] += 1
 
-    def _start(self, tiles: Mapping[Index, Box]) -> None:
+    def _start(self, tiles: MappingABC[Index, Box]) -> None:
         """New output tiles: elements that the instance has held before come back from outside."""
         if self.below is None:
             return
@@ -310,7 +310,7 @@ class _Edge:
             again[place] = (box, known)
         self._cross(again)
 
-    def _write_back(self, tiles: Mapping[Index, Box]) -> None:
+    def _write_back(self, tiles: MappingABC[Index, Box]) -> None:
         wanted = {place: (box, size(box)) for place, box in tiles.items()}
         for outer, box, _ in self._arriving(wanted, self.between):
             inside = set(elements(box))
@@ -320,7 +320,7 @@ class _Edge:
         self._cross(wanted)
 
     def _arriving(
-        self, wanted: Mapping[Index, tuple[Box, int]], below: Collection[int]
+        self, wanted: MappingABC[Index, tuple[Box, int]], below: Collection[int]
     ) -> Iterator[tuple[Index, Box, int]]:
         """Accesses left after the networks below have merged equal tiles: (outer instance, tile, elements).
 
@@ -348,7 +348,7 @@ class _Edge:
             merged[key] = outer, box, most
         yield from merged.values()
 
-    def _cross(self, wanted: Mapping[Index, tuple[Box, int]]) -> None:
+    def _cross(self, wanted: MappingABC[Index, tuple[Box, int]]) -> None:
         """Count the elements at the inner ends of every network that lies between the two stores."""
         last = len(self.nest.engine.levels) if self.inner is None else self.inner
         for level in range(self.level, last):
@@ -357,7 +357,7 @@ class _Edge:
                 crossing = sum(count for _, _, count in self._arriving(wanted, deeper))
                 self.result.hops[self.nest.engine.levels[level].name] += crossing
 
-    def _note_first(self, tiles: Mapping[Index, Box]) -> None:
+    def _note_first(self, tiles: MappingABC[Index, Box]) -> None:
         """Elements of the first tiles below the first instance of the outer store."""
         assert self.inner is not None
         wanted = {place: (box, size(box)) for place, box in tiles.items()}

@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Iterator, Sequence
 
-from tilewright.benchmarks.cells import Answer, Task
+from tilewright.benchmarks.cells import BenchmarkTask, CellAnswer
 from tilewright.benchmarks.plan import Plan, Request
 from tilewright.benchmarks.run import Counts, run_cells
 from tilewright.benchmarks.store import Store
@@ -29,7 +29,9 @@ def small_request(**changes: object) -> Request:
     return Request(**{**fields, **changes})  # type: ignore[arg-type]
 
 
-def answers_here(tasks: Sequence[Task], stop: threading.Event) -> Iterator[tuple[Task, Answer]]:
+def answers_here(
+    tasks: Sequence[BenchmarkTask], stop: threading.Event
+) -> Iterator[tuple[BenchmarkTask, CellAnswer]]:
     """Computes in this process."""
     for task in tasks:
         if stop.is_set():

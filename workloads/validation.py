@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
+from collections.abc import Mapping as MappingABC
 from typing import Any
 
 from pydantic import ValidationError
@@ -41,7 +42,7 @@ def from_validation(where: str, error: ValidationError, known: Iterable[str] = (
     """
     findings = error.errors(include_url=False)
     finding = next((one for one in findings if one["type"] == "extra_forbidden"), findings[0])
-    context: Mapping[str, Any] = finding.get("ctx", {})
+    context: MappingABC[str, Any] = finding.get("ctx", {})
     path = [str(part) for part in finding["loc"]]
     field = ".".join(path) or None
     kind = finding["type"]

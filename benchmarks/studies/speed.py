@@ -16,7 +16,8 @@ import statistics
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
+from collections.abc import Mapping as MappingABC
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Literal
@@ -38,7 +39,7 @@ from tilewright.solvers.mapping.solve import solve
 from tilewright.workloads.disk import write_file
 from tilewright.workloads.errors import InputError
 
-Task = Callable[[], object]
+TimedWork = Callable[[], object]
 
 ARCH, SUITE, OBJECTIVE = "dmazerunner-256", "dmazerunner", "edp"
 EVALUATIONS = 50
@@ -115,10 +116,10 @@ def reference() -> None:
 
 
 def measure(
-    tasks: Mapping[str, Task],
+    tasks: MappingABC[str, TimedWork],
     repetitions: int,
     clock: Callable[[], float] = processor_seconds,
-    loop: Task = reference,
+    loop: TimedWork = reference,
 ) -> dict[str, Measure]:
     """Time every task between two reference loops, all tasks in turn, as often as wanted.
 
@@ -129,7 +130,7 @@ def measure(
     loop : what the times are divided by
     """
 
-    def seconds(task: Task) -> float:
+    def seconds(task: TimedWork) -> float:
         began = clock()
         task()
         return clock() - began
@@ -152,7 +153,7 @@ def quartiles(ratios: Sequence[float]) -> Measure:
     return Measure(median=median, low=low, high=high)
 
 
-def compare(now: Mapping[str, Measure], then: Mapping[str, Measure]) -> list[Comparison]:
+def compare(now: MappingABC[str, Measure], then: MappingABC[str, Measure]) -> list[Comparison]:
     """Every task of now with what it was then."""
     return [Comparison(name, found, then.get(name)) for name, found in now.items()]
 
@@ -167,13 +168,13 @@ def read_speed(path: Path) -> SpeedFile:
         raise InputError(str(path), place, first["msg"]) from None
 
 
-def all_tasks() -> dict[str, Task]:
+def all_tasks() -> dict[str, TimedWork]:
     """What is measured: proofs of small layers, evaluations, and starts of the command line."""
     engine, objective = load_engine(ARCH), parse_objective(OBJECTIVE)
-    tasks: dict[str, Task] = {}
+    tasks: dict[str, TimedWork] = {}
     cases = suite(SUITE)
 
-    def proof(index: int) -> Task:
+    def proof(index: int) -> TimedWork:
         def task() -> None:
             problem = layer_problem(cases[index].operator, engine, objective)
             result = solve(problem, "branch", Limits(threads=1))
@@ -195,7 +196,7 @@ def all_tasks() -> dict[str, Task]:
 
     tasks[f"{EVALUATIONS} evaluations"] = evaluations
 
-    def start(*args: str) -> Task:
+    def start(*args: str) -> TimedWork:
         return lambda: subprocess.run([sys.executable, *args], stdout=subprocess.DEVNULL, check=True)
 
     tasks["start of Python"] = start("-c", "pass")

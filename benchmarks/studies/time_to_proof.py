@@ -26,7 +26,7 @@ from tilewright.solvers.mapping.solve import solve
 
 
 @dataclass(frozen=True, slots=True)
-class Cell:
+class TimedProof:
     """One layer, objective and solver; ``cpu_seconds`` of this process, not of a solver's own processes."""
 
     suite: str
@@ -80,9 +80,9 @@ def run(
 
 def _cells(
     name: str, machine: str, objective: str, solvers: list[str], factors: str | None, seconds: float
-) -> list[Cell]:
+) -> list[TimedProof]:
     engine = load_engine(machine)
-    cells: list[Cell] = []
+    cells: list[TimedProof] = []
     for case in suite(name):
         for solver in solvers:
             started, cpu = time.monotonic(), time.process_time()
@@ -90,11 +90,11 @@ def _cells(
             result = solve(problem, solver, Limits(seconds=seconds, started=started))
             elapsed = time.monotonic() - started
             worked = time.process_time() - cpu
-            cells.append(Cell(name, case.name, objective, solver, elapsed, worked, result))
+            cells.append(TimedProof(name, case.name, objective, solver, elapsed, worked, result))
     return cells
 
 
-def _print_cells(cells: list[Cell], solvers: list[str]) -> None:
+def _print_cells(cells: list[TimedProof], solvers: list[str]) -> None:
     print("| suite | layer | objective | value | " + " | ".join(solvers) + " |")
     print("|---|---|---|---|" + "---|" * len(solvers))
     for start in range(0, len(cells), len(solvers)):
@@ -105,7 +105,7 @@ def _print_cells(cells: list[Cell], solvers: list[str]) -> None:
         print(f"| {row[0].suite} | {row[0].layer} | {row[0].objective} | {value} | {texts} |")
 
 
-def _print_summary(cells: list[Cell], names: list[str], solvers: list[str]) -> None:
+def _print_summary(cells: list[TimedProof], names: list[str], solvers: list[str]) -> None:
     print("\n| suite | solver | layers | proven | median s | worst s | sum s | median CPU s | worst CPU s |")
     print("|---|---|---|---|---|---|---|---|---|")
     for name in names:

@@ -6,7 +6,7 @@ import sys
 from contextlib import ExitStack
 from typing import Protocol
 
-from tilewright.benchmarks.cells import Answer, Place
+from tilewright.benchmarks.cells import CellAnswer, Place
 from tilewright.benchmarks.run import Counts
 from tilewright.cli.terminal.clock import call
 from tilewright.cli.terminal.console import SteadyStream, error_line, make_console, tell
@@ -18,7 +18,7 @@ class BenchProgress(Protocol):
 
     def note(self, text: str) -> None: ...
     def begin(self, store: str, cells: int, missing: int) -> None: ...
-    def done(self, place: Place, answer: Answer) -> None: ...
+    def done(self, place: Place, answer: CellAnswer) -> None: ...
     def end(self, counts: Counts) -> None: ...
 
 
@@ -29,7 +29,7 @@ def bench_progress(stack: ExitStack, *, quiet: bool) -> BenchProgress:
     return _Bar(stack) if sys.stderr.isatty() else _Lines()
 
 
-def answer_text(place: Place, answer: Answer) -> str:
+def answer_text(place: Place, answer: CellAnswer) -> str:
     """One run in one line."""
     value = "" if answer.value is None else f" {answer.value:.6g}"
     message = f": {answer.message}" if answer.message and answer.value is None else ""
@@ -59,7 +59,7 @@ class _Silent:
     def begin(self, store: str, cells: int, missing: int) -> None:
         pass
 
-    def done(self, place: Place, answer: Answer) -> None:
+    def done(self, place: Place, answer: CellAnswer) -> None:
         if answer.status == "error":
             error_line(answer_text(place, answer))
 
@@ -80,7 +80,7 @@ class _Lines:
         self._all = missing
         self.note(_head(store, cells, missing))
 
-    def done(self, place: Place, answer: Answer) -> None:
+    def done(self, place: Place, answer: CellAnswer) -> None:
         self._count += 1
         self.note(f"[{self._count}/{self._all}] {answer_text(place, answer)}")
 
@@ -111,7 +111,7 @@ class _Bar:
         self.note(_head(store, cells, missing))
         self._bar.update(self._task, total=missing)
 
-    def done(self, place: Place, answer: Answer) -> None:
+    def done(self, place: Place, answer: CellAnswer) -> None:
         if answer.status == "error":
             self.note(answer_text(place, answer))
         self._bar.update(self._task, advance=1, description=str(place))

@@ -21,14 +21,14 @@ from tilewright.formulation.result import Status, TracePoint
 from tilewright.report.records.mapping.build import solution_records, then_record
 from tilewright.report.records.mapping.document import BestRecord, FrontRecord, OptimaRecord, ThenRecord
 from tilewright.solvers.mapping.answer_sets import (
-    Answers,
+    AnswerSet,
     Solution,
     best_mappings,
     optimal_mappings,
     pareto_front,
 )
 from tilewright.solvers.mapping.registry import SOLVERS
-from tilewright.solvers.mapping.repeated_solves import among_optima, swept_front
+from tilewright.solvers.mapping.repeated_solves import among_optima, front_by_repeated_solves
 from tilewright.solvers.mapping.solve import AUTO
 from tilewright.solvers.watched import Watched
 from tilewright.workloads.errors import one_line
@@ -36,7 +36,7 @@ from tilewright.workloads.errors import one_line
 SOLVER = "branch"
 """Whose search tree finds best and optimal mappings, and the front where no other solver is asked for."""
 
-NOTHING = Answers((), False)
+NOTHING = AnswerSet((), False)
 _SEARCHED = (Status.OPTIMAL, Status.FEASIBLE, Status.UNKNOWN)
 
 
@@ -75,9 +75,9 @@ class Wanted:
             self.solver if self.solver not in (AUTO, SOLVER) and SOLVERS.make(self.solver).exact else SOLVER
         )
 
-    def searches(self) -> dict[str, tuple[str, Callable[[LayerProblem, Limits], Answers]]]:
+    def searches(self) -> dict[str, tuple[str, Callable[[LayerProblem, Limits], AnswerSet]]]:
         """By the field of the layer's record: what is looked for, and how."""
-        found: dict[str, tuple[str, Callable[[LayerProblem, Limits], Answers]]] = {}
+        found: dict[str, tuple[str, Callable[[LayerProblem, Limits], AnswerSet]]] = {}
         best, optima = self.best, self.optima
         if self.front:
             name = self.front_solver
@@ -85,7 +85,7 @@ class Wanted:
                 "Pareto front",
                 pareto_front
                 if name == SOLVER
-                else lambda problem, limits: swept_front(problem, name, limits),
+                else lambda problem, limits: front_by_repeated_solves(problem, name, limits),
             )
         if best is not None:
             title = f"{best} best mappings" if best > 1 else "best mapping"
@@ -99,7 +99,7 @@ class Wanted:
 
 
 @dataclass(frozen=True, slots=True)
-class Further:
+class AnswerSetRecords:
     """Records of what was asked for; ``None`` for what was not."""
 
     front: FrontRecord | None = None
@@ -108,16 +108,16 @@ class Further:
     then: ThenRecord | None = None
 
 
-def search_further(
+def search_answer_sets(
     wanted: Wanted, problem: LayerProblem | None, result: LayerResult, limits: Limits, progress: Progress
-) -> tuple[LayerResult, Further]:
+) -> tuple[LayerResult, AnswerSetRecords]:
     """Search for all that is wanted; returns the layer's answer with what became better, and the records.
 
     Parameters
     ----------
     limits : of the whole layer
     """
-    answers: dict[str, Answers] = {}
+    answers: dict[str, AnswerSet] = {}
     seconds: dict[str, float] = {}
     searches = wanted.searches()
     second = None
@@ -171,8 +171,8 @@ def _then(
 
 
 def _watched(
-    title: str, search: Callable[[LayerProblem, Limits], Answers], problem: LayerProblem, limits: Limits
-) -> tuple[Answers, str]:
+    title: str, search: Callable[[LayerProblem, Limits], AnswerSet], problem: LayerProblem, limits: Limits
+) -> tuple[AnswerSet, str]:
     """What a search finds, and what went wrong."""
     watched = Watched(lambda: search(problem, limits), limits, title)
     watched.run()
@@ -185,7 +185,7 @@ def _watched(
 
 def adopted(
     result: LayerResult,
-    found: Answers,
+    found: AnswerSet,
     problem: LayerProblem,
     limits: Limits,
     source: str,
@@ -235,12 +235,12 @@ def _records(
     wanted: Wanted,
     problem: LayerProblem | None,
     result: LayerResult,
-    answers: dict[str, Answers],
+    answers: dict[str, AnswerSet],
     seconds: dict[str, float],
-) -> Further:
+) -> AnswerSetRecords:
     """Records of all answers, the layer's own mapping among them."""
     if result.status is Status.INFEASIBLE:
-        answers = dict.fromkeys(answers, Answers((), True))
+        answers = dict.fromkeys(answers, AnswerSet((), True))
     elif result.status is Status.ERROR:
         answers = {field: replace(found, complete=False) for field, found in answers.items()}
     own: list[Solution] = []
@@ -271,7 +271,7 @@ def _records(
             wall_s=seconds["optima"],
             mappings=solution_records(listed),
         )
-    return Further(front, best, optima)
+    return AnswerSetRecords(front, best, optima)
 
 
 def undominated(solutions: Sequence[Solution]) -> list[Solution]:

@@ -11,7 +11,7 @@ from pathlib import Path
 from threading import Event
 
 from tilewright.cli.exits import Exit, exit_of_layers
-from tilewright.cli.mapping.answer_sets import Wanted, search_further
+from tilewright.cli.mapping.answer_sets import Wanted, search_answer_sets
 from tilewright.cli.mapping.clashing_demands import explained
 from tilewright.cli.mapping.results import Results, prepare_folder, streams_to_terminal
 from tilewright.cli.mapping.selection import Job, select_jobs
@@ -19,7 +19,7 @@ from tilewright.cli.mapping.stored_mappings import fitting, read_mappings
 from tilewright.cli.options import read_objective
 from tilewright.cli.terminal.clock import call
 from tilewright.cli.terminal.console import error_line
-from tilewright.cli.terminal.lines import Task
+from tilewright.cli.terminal.lines import ProgressItem
 from tilewright.cli.terminal.progress import Progress, make_progress
 from tilewright.cli.terminal.saving import kept
 from tilewright.cli.terminal.signals import graceful_stop
@@ -201,11 +201,11 @@ def _search_all(
         if stop.is_set():
             return
         detail = f"{job.operator.kind} {shape_text(job.operator)}"
-        progress.task(Task(index + 1, len(jobs), job.names[0], detail))
+        progress.task(ProgressItem(index + 1, len(jobs), job.names[0], detail))
         starts = fitting(stored, job.operator)
         limits = _limits(request, results.objective, began, len(jobs) - index, stop)
         result, problem = _search(request, build, limits.share(0.5 if wanted else 1.0), starts, progress)
-        result, further = search_further(wanted, problem, result, limits, progress)
+        result, answer_sets = search_answer_sets(wanted, problem, result, limits, progress)
         result = explained(result, problem, limits, progress)
         record = layer_record(
             job.names,
@@ -216,10 +216,10 @@ def _search_all(
             result,
             settings.factors if problem is None else factors_of(problem),
             None if problem is None else space_record(problem),
-            further.front,
-            further.best,
-            further.optima,
-            further.then,
+            answer_sets.front,
+            answer_sets.best,
+            answer_sets.optima,
+            answer_sets.then,
         )
         progress.done(record)
         results.add(record, job.operator)

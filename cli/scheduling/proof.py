@@ -24,7 +24,7 @@ from tilewright.report.checks.scheduling.herald.schedule import ScheduleCheck
 from tilewright.report.text.quantities import gap_text
 from tilewright.solvers.scheduling.herald.multipliers import multiplier_bound
 from tilewright.solvers.scheduling.herald.recost import problem_on
-from tilewright.solvers.scheduling.herald.refuter import Answer, schedule_below
+from tilewright.solvers.scheduling.herald.refuter import Finding, schedule_below
 
 _PAIRS = 60
 """Tasks up to which the orders of all pairs are stated."""
@@ -106,7 +106,7 @@ def _ask(
     sizes = [size for size in _CORES if size < len(problem.tasks)]
     for core in [*sizes, None] if len(problem.tasks) <= _PAIRS else sizes:
         below = schedule_below(problem, objective, claimed, limits, core)
-        if below.answer is Answer.NONE:
+        if below.answer is Finding.NONE:
             ordered = f"the {core} longest tasks" if core else "tasks"
             return Verdict.CONFIRMED, PAIRS, f"no order of {ordered} is below the bound"
         if limits.expired:

@@ -12,7 +12,7 @@ from tilewright.workloads.errors import InputError
 
 
 def costs_opinion(check: ScheduleCheck, limits: Limits) -> tuple[bool | None, str]:
-    """Survey every layer anew, without the file of cost tables.
+    """Compute every layer's costs anew, without the file of cost tables.
 
     Returns
     -------
@@ -26,9 +26,9 @@ def costs_opinion(check: ScheduleCheck, limits: Limits) -> tuple[bool | None, st
         metric = document.settings.metric
         (fresh,) = problem_on(problem, operators, [document.system.build()], metric, limits)
     except InputError as error:
-        return None, f"costs were not surveyed again: {error}"
+        return None, f"costs were not computed again: {error}"
     except LimitReachedError:
-        return None, "no time was left to survey costs again"
+        return None, "no time was left to compute costs again"
     if fresh.content_hash == problem.content_hash:
         return True, f"the costs of {len(set(operators))} layers are the least ones"
     return False, _difference(problem, fresh, metric)
@@ -45,9 +45,9 @@ def _difference(told: SchedulingProblem, fresh: SchedulingProblem, metric: str) 
             if _figure(option, metric) != _figure(stored, metric):
                 return (
                     f"{mine.name} on {name} has {metric} {float(_figure(stored, metric)):.9g}, "
-                    f"a survey finds {float(_figure(option, metric)):.9g}"
+                    f"a new computation finds {float(_figure(option, metric)):.9g}"
                 )
-    return "options are not those that a survey finds"
+    return "options are not those that a new computation finds"
 
 
 def _figure(option: Option, metric: str) -> Fraction:

@@ -14,7 +14,7 @@ from rich.console import RenderableType
 from tilewright.cli.exits import Exit
 from tilewright.cli.terminal.clock import call
 from tilewright.cli.terminal.console import error_line, show, write
-from tilewright.cli.terminal.lines import Task
+from tilewright.cli.terminal.lines import ProgressItem
 from tilewright.cli.terminal.progress import Progress, make_progress
 from tilewright.cli.terminal.saving import SavedFile
 from tilewright.formulation.limits import Limits
@@ -96,7 +96,7 @@ class SchedulingRequest:
             log=self.log,
         )
         progress.head(head)
-        progress.task(Task(1, 1, workload.name, "costs of layers"))
+        progress.task(ProgressItem(1, 1, workload.name, "costs of layers"))
         return progress
 
     def check_files(self, *plots: Path | None) -> None:

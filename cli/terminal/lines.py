@@ -8,12 +8,12 @@ from tilewright.formulation.objective import Objective
 from tilewright.formulation.result import Origin, TracePoint
 from tilewright.report.records.claims import shown_gap
 from tilewright.report.records.mapping.document import LayerRecord
-from tilewright.report.text.mapping import answer_sets as further
+from tilewright.report.text.mapping import answer_sets
 from tilewright.report.text.quantities import gap_text, objective_text
 
 
 @dataclass(frozen=True, slots=True)
-class Task:
+class ProgressItem:
     """What is being searched.
 
     Parameters
@@ -64,8 +64,13 @@ def done_line(objective: Objective, layer: LayerRecord) -> str:
     return columns(" ", layer.wall_s, text(layer.value), text(layer.bound), gap_text(layer.gap), source)
 
 
-def further_lines(layer: LayerRecord) -> list[str]:
+def answer_set_lines(layer: LayerRecord) -> list[str]:
     """What was found besides one mapping, each in one line."""
-    titles = (further.then_title, further.front_title, further.best_title, further.optima_title)
+    titles = (
+        answer_sets.then_title,
+        answer_sets.front_title,
+        answer_sets.best_title,
+        answer_sets.optima_title,
+    )
     found = (title(layer) for title in titles)
     return [line for line in found if line is not None]

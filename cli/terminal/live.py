@@ -13,7 +13,7 @@ from rich.spinner import Spinner
 from rich.text import Text
 
 from tilewright.cli.terminal.console import SteadyStream, make_console
-from tilewright.cli.terminal.lines import HEADINGS, Task, point_line
+from tilewright.cli.terminal.lines import HEADINGS, ProgressItem, point_line
 from tilewright.formulation.objective import Objective
 from tilewright.formulation.result import TracePoint
 from tilewright.report.records.mapping.document import LayerRecord
@@ -30,7 +30,7 @@ class LiveProgress:
         self._objective = objective
         self._console = make_console(file=SteadyStream(sys.stderr))
         self._every = every
-        self._task: Task | None = None
+        self._task: ProgressItem | None = None
         self._began = time.monotonic()
         self._points: deque[TracePoint] = deque(maxlen=_HISTORY)
         self._spinner = Spinner("dots")
@@ -47,7 +47,7 @@ class LiveProgress:
     def head(self, text: str) -> None:
         self._console.print(text, style="bold")
 
-    def task(self, task: Task) -> None:
+    def task(self, task: ProgressItem) -> None:
         self._points.clear()
         self._began = time.monotonic()
         self._task = task

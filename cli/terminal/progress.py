@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Protocol
 
 from tilewright.cli.terminal.console import SteadyStream, cleaned, standard
-from tilewright.cli.terminal.lines import HEADINGS, Task, done_line, further_lines, point_line
+from tilewright.cli.terminal.lines import HEADINGS, ProgressItem, answer_set_lines, done_line, point_line
 from tilewright.formulation.objective import Objective
 from tilewright.formulation.result import TracePoint
 from tilewright.report.records.mapping.document import LayerRecord
@@ -26,7 +26,7 @@ class Progress(Protocol):
     def head(self, text: str) -> None:
         """What the whole call is about."""
 
-    def task(self, task: Task) -> None:
+    def task(self, task: ProgressItem) -> None:
         """A search begins."""
 
     def point(self, point: TracePoint) -> None:
@@ -58,7 +58,7 @@ class PlainProgress:
         self._print(text)
         self._print(HEADINGS)
 
-    def task(self, task: Task) -> None:
+    def task(self, task: ProgressItem) -> None:
         place = f"[{task.index}/{task.total}] " if task.total > 1 else ""
         self._print(f"{place}{task.title}: {task.detail}")
         self._last = time.monotonic()
@@ -75,7 +75,7 @@ class PlainProgress:
 
     def done(self, layer: LayerRecord) -> None:
         self._print(done_line(self._objective, layer))
-        for line in further_lines(layer):
+        for line in answer_set_lines(layer):
             self._print(f"  {line}")
         if layer.message:
             self._print(f"  {layer.message}")
@@ -101,7 +101,7 @@ class AllProgress:
         for part in self._parts:
             part.head(text)
 
-    def task(self, task: Task) -> None:
+    def task(self, task: ProgressItem) -> None:
         for part in self._parts:
             part.task(task)
 

@@ -7,7 +7,8 @@ included, so counts, energies in scaled integers and cycles are exact; only a fi
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
+from collections.abc import Mapping as MappingABC
 from functools import reduce
 
 import numpy as np
@@ -32,7 +33,7 @@ class BatchReader(Reader[Array]):
 
     def __init__(
         self,
-        values: Mapping[Variable, Array | int],
+        values: MappingABC[Variable, Array | int],
         known: dict[Expr, Array] | None = None,
         heed: Callable[[], None] = lambda: None,
     ) -> None:

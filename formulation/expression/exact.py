@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping as MappingABC
+from collections.abc import Sequence
 
 from tilewright.formulation.expression.nodes import Choice, Expr, Function, Variable, Where, round_half_even
 from tilewright.formulation.expression.reader import Reader
@@ -15,7 +16,7 @@ class ExactReader(Reader[int]):
     Raises ``KeyError`` for a variable without a value.
     """
 
-    def __init__(self, assignment: Mapping[Variable, int]) -> None:
+    def __init__(self, assignment: MappingABC[Variable, int]) -> None:
         super().__init__()
         self._assignment = assignment
 
@@ -53,6 +54,6 @@ class ExactReader(Reader[int]):
         return round_half_even(argument, denominator)
 
 
-def evaluate(expr: Expr, assignment: Mapping[Variable, int]) -> int:
+def evaluate(expr: Expr, assignment: MappingABC[Variable, int]) -> int:
     """The exact value of an expression under an assignment."""
     return ExactReader(assignment).read(expr)

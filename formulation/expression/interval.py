@@ -4,13 +4,15 @@ The lower end of an objective's interval over a part of the map space is a proof
 is better.  Factors of one axis group stand together in products, so that a table of their joint minimum
 and maximum keeps what plain interval arithmetic would lose: tile size times number of tiles.
 
-Lower and upper ends are read apart and only where they are needed.
+Lower and upper bounds are read apart and only where they are needed.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
+from collections.abc import Mapping as MappingABC
 from functools import reduce
+from typing import assert_never
 
 import numpy as np
 
@@ -29,33 +31,37 @@ from tilewright.formulation.expression.nodes import (
     Tightened,
     Variable,
     Where,
+    as_node,
 )
 
 UNKNOWN = 1e20  # above every count, yet finite: times zero it is zero, and a product of many stays finite
 
+NEVER_NEGATIVE = (Constant, Variable, Product, IsOne)
+"""Kinds of factors whose bounds by intervals are never negative."""
+
 
 class IntervalReader:
-    """Reads lower and upper ends of expressions.
+    """Reads lower and upper bounds of expressions.
 
     Parameters
     ----------
     fixed : values of variables that are decided; others range over their whole domain
 
-    A subclass may know ends that were obtained another way, such as tables (:meth:`known_low`,
+    A subclass may know bounds that were obtained another way, such as tables (:meth:`known_low`,
     :meth:`known_high`).
     """
 
-    def __init__(self, fixed: Mapping[Variable, int]) -> None:
+    def __init__(self, fixed: MappingABC[Variable, int]) -> None:
         self._fixed = fixed
         self._low: dict[Expr, Array] = {}
         self._high: dict[Expr, Array] = {}
 
     def known_low(self, expr: Expr) -> Array | None:
-        """A lower end that needs no reading."""
+        """A lower bound that is known without reading the expression; ``None`` where there is none."""
         return None
 
     def known_high(self, expr: Expr) -> Array | None:
-        """An upper end that needs no reading."""
+        """An upper bound that is known without reading the expression; ``None`` where there is none."""
         return None
 
     def low(self, expr: Expr) -> Array:
@@ -75,63 +81,67 @@ class IntervalReader:
         return found
 
     def _read_low(self, expr: Expr) -> Array:
-        match expr:
+        node = as_node(expr)
+        match node:
             case Constant():
-                return _scalar(expr.value)
+                return _scalar(node.value)
             case Variable():
-                return _scalar(self._fixed.get(expr, expr.domain[0]))
+                return _scalar(self._fixed.get(node, node.domain[0]))
             case Sum():
-                ends = [c * (self.low(t) if c > 0 else self.high(t)) for c, t in expr.terms]
-                return np.add(reduce(np.add, ends), expr.constant)
+                ends = [c * (self.low(t) if c > 0 else self.high(t)) for c, t in node.terms]
+                return np.add(reduce(np.add, ends), node.constant)
             case Product():
-                return reduce(np.multiply, (_floored(factor, self.low(factor)) for factor in expr.factors))
+                return reduce(np.multiply, (_floored(factor, self.low(factor)) for factor in node.factors))
             case Quotient():
-                return np.asarray(np.ceil(self.low(expr.numerator) / self.high(expr.denominator)))
+                return np.asarray(np.ceil(self.low(node.numerator) / self.high(node.denominator)))
             case Maximum():
-                return reduce(np.maximum, (self.low(argument) for argument in expr.arguments))
+                return reduce(np.maximum, (self.low(argument) for argument in node.arguments))
             case IsOne():
-                return np.asarray(self.high(expr.argument) <= 1, dtype=np.float64)
+                return np.asarray(self.high(node.argument) <= 1, dtype=np.float64)
             case Where():
-                return self._where(expr, self.low, np.minimum)
+                return self._where(node, self.low, np.minimum)
             case Choice():
-                return reduce(np.minimum, (self.low(option) for option in self._options(expr)))
+                return reduce(np.minimum, (self.low(option) for option in self._options(node)))
             case Function():
-                return self._function(expr, 0)
+                return self._function(node, 0)
             case Rounded():
-                return round_half_even_arrays(self.low(expr.argument), expr.denominator)
+                return round_half_even_arrays(self.low(node.argument), node.denominator)
             case Tightened():
-                return np.maximum(self.low(expr.argument), self.low(expr.lower))
-        raise TypeError(f"unknown expression node {type(expr).__name__}")
+                return np.maximum(self.low(node.argument), self.low(node.lower))
+            case _:
+                assert_never(node)
 
     def _read_high(self, expr: Expr) -> Array:
-        match expr:
+        node = as_node(expr)
+        match node:
             case Constant():
-                return _scalar(expr.value)
+                return _scalar(node.value)
             case Variable():
-                return _scalar(self._fixed.get(expr, expr.domain[-1]))
+                return _scalar(self._fixed.get(node, node.domain[-1]))
             case Sum():
-                ends = [c * (self.high(t) if c > 0 else self.low(t)) for c, t in expr.terms]
-                return np.add(reduce(np.add, ends), expr.constant)
+                ends = [c * (self.high(t) if c > 0 else self.low(t)) for c, t in node.terms]
+                return np.add(reduce(np.add, ends), node.constant)
             case Product():
-                return reduce(np.multiply, (_floored(factor, self.high(factor)) for factor in expr.factors))
+                return reduce(np.multiply, (_floored(factor, self.high(factor)) for factor in node.factors))
             case Quotient():
-                return np.asarray(np.ceil(self.high(expr.numerator) / self.low(expr.denominator)))
+                return np.asarray(np.ceil(self.high(node.numerator) / self.low(node.denominator)))
             case Maximum():
-                return reduce(np.maximum, (self.high(argument) for argument in expr.arguments))
+                return reduce(np.maximum, (self.high(argument) for argument in node.arguments))
             case IsOne():
-                return np.asarray(self.low(expr.argument) <= 1, dtype=np.float64)
+                return np.asarray(self.low(node.argument) <= 1, dtype=np.float64)
             case Where():
-                return self._where(expr, self.high, np.maximum)
+                return self._where(node, self.high, np.maximum)
             case Choice():
-                return reduce(np.maximum, (self.high(option) for option in self._options(expr)))
+                return reduce(np.maximum, (self.high(option) for option in self._options(node)))
             case Function():
-                return self._function(expr, UNKNOWN)
+                return self._function(node, UNKNOWN)
             case Rounded():
-                return round_half_even_arrays(self.high(expr.argument), expr.denominator)
+                return round_half_even_arrays(self.high(node.argument), node.denominator)
             case Tightened():
-                high = self.high(expr.argument)
-                return high if expr.upper is None else np.minimum(high, expr.upper)
-        raise TypeError(f"unknown expression node {type(expr).__name__}")
+                high = self.high(node.argument)
+                return high if node.upper is None else np.minimum(high, node.upper)
+            case _:
+                assert_never(node)
 
     def _options(self, expr: Choice) -> tuple[Expr, ...]:
         chosen = self._fixed.get(expr.selector)
@@ -159,8 +169,8 @@ class IntervalReader:
 
 
 def _floored(factor: Expr, end: Array) -> Array:
-    """Factors are never negative, but the ends of a difference, or of a case of differences, may be."""
-    return end if isinstance(factor, (Constant, Variable, Product, IsOne)) else np.maximum(end, 0)
+    """Factors are never negative, but the bounds of a difference, or of a case of differences, may be."""
+    return end if isinstance(factor, NEVER_NEGATIVE) else np.maximum(end, 0)
 
 
 def _scalar(value: float) -> Array:

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Hashable, Iterable, Sequence
-from typing import Any
+from typing import Any, cast
 from weakref import WeakValueDictionary
 
 _interned: WeakValueDictionary[Hashable, Expr] = WeakValueDictionary()
@@ -219,6 +219,28 @@ class Tightened(Expr):
 
     def children(self) -> tuple[Expr, ...]:
         return (self.argument, self.lower)
+
+
+AnyExpr = (
+    Constant
+    | Variable
+    | Sum
+    | Product
+    | Quotient
+    | Maximum
+    | IsOne
+    | Where
+    | Choice
+    | Function
+    | Rounded
+    | Tightened
+)
+"""All kinds of expressions; a reader that handles each of them ends in ``assert_never``."""
+
+
+def as_node(expr: Expr) -> AnyExpr:
+    """The expression as one of the kinds that there are, for a type checker to count."""
+    return cast(AnyExpr, expr)
 
 
 def as_expr(value: Expr | int) -> Expr:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
-from typing import Generic, TypeVar
+from typing import Generic, TypeVar, assert_never
 
 from tilewright.formulation.expression.nodes import (
     Choice,
@@ -20,6 +20,7 @@ from tilewright.formulation.expression.nodes import (
     Tightened,
     Variable,
     Where,
+    as_node,
 )
 
 Value = TypeVar("Value")
@@ -43,32 +44,34 @@ class Reader(ABC, Generic[Value]):
         return found
 
     def _compute(self, expr: Expr) -> Value:
-        match expr:
+        node = as_node(expr)
+        match node:
             case Constant():
-                return self.constant(expr.value)
+                return self.constant(node.value)
             case Variable():
-                return self.variable(expr)
+                return self.variable(node)
             case Sum():
-                return self.sum([(c, self.read(term)) for c, term in expr.terms], expr.constant)
+                return self.sum([(c, self.read(term)) for c, term in node.terms], node.constant)
             case Product():
-                return self.product([self.read(factor) for factor in expr.factors])
+                return self.product([self.read(factor) for factor in node.factors])
             case Quotient():
-                return self.quotient(self.read(expr.numerator), self.read(expr.denominator))
+                return self.quotient(self.read(node.numerator), self.read(node.denominator))
             case Maximum():
-                return self.maximum([self.read(argument) for argument in expr.arguments])
+                return self.maximum([self.read(argument) for argument in node.arguments])
             case IsOne():
-                return self.is_one(self.read(expr.argument))
+                return self.is_one(self.read(node.argument))
             case Where():
-                return self.where(expr)
+                return self.where(node)
             case Choice():
-                return self.choice(expr)
+                return self.choice(node)
             case Function():
-                return self.function(expr, [self.read(argument) for argument in expr.arguments])
+                return self.function(node, [self.read(argument) for argument in node.arguments])
             case Rounded():
-                return self.rounded(self.read(expr.argument), expr.denominator)
+                return self.rounded(self.read(node.argument), node.denominator)
             case Tightened():
-                return self.tightened(expr)
-        raise TypeError(f"unknown expression node {type(expr).__name__}")
+                return self.tightened(node)
+            case _:
+                assert_never(node)
 
     @abstractmethod
     def constant(self, value: int) -> Value: ...

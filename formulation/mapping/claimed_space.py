@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping as MappingABC
 from dataclasses import dataclass
 
 from tilewright.formulation.mapping.membership import tiles_of
@@ -16,7 +16,7 @@ EVEN = "even"
 
 @dataclass(frozen=True, slots=True)
 class ClaimedSpace:
-    """What a search went through.
+    """The space that a search covered.
 
     Parameters
     ----------
@@ -28,7 +28,7 @@ class ClaimedSpace:
 
     storage: str
     factors: str
-    tiles: Mapping[str, str]
+    tiles: MappingABC[str, str]
     constraints: tuple[str, ...]
 
     @classmethod
@@ -38,7 +38,7 @@ class ClaimedSpace:
         return cls(EVEN, factors, tiles_of(problem.space), problem.constraints.texts)
 
 
-def space_text(storage: str, factors: str, tiles: Mapping[str, str], constraints: tuple[str, ...]) -> str:
+def space_text(storage: str, factors: str, tiles: MappingABC[str, str], constraints: tuple[str, ...]) -> str:
     """``even storage, imperfect factors, tiles ceil(outer/n), cycles<=1000000``."""
     kinds = dict.fromkeys(tiles.values())
     if len(kinds) > 1:

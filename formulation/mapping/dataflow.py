@@ -7,7 +7,8 @@ place, and which dimensions stay at one iteration in the PEs.  Dimensions are na
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
+from collections.abc import Mapping as MappingABC
 from dataclasses import dataclass, field, replace
 
 from tilewright.formulation.mapping.demand import Demand, no_loop, not_spread, one_held, stationary
@@ -35,7 +36,7 @@ class Dataflow:
     name: str
     about: str
     spread: tuple[str, ...]
-    axes: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    axes: MappingABC[str, tuple[str, ...]] = field(default_factory=dict)
     inner: Role | None = None
     outer: Role | None = None
     single: tuple[str, ...] = ()

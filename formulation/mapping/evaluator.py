@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping as MappingABC
 from dataclasses import dataclass
 from fractions import Fraction
+from typing import assert_never
 
 from tilewright.formulation.expression import Constant, Expr, as_expr
 from tilewright.formulation.expression.exact import evaluate
@@ -144,6 +145,8 @@ def nest_of(operator: Operator, engine: Engine, mapping: Mapping, where: str = "
                 builder.loop(dim, tile, None, f"nodes[{index}]", level)
             case Spatial(dim, tile, axis):
                 builder.loop(dim, tile, axis, f"nodes[{index}]")
+            case _:
+                assert_never(node)
     return builder.nest()
 
 
@@ -178,7 +181,7 @@ class _NestBuilder:
     def loop(
         self, dim: str, tile: int, axis_name: str | None, field: str = "nodes", level: str | None = None
     ) -> None:
-        """A loop; one of a single iteration is no loop."""
+        """Add a loop; one of a single iteration is left out."""
         inner, outer = as_expr(tile), self._inner[dim]
         if outer is inner:
             return

@@ -1,4 +1,4 @@
-"""A mapping: loops and stores from DRAM to the PE, as one list that prints, stores and evaluates alike.
+"""A mapping: temporal loops, spatial loops and storage from DRAM to the PEs, as one list of nodes.
 
 A mapping is a list of nodes, outermost first (:class:`Temporal`, :class:`Spatial`, :class:`Storage`).  A
 loop carries the tile size that remains inside it, so a trip count is the enclosing tile over it, rounded
@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from collections.abc import Mapping as MappingABC
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, assert_never
 
 from tilewright.hardware.mapping.engine import Engine
 from tilewright.workloads.errors import InputError
@@ -140,6 +140,8 @@ class Mapping:
                     rows.append({"spatial": dim, "tile": tile, "axis": axis})
                 case Storage(tensor, level):
                     rows.append({"store": tensor, "level": level})
+                case _:
+                    assert_never(node)
         return rows
 
     @classmethod

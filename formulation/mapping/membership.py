@@ -1,4 +1,4 @@
-"""Whether a mapping lies in a map space, and where: the one question that keeps claims inside their space.
+"""Whether a mapping lies in a map space, and at which point; a claim counts only mappings of its space.
 
 The evaluator costs any nest that the machine can run: stores of one level at different places among the
 loops, tiles of any size, a dimension twice in one level.  A search walks through its space only, so nothing
@@ -15,6 +15,7 @@ from __future__ import annotations
 
 from collections.abc import Hashable
 from dataclasses import dataclass
+from typing import assert_never
 
 from tilewright.formulation.mapping.mapping import Mapping, Spatial, Storage, Temporal
 from tilewright.formulation.mapping.nest import loop_hosts
@@ -46,7 +47,7 @@ class Placement:
 
 
 def placement(space: MapSpace, mapping: Mapping) -> Placement:
-    """Where a mapping lies.
+    """The point of a map space at which a mapping lies.
 
     Parameters
     ----------
@@ -65,6 +66,8 @@ def placement(space: MapSpace, mapping: Mapping) -> Placement:
                 walk.temporal(dim, tile, level)
             case Spatial(dim, tile, axis):
                 walk.spatial(dim, tile, axis)
+            case _:
+                assert_never(node)
     return walk.placement()
 
 
@@ -149,7 +152,7 @@ class _Walk:
         self._take(block, dim, tile)
 
     def placement(self) -> Placement:
-        """All nodes have been walked through."""
+        """The point, once all nodes have been walked through."""
         nest = self._space.nest
         tiles = [dict(nest.operator.bounds)]
         for index, inner in enumerate(self._inner):

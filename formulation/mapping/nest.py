@@ -8,7 +8,8 @@ every dimension at that point.  Cost models read a nest without knowing whether 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Hashable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Hashable, Iterable, Sequence
+from collections.abc import Mapping as MappingABC
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import islice
@@ -66,7 +67,7 @@ class Residency:
     selector : the variable that chooses among them, or the index of the chosen one
     """
 
-    positions: Mapping[int, int]
+    positions: MappingABC[int, int]
     alternatives: tuple[tuple[int, ...], ...]
     selector: Variable | int = 0
 
@@ -107,9 +108,9 @@ class Nest:
 
     operator: Operator
     engine: Engine
-    boundaries: tuple[Mapping[str, Expr], ...]
+    boundaries: tuple[MappingABC[str, Expr], ...]
     blocks: tuple[Block, ...]
-    residency: Mapping[str, Residency]
+    residency: MappingABC[str, Residency]
     perfect: bool = True
 
     def trip(self, block: int, dim: str) -> Expr:
@@ -366,7 +367,7 @@ class Nest:
         times : what every element counts (1)
         """
 
-        def leaf(block: int | None, slide: str | None, moving: Mapping[str, frozenset[int]]) -> Expr:
+        def leaf(block: int | None, slide: str | None, moving: MappingABC[str, frozenset[int]]) -> Expr:
             sliding = None if slide is None or block is None else (slide, block)
             key = tensor.name, boundary, spread, tuple(moving.values()), sliding
             found = self._tiles.get(key)
@@ -387,7 +388,7 @@ class Nest:
         tensor: Tensor,
         boundary: int,
         spread: Spread,
-        moving: Mapping[str, frozenset[int]],
+        moving: MappingABC[str, frozenset[int]],
         slide: tuple[str, int] | None,
     ) -> Expr:
         """Elements of all tiles that the moving loops and the instances that count make."""
@@ -417,7 +418,7 @@ class Nest:
         output is written back that many times.
         """
 
-        def end(_block: int | None, _slide: str | None, moving: Mapping[str, frozenset[int]]) -> Expr:
+        def end(_block: int | None, _slide: str | None, moving: MappingABC[str, frozenset[int]]) -> Expr:
             return leaf(product(self._other_pieces(tensor, boundary, spread, moving)))
 
         return self._walk(tensor, boundary, end, False)
@@ -428,7 +429,7 @@ class Nest:
         return product(self._other_pieces(tensor, boundary, spread, still))
 
     def _other_pieces(
-        self, tensor: Tensor, boundary: int, spread: Spread, moving: Mapping[str, frozenset[int]]
+        self, tensor: Tensor, boundary: int, spread: Spread, moving: MappingABC[str, frozenset[int]]
     ) -> list[Expr]:
         others = [dim for dim in self.operator.bounds if dim not in tensor.dims]
         return [self.pieces(dim, boundary, sorted(moving[dim] | spread.blocks(False))) for dim in others]
@@ -462,7 +463,7 @@ class Nest:
         self,
         tensor: Tensor,
         boundary: int,
-        leaf: Callable[[int | None, str | None, Mapping[str, frozenset[int]]], Expr],
+        leaf: Callable[[int | None, str | None, MappingABC[str, frozenset[int]]], Expr],
         slides: bool,
     ) -> Expr:
         """Follow a tensor's leading run outwards; ``leaf`` gets the temporal blocks that count."""

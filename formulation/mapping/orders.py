@@ -13,7 +13,8 @@ than another one are dropped; ``docs/proofs.md`` shows that this loses nothing.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
+from collections.abc import Mapping as MappingABC
 from dataclasses import dataclass
 
 from tilewright.workloads.mapping.operator import Axis, Operator, Tensor
@@ -31,8 +32,8 @@ class OrderClass:
     """
 
     permutation: tuple[str, ...]
-    reused: Mapping[str, frozenset[str]]
-    slides: Mapping[str, str | None]
+    reused: MappingABC[str, frozenset[str]]
+    slides: MappingABC[str, str | None]
 
     @property
     def label(self) -> str:
@@ -70,7 +71,7 @@ def _others_extent(operator: Operator, axis: Axis, dim: str) -> int:
 
 
 def order_effect(
-    operator: Operator, permutation: Sequence[str], sliding: Mapping[str, frozenset[str]]
+    operator: Operator, permutation: Sequence[str], sliding: MappingABC[str, frozenset[str]]
 ) -> OrderClass:
     """The effect of one order in which every loop iterates more than once.
 
@@ -95,7 +96,7 @@ def order_effect(
 
 
 def all_order_classes(
-    operator: Operator, dims: Iterable[str], sliding: Mapping[str, frozenset[str]]
+    operator: Operator, dims: Iterable[str], sliding: MappingABC[str, frozenset[str]]
 ) -> tuple[OrderClass, ...]:
     """One order for every distinct effect, dominated ones included."""
     names = tuple(dims)
@@ -117,7 +118,7 @@ def all_order_classes(
 
 
 def order_classes(
-    operator: Operator, dims: Iterable[str], sliding: Mapping[str, frozenset[str]]
+    operator: Operator, dims: Iterable[str], sliding: MappingABC[str, frozenset[str]]
 ) -> tuple[OrderClass, ...]:
     """The effects that no other effect dominates, in a reproducible sequence."""
     every = all_order_classes(operator, dims, sliding)

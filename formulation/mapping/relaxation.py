@@ -1,4 +1,4 @@
-"""What holds of every mapping of a problem, read off the tables of its axis groups.
+"""Bounds that hold for every mapping of a problem, from the tables of its axis groups.
 
 Interval arithmetic over whole tables (``docs/proofs.md``, bounds by intervals): a lower bound of the
 objective key, and rows of tile sizes that no mapping can use because a constraint fails whatever the other
@@ -7,7 +7,8 @@ groups do.  Both cost milliseconds; branch and bound starts from the same bound.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping as MappingABC
+from collections.abc import Sequence
 from fractions import Fraction
 
 import numpy as np
@@ -22,15 +23,17 @@ from tilewright.formulation.mapping.tables import GroupTable, Indices, Tables
 _SAFE = 1 - 1e-12  # relative; far above the rounding of a product of a few floats
 
 
-Ends = Mapping[Expr, tuple[Array, Array]]
+GroupIntervals = MappingABC[Expr, tuple[Array, Array]]
 
 
-class EndsReader(IntervalReader):
-    """Reads expressions with known ends of what depends on one axis group."""
+class GroupIntervalReader(IntervalReader):
+    """Reads expressions with known bounds of what depends on one axis group."""
 
-    def __init__(self, ends: Sequence[Ends], chosen: Mapping[Variable, int] | None = None) -> None:
+    def __init__(
+        self, intervals: Sequence[GroupIntervals], chosen: MappingABC[Variable, int] | None = None
+    ) -> None:
         super().__init__(chosen or {})
-        self._ends = ends
+        self._intervals = intervals
 
     def known_low(self, expr: Expr) -> Array | None:
         return self._known(expr, 0)
@@ -40,14 +43,14 @@ class EndsReader(IntervalReader):
 
     def _known(self, expr: Expr, side: int) -> Array | None:
         if expr.group is not None:
-            for ends in self._ends:
-                found = ends.get(expr)
+            for intervals in self._intervals:
+                found = intervals.get(expr)
                 if found is not None:
                     return found[side]
         return None
 
 
-def group_ends(table: GroupTable, rows: Indices | None = None) -> Ends:
+def group_intervals(table: GroupTable, rows: Indices | None = None) -> GroupIntervals:
     """The least and the largest value of every tabulated node, over some rows or all; at least one."""
     values = {n: v if rows is None else v.take(rows) for n, v in table.values.items()}
     return {node: (np.asarray(v.min()), np.asarray(v.max())) for node, v in values.items()}
@@ -65,13 +68,13 @@ def usable_rows(problem: LayerProblem, tables: Tables, heeded: Limits | None = N
 
     Raises ``LimitReachedError`` where a limit strikes.
     """
-    ends = [group_ends(table) if len(table) else {} for table in tables.tables]
+    intervals = [group_intervals(table) if len(table) else {} for table in tables.tables]
     result: list[Indices] = []
     for position, table in enumerate(tables.tables):
         keep = np.ones(len(table), dtype=bool)
         if all(len(other) for other in tables.tables):
-            row_wise: Ends = {node: (values, values) for node, values in table.values.items()}
-            reader = EndsReader([*ends[:position], row_wise, *ends[position + 1 :]])
+            row_wise: GroupIntervals = {node: (values, values) for node, values in table.values.items()}
+            reader = GroupIntervalReader([*intervals[:position], row_wise, *intervals[position + 1 :]])
             for limit in problem.limits:
                 if heeded is not None:
                     heeded.heed()
@@ -80,9 +83,11 @@ def usable_rows(problem: LayerProblem, tables: Tables, heeded: Limits | None = N
     return result
 
 
-def within_limits(problem: LayerProblem, ends: Sequence[Ends], chosen: Mapping[Variable, int]) -> bool:
-    """Whether every constraint, taken alone, may hold, given the ends of every group."""
-    reader = EndsReader(ends, chosen)
+def within_limits(
+    problem: LayerProblem, intervals: Sequence[GroupIntervals], chosen: MappingABC[Variable, int]
+) -> bool:
+    """Whether every constraint, taken alone, may hold, given the intervals of every group."""
+    reader = GroupIntervalReader(intervals, chosen)
     return all(bool(reader.low(limit.expr) <= limit.bound) for limit in problem.limits)
 
 
@@ -90,7 +95,7 @@ def root_bound(problem: LayerProblem, tables: Tables) -> Fraction | None:
     """No mapping's objective key is below this; ``None`` where nothing positive is known."""
     if not all(len(table) for table in tables.tables):
         return None
-    reader = EndsReader([group_ends(table) for table in tables.tables])
+    reader = GroupIntervalReader([group_intervals(table) for table in tables.tables])
     a, b = problem.objective.key_powers
     energy = float(reader.low(problem.statement.energy)) if a else 1.0
     cycles = float(reader.low(problem.statement.cycles)) if b else 1.0

@@ -1,4 +1,4 @@
-"""Searching for the mapping of one layer: the search core's types, filled in."""
+"""The search core's types for the mapping of one layer."""
 
 from __future__ import annotations
 

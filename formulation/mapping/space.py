@@ -52,7 +52,7 @@ class LoopSite:
 
 @dataclass(frozen=True)
 class MapSpace:
-    """All decisions.
+    """The decisions of a mapping problem.
 
     Parameters
     ----------

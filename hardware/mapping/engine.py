@@ -6,7 +6,7 @@ All capacities and bandwidths are in elements, all energies in pJ per element, e
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping as MappingABC
 from dataclasses import dataclass, field
 from fractions import Fraction
 
@@ -80,7 +80,7 @@ class MemoryLevel:
     capacity: int | None
     read_energy: Fraction
     write_energy: Fraction
-    partitions: Mapping[Role, int] = field(default_factory=dict)
+    partitions: MappingABC[Role, int] = field(default_factory=dict)
     bank: int | None = None
     read_bandwidth: Fraction | None = None
     write_bandwidth: Fraction | None = None

@@ -5,7 +5,7 @@ Field meanings are those of ``engine.py``; ``build.py`` converts and checks what
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping as MappingABC
 from fractions import Fraction
 from typing import Annotated
 
@@ -85,7 +85,7 @@ class Section(BaseModel):
     @model_validator(mode="before")
     @classmethod
     def _check_fields(cls, data: object) -> object:
-        if not isinstance(data, Mapping):
+        if not isinstance(data, MappingABC):
             raise ValueError(f"expected a mapping with {_fields(cls)}, got {shown(data)}")
         for key, value in data.items():
             if key not in cls.model_fields:

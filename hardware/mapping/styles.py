@@ -53,7 +53,7 @@ class _Axis:
 
 
 @dataclass(frozen=True, slots=True)
-class Dataflow:
+class DataflowStyle:
     """A dataflow style.
 
     Parameters
@@ -138,7 +138,7 @@ class Dataflow:
 
 
 _STYLES = (
-    Dataflow(
+    DataflowStyle(
         "nvdla",
         "NVDLA",
         "weight-stationary: output channels x input channels, sums added across 64 input channels",
@@ -148,7 +148,7 @@ _STYLES = (
         window="RS",
         stationary=Role.WEIGHT,
     ),
-    Dataflow(
+    DataflowStyle(
         "shidiannao",
         "Shi-diannao",
         "output-stationary: output rows x output columns, every PE keeps one output",
@@ -158,7 +158,7 @@ _STYLES = (
         window="RS",
         stationary=Role.OUTPUT,
     ),
-    Dataflow(
+    DataflowStyle(
         "eyeriss",
         "Eyeriss",
         "row-stationary: filter rows (replicated for output channels) x output rows, a filter row per PE",
@@ -176,7 +176,7 @@ def dataflow_names() -> list[str]:
     return [style.name for style in _STYLES]
 
 
-def dataflow(name: str, where: str = "--dataflows", field: str | None = None) -> Dataflow:
+def dataflow(name: str, where: str = "--dataflows", field: str | None = None) -> DataflowStyle:
     """The style of that name; raises ``InputError`` for any other."""
     for style in _STYLES:
         if style.name == name:

@@ -14,17 +14,16 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from tilewright import __version__
 from tilewright.formulation.expression.batch import Array
 from tilewright.formulation.mapping.search import LayerSearch
-from tilewright.formulation.method import Outcome
 from tilewright.formulation.options import option
-from tilewright.heuristics.mapping.candidates import Arena, Candidates, Scores, begin
+from tilewright.heuristics.mapping.candidates import Arena, Candidates, Scores
+from tilewright.heuristics.mapping.stochastic import StochasticMethod
 from tilewright.heuristics.mapping.variation import first_population, vary
 
 
 @dataclass(frozen=True)
-class Annealing:
+class Annealing(StochasticMethod):
     """Simulated annealing with several walkers side by side."""
 
     walkers: int = option(128, "walkers side by side", low=1, high=100_000)
@@ -34,24 +33,14 @@ class Annealing:
     restarts: float = option(0.1, "share of last steps that start from the best mapping", low=0, high=1)
 
     name = "annealing"
-    exact = False
-    stochastic = True
 
-    @property
-    def version(self) -> str:
-        return __version__
+    def explore(
+        self, search: LayerSearch, arena: Arena, random: np.random.Generator, source: str = name
+    ) -> str:
+        """Anneal within an arena, which may hold a part of the search's own space.
 
-    def solve(self, search: LayerSearch) -> Outcome:
-        """Cool down once, or until a limit strikes."""
-        arena = begin(search, self.name)
-        if arena.empty:
-            return Outcome(False, "no tile sizes satisfy the constraints and fit the array")
-        self.explore(search, arena, self.name)
-        return Outcome(False, "" if search.key is not None else "no legal mapping was met")
-
-    def explore(self, search: LayerSearch, arena: Arena, source: str) -> None:
-        """Anneal within an arena, which may hold a part of the search's own space."""
-        random = np.random.default_rng(search.limits.seed)
+        Cools down once, or until a limit strikes.
+        """
         here, scores = first_population(arena, self.walkers, random)
         best, best_scores = here.take(scores.ranking()[:1]), scores.take(scores.ranking()[:1])
         arena.offer_best(search, here, scores, source)
@@ -68,6 +57,7 @@ class Annealing:
                 index = np.array([place], dtype=np.intp)
                 best, best_scores = here.take(index), scores.take(index)
                 arena.offer_best(search, best, best_scores, source)
+        return "" if search.key is not None else "no legal mapping was met"
 
     def _temperature(self, step: int) -> float:
         """Geometric from hot to cold."""

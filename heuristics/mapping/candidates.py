@@ -76,12 +76,12 @@ class Scores:
         return np.lexsort((self.keys, self.excess))
 
     def best(self) -> int:
-        """The best one's place."""
+        """The index of the best candidate."""
         return int(self.ranking()[0])
 
 
 def joined(parts: list[tuple[Candidates, Scores]]) -> tuple[Candidates, Scores]:
-    """Several lots in one."""
+    """Several batches of candidates, with their scores, as one."""
     return (
         Candidates(
             np.concatenate([c.rows for c, _ in parts], axis=1),

@@ -16,6 +16,8 @@ from dataclasses import dataclass
 from itertools import product as cartesian
 from typing import ClassVar
 
+import numpy as np
+
 from tilewright import __version__
 from tilewright.formulation.expression import Variable
 from tilewright.formulation.mapping.dataflow import MOC, RS, SOC, WS1, WS2, Dataflow, restricted
@@ -27,7 +29,7 @@ from tilewright.formulation.options import option
 from tilewright.formulation.result import Origin
 from tilewright.heuristics.mapping.annealing import Annealing
 from tilewright.heuristics.mapping.candidates import Arena
-from tilewright.heuristics.mapping.partial import Measure, Openings, Partial, stated_key
+from tilewright.heuristics.mapping.partial import DecisionSpace, Measure, Partial, stated_key
 
 _SUMS_FIRST = ("R", "S", "C", "Q", "P", "K", "G", "N")
 _WEIGHTS_REUSED_FIRST = ("Q", "P", "N", "R", "S", "C", "K", "G")
@@ -62,22 +64,23 @@ class FixedDataflow:
         return __version__
 
     def solve(self, search: LayerSearch) -> Outcome:
-        """Restrict, fill, offer."""
+        """Restrict the problem to the dataflow, fill in open tile sizes and offer the mappings."""
         problem = restricted(search.problem, self.dataflow)
         self._fill_greedily(search, problem)
         if self.fill == "search":
             arena = Arena(problem, search.limits)
             if not arena.empty:
-                Annealing().explore(search, arena, self.name)
+                random = np.random.default_rng(search.limits.seed)
+                Annealing().explore(search, arena, random, self.name)
         return Outcome(False, "" if search.key is not None else "the dataflow has no mapping here")
 
     def _fill_greedily(self, search: LayerSearch, problem: LayerProblem) -> None:
         """One filling per choice of orders and residencies that the dataflow leaves."""
-        openings = Openings(problem, search.limits)
+        decision_space = DecisionSpace(problem, search.limits)
         for chosen in _choices(problem):
             if search.done:
                 return
-            partial = Partial.whole(openings, chosen)
+            partial = Partial.whole(decision_space, chosen)
             if not partial.feasible:
                 continue
             for measure in self._measures(problem):

@@ -18,16 +18,15 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from tilewright import __version__
 from tilewright.formulation.mapping.search import LayerSearch
-from tilewright.formulation.method import Outcome
 from tilewright.formulation.options import option
-from tilewright.heuristics.mapping.candidates import Arena, Candidates, Scores, begin, joined
+from tilewright.heuristics.mapping.candidates import Arena, Candidates, Scores, joined
+from tilewright.heuristics.mapping.stochastic import StochasticMethod
 from tilewright.heuristics.mapping.variation import first_population, redrawn
 
 
 @dataclass(frozen=True)
-class Genetic:
+class Genetic(StochasticMethod):
     """Genetic search: crossover by dimension, mutation, reordering, growth and aging."""
 
     population: int = option(200, "genomes", low=2, high=100_000)
@@ -41,19 +40,9 @@ class Genetic:
     aging: float = option(0.1, "probability of spreading a dimension less", low=0, high=1)
 
     name = "genetic"
-    exact = False
-    stochastic = True
 
-    @property
-    def version(self) -> str:
-        return __version__
-
-    def solve(self, search: LayerSearch) -> Outcome:
+    def explore(self, search: LayerSearch, arena: Arena, random: np.random.Generator) -> str:
         """Breed all generations, or until a limit strikes."""
-        arena = begin(search, self.name)
-        if arena.empty:
-            return Outcome(False, "no tile sizes satisfy the constraints and fit the array")
-        random = np.random.default_rng(search.limits.seed)
         genomes, scores = first_population(arena, self.population, random)
         arena.offer_best(search, genomes, scores, self.name)
         for _ in range(self.generations):
@@ -70,7 +59,7 @@ class Genetic:
             ranking = scores.ranking()[: self.population]
             genomes, scores = genomes.take(ranking), scores.take(ranking)
             arena.offer_best(search, genomes, scores, self.name)
-        return Outcome(False, "" if search.key is not None else "no legal mapping was met")
+        return "" if search.key is not None else "no legal mapping was met"
 
     def _bred(
         self, arena: Arena, genomes: Candidates, scores: Scores, random: np.random.Generator

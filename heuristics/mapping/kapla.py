@@ -28,7 +28,7 @@ from tilewright.formulation.mapping.space import level_positions
 from tilewright.formulation.method import Outcome
 from tilewright.formulation.options import option
 from tilewright.formulation.result import Origin
-from tilewright.heuristics.mapping.partial import Measure, Openings, Partial
+from tilewright.heuristics.mapping.partial import DecisionSpace, Measure, Partial
 
 Sizes = dict[Measure, int]
 
@@ -68,7 +68,7 @@ class Kapla:
         """Build from the PEs outwards, once per residency."""
         descent = _Descent(search, self.ties == "second", self.guide == "accesses")
         for residency in descent.residencies():
-            whole = Partial.whole(descent.openings, residency)
+            whole = Partial.whole(descent.decision_space, residency)
             schemes = [_Scheme(whole, np.inf)] if whole.feasible else []
             reached = descent.levels[0]
             for level in descent.levels:
@@ -95,7 +95,7 @@ class _Descent:
         self._by_accesses = by_accesses
         self._second = second
         self.problem = search.problem
-        self.openings = Openings(search.problem, search.limits)
+        self.decision_space = DecisionSpace(search.problem, search.limits)
         nest = self.problem.space.nest
         self._nest = nest
         self._positions = level_positions(nest.blocks)
@@ -216,7 +216,7 @@ class _Descent:
         """Expressions at completed schemes; orders that are still open take their first option."""
         values: dict[Variable, Array | int] = {s: s.domain[0] for s in self.problem.space.selectors}
         values |= partial.chosen
-        for position, table in enumerate(self.openings.tables.tables):
+        for position, table in enumerate(self.decision_space.tables.tables):
             own = np.array([row[position] for row in rows], dtype=np.intp)
             for column, variable in enumerate(table.group.variables):
                 values[variable] = table.group.rows[own, column].astype(np.float64)
@@ -230,13 +230,13 @@ class _Descent:
         """
         outside = range(1, self._positions[level - 1] + 1)
         result: list[int] = []
-        for table, rows in zip(self.openings.tables.tables, partial.rows, strict=True):
+        for table, rows in zip(self.decision_space.tables.tables, partial.rows, strict=True):
             left: NDArray[np.intp] = rows
             for dim in table.group.dims:
                 for boundary in outside:
-                    values = self.openings.values(Measure(dim, boundary))[left]
+                    values = self.decision_space.values(Measure(dim, boundary))[left]
                     left = left[values == values.max()]
-                values = self.openings.values(Measure(dim, self._positions[level]))[left]
+                values = self.decision_space.values(Measure(dim, self._positions[level]))[left]
                 left = left[values == values.min()]
             result.append(int(left[0]))
         return result
@@ -245,4 +245,4 @@ class _Descent:
         """Tile sizes and choices of a scheme decided from the PEs out to ``level``, completed as read."""
         rows = self._rows(partial, level)
         open_choices = {selector: selector.domain[0] for selector in self.problem.space.selectors}
-        return {**open_choices, **self.openings.tables.assignment(rows), **partial.chosen}
+        return {**open_choices, **self.decision_space.tables.assignment(rows), **partial.chosen}

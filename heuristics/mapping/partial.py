@@ -6,7 +6,7 @@ block spreads it over.  After each one the smallest completion tells whether the
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping as MappingABC
 from dataclasses import dataclass
 from fractions import Fraction
 
@@ -17,7 +17,7 @@ from tilewright.formulation.expression import Constant, Expr, Variable
 from tilewright.formulation.expression.exact import ExactReader
 from tilewright.formulation.limits import Limits
 from tilewright.formulation.mapping.problem import LayerProblem
-from tilewright.formulation.mapping.relaxation import Ends, group_ends, within_limits
+from tilewright.formulation.mapping.relaxation import GroupIntervals, group_intervals, within_limits
 from tilewright.formulation.mapping.tables import Indices, Tables
 
 
@@ -37,7 +37,7 @@ class Measure:
     spatial: bool = False
 
 
-class Openings:
+class DecisionSpace:
     """A problem's rows and measures; what partial mappings share.
 
     Raises ``LimitReachedError`` where a limit strikes while they are tabulated.
@@ -50,7 +50,7 @@ class Openings:
             dim: position for position, table in enumerate(self.tables.tables) for dim in table.group.dims
         }
         self.all_rows = tuple(np.arange(len(table)) for table in self.tables.tables)
-        self.all_ends = tuple(group_ends(t) if len(t) else {} for t in self.tables.tables)
+        self.all_intervals = tuple(group_intervals(t) if len(t) else {} for t in self.tables.tables)
         self._values: dict[Measure, NDArray[np.int64]] = {}
 
     def values(self, measure: Measure) -> NDArray[np.int64]:
@@ -78,46 +78,49 @@ class Openings:
 class Partial:
     """Rows that are still open, per group, and the choices that are made.
 
-    ``ends`` are the least and largest values of what the constraints read of each group.
+    ``intervals`` are the least and largest values of what the constraints read of each group.
     """
 
-    openings: Openings
+    decision_space: DecisionSpace
     rows: tuple[Indices, ...]
-    ends: tuple[Ends, ...]
+    intervals: tuple[GroupIntervals, ...]
     chosen: dict[Variable, int]
 
     @classmethod
-    def whole(cls, openings: Openings, chosen: dict[Variable, int]) -> Partial:
-        """Nothing is decided but some choices."""
-        return cls(openings, openings.all_rows, openings.all_ends, chosen)
+    def whole(cls, decision_space: DecisionSpace, chosen: dict[Variable, int]) -> Partial:
+        """A partial mapping in which only some choices are decided."""
+        return cls(decision_space, decision_space.all_rows, decision_space.all_intervals, chosen)
 
     @property
     def feasible(self) -> bool:
         """Whether the constraints may still hold."""
         if not all(len(rows) for rows in self.rows):
             return False
-        return within_limits(self.openings.problem, self.ends, self.chosen)
+        return within_limits(self.decision_space.problem, self.intervals, self.chosen)
 
     def options(self, measure: Measure) -> list[int]:
         """Values that the measure may still take, increasing."""
-        if measure.dim not in self.openings.group_of:
+        if measure.dim not in self.decision_space.group_of:
             return [1]
-        open_rows = self.rows[self.openings.group_of[measure.dim]]
-        return [int(value) for value in np.unique(self.openings.values(measure)[open_rows])]
+        open_rows = self.rows[self.decision_space.group_of[measure.dim]]
+        return [int(value) for value in np.unique(self.decision_space.values(measure)[open_rows])]
 
     def fixed(self, measure: Measure, value: int) -> Partial:
         """With one more decision, on a value that the measure may still take."""
-        position = self.openings.group_of[measure.dim]
-        kept = self.rows[position][self.openings.values(measure)[self.rows[position]] == value]
+        position = self.decision_space.group_of[measure.dim]
+        kept = self.rows[position][self.decision_space.values(measure)[self.rows[position]] == value]
         rows = (*self.rows[:position], kept, *self.rows[position + 1 :])
-        ends = group_ends(self.openings.tables.tables[position], kept)
+        intervals = group_intervals(self.decision_space.tables.tables[position], kept)
         return Partial(
-            self.openings, rows, (*self.ends[:position], ends, *self.ends[position + 1 :]), self.chosen
+            self.decision_space,
+            rows,
+            (*self.intervals[:position], intervals, *self.intervals[position + 1 :]),
+            self.chosen,
         )
 
     def largest(self, measure: Measure) -> Partial:
         """With the largest value of the measure that leaves the constraints a chance."""
-        if measure.dim not in self.openings.group_of:
+        if measure.dim not in self.decision_space.group_of:
             return self
         for value in reversed(self.options(measure)):
             found = self.fixed(measure, value)
@@ -127,10 +130,10 @@ class Partial:
 
     def assignment(self) -> dict[Variable, int]:
         """Tile sizes and choices of the first open row of every group."""
-        return {**self.openings.tables.assignment([int(rows[0]) for rows in self.rows]), **self.chosen}
+        return {**self.decision_space.tables.assignment([int(rows[0]) for rows in self.rows]), **self.chosen}
 
 
-def stated_key(problem: LayerProblem, assignment: Mapping[Variable, int]) -> Fraction | None:
+def stated_key(problem: LayerProblem, assignment: MappingABC[Variable, int]) -> Fraction | None:
     """The objective key that the problem states for an assignment; ``None`` where a constraint is broken."""
     reader = ExactReader(assignment)
     if any(reader.read(limit.expr) > limit.bound for limit in problem.limits):

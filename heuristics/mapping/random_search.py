@@ -10,36 +10,25 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from tilewright import __version__
 from tilewright.formulation.mapping.search import LayerSearch
-from tilewright.formulation.method import Outcome
 from tilewright.formulation.options import option
-from tilewright.heuristics.mapping.candidates import Indices, Scores, begin
+from tilewright.heuristics.mapping.candidates import Arena, Indices, Scores
+from tilewright.heuristics.mapping.stochastic import StochasticMethod
 
 _LOT = 4096
 
 
 @dataclass(frozen=True)
-class RandomSearch:
+class RandomSearch(StochasticMethod):
     """Random mappings until none has been better for a while."""
 
     victory: int = option(500, "legal mappings in a row without improvement that end it", low=1)
     timeout: int = option(1_000_000, "illegal mappings in a row that end it", low=1)
 
     name = "random"
-    exact = False
-    stochastic = True
 
-    @property
-    def version(self) -> str:
-        return __version__
-
-    def solve(self, search: LayerSearch) -> Outcome:
+    def explore(self, search: LayerSearch, arena: Arena, random: np.random.Generator) -> str:
         """Draw until victory, timeout or a limit."""
-        arena = begin(search, self.name)
-        if arena.empty:
-            return Outcome(False, "no tile sizes satisfy the constraints and fit the array")
-        random = np.random.default_rng(search.limits.seed)
         best, idle, illegal = np.inf, 0, 0
         while not search.done:
             lot = arena.draw(_LOT, random)
@@ -48,7 +37,7 @@ class RandomSearch:
             arena.offer_best(search, lot.take(seen), scores.take(seen), self.name)
             if idle >= self.victory or illegal >= self.timeout:
                 break
-        return Outcome(False, "" if np.isfinite(best) else f"no legal mapping among {illegal} in a row")
+        return "" if np.isfinite(best) else f"no legal mapping among {illegal} in a row"
 
     def _seen(self, scores: Scores, best: float, idle: int, illegal: int) -> tuple[Indices, float, int, int]:
         """The mappings that are looked at one after the other before the search ends, and its new state."""

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping as MappingABC
+from collections.abc import Sequence
 from typing import Any
 
 from tilewright.report.curves import Convergence, Curve
@@ -45,7 +46,7 @@ def _steps(curve: Curve, first: float, end: float, colour: str, dash: str) -> di
     }
 
 
-def gaps_figure(by_method: Mapping[str, Sequence[float]]) -> Figure:
+def gaps_figure(by_method: MappingABC[str, Sequence[float]]) -> Figure:
     """Boxes with a dot per run over a logarithmic axis of percent."""
     colour = colours([*by_method])
     data = [

@@ -18,7 +18,7 @@ Figure = dict[str, Any]
 
 
 @dataclass(frozen=True, slots=True)
-class Cell:
+class TableCell:
     """A cell of a table.
 
     Parameters
@@ -48,7 +48,7 @@ class Table:
 
     title: str
     columns: Sequence[Column]
-    rows: Sequence[Sequence[Cell]]
+    rows: Sequence[Sequence[TableCell]]
     note: str = ""
     searchable: bool = False
     kind: str = field(default="table", init=False)
@@ -75,7 +75,7 @@ Section = Table | Plot
 
 def filled(
     title: str,
-    columns: Sequence[tuple[Column, Callable[[Row], Cell]]],
+    columns: Sequence[tuple[Column, Callable[[Row], TableCell]]],
     rows: Iterable[Row],
     note: str = "",
     *,
@@ -86,14 +86,14 @@ def filled(
     return Table(title, [column for column, _ in columns], body, note, searchable=searchable)
 
 
-def text_cell(text: str, style: str = "") -> Cell:
+def text_cell(text: str, style: str = "") -> TableCell:
     """A cell that is sorted by its text."""
-    return Cell(text, text, style)
+    return TableCell(text, text, style)
 
 
-def number_cell(text: str, order: float | None, style: str = "") -> Cell:
+def number_cell(text: str, order: float | None, style: str = "") -> TableCell:
     """A cell that is sorted by its number."""
-    return Cell(text, order, style)
+    return TableCell(text, order, style)
 
 
 def check_report(path: Path) -> None:

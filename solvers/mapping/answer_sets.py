@@ -34,7 +34,7 @@ class Solution:
 
 
 @dataclass(frozen=True)
-class Answers:
+class AnswerSet:
     """Several solutions.
 
     Parameters
@@ -152,17 +152,17 @@ class _Best:
         return tuple(solution for _, solution in self._found)
 
 
-def pareto_front(problem: LayerProblem, limits: Limits | None = None) -> Answers:
+def pareto_front(problem: LayerProblem, limits: Limits | None = None) -> AnswerSet:
     """All mappings of the energy-cycles Pareto front, one per point.
 
     The problem's objective only guides the order of the search.
     """
     goal = _Front(problem)
     complete = _search(problem, goal, limits)
-    return Answers(goal.solutions(), complete)
+    return AnswerSet(goal.solutions(), complete)
 
 
-def best_mappings(problem: LayerProblem, count: int, limits: Limits | None = None) -> Answers:
+def best_mappings(problem: LayerProblem, count: int, limits: Limits | None = None) -> AnswerSet:
     """The ``count`` best different mappings of the searched space, or all that there are.
 
     Mappings are different where their tiles, stores or the effects of their loop orders are
@@ -173,15 +173,15 @@ def best_mappings(problem: LayerProblem, count: int, limits: Limits | None = Non
     return _answers(_Best(searched, count, ties_only=False), searched, limits)
 
 
-def optimal_mappings(problem: LayerProblem, limits: Limits | None = None, most: int = 1000) -> Answers:
+def optimal_mappings(problem: LayerProblem, limits: Limits | None = None, most: int = 1000) -> AnswerSet:
     """All different mappings of the least key; incomplete where there are more than ``most``."""
     searched = problem.with_every_order()
     return _answers(_Best(searched, most, ties_only=True), searched, limits)
 
 
-def _answers(goal: _Best, problem: LayerProblem, limits: Limits | None) -> Answers:
+def _answers(goal: _Best, problem: LayerProblem, limits: Limits | None) -> AnswerSet:
     complete = _search(problem, goal, limits)
-    return Answers(goal.solutions(), complete and not goal.cut_off)
+    return AnswerSet(goal.solutions(), complete and not goal.cut_off)
 
 
 def _search(problem: LayerProblem, goal: _Front | _Best, limits: Limits | None) -> bool:

@@ -1,4 +1,4 @@
-"""Floors: what a product cannot fall below because spatial loops share the array.
+"""Bounds of products whose factors share the PE array through spatial loops.
 
 Interval arithmetic bounds every axis group of a product on its own, as if each had the whole PE array.
 Together they must fit: per array axis the spatial trips multiply to at most its size.  For a product of
@@ -40,7 +40,7 @@ def products(roots: Iterable[Expr]) -> list[Product]:
     return found
 
 
-class ArrayFloors:
+class ArrayBounds:
     """The least value of each such product over all rows that fit the array together."""
 
     def __init__(self, nest: Nest, tables: Tables, heed: Callable[[], None] = lambda: None) -> None:
@@ -63,15 +63,15 @@ class ArrayFloors:
             stacked = np.column_stack(used).astype(np.int64) if used else np.ones((len(table), 1), np.int64)
             self._usage[table.group.name] = _distinct(stacked)
 
-    def floors(self, roots: Sequence[Expr]) -> dict[Expr, float]:
-        """The floor of every product in the expressions for which it exceeds the plain bound."""
+    def bounds(self, roots: Sequence[Expr]) -> dict[Expr, float]:
+        """The bound of every product in the expressions where it exceeds that of plain intervals."""
         result: dict[Expr, float] = {}
         if not self.fits:
             return result
         for node in products(roots):
-            floor, plain = self._least(node)
-            if floor > plain:
-                result[node] = floor
+            shared, plain = self._least(node)
+            if shared > plain:
+                result[node] = shared
         return result
 
     @cached_property

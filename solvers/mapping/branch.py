@@ -10,7 +10,8 @@ array.  Partial decisions are opened in the order of their bounds; what cannot b
 from __future__ import annotations
 
 import heapq
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Mapping as MappingABC
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from fractions import Fraction
@@ -25,14 +26,14 @@ from tilewright import __version__
 from tilewright.formulation.expression import Variable
 from tilewright.formulation.expression.batch import EXACT_LIMIT, Array
 from tilewright.formulation.limits import LimitReachedError
-from tilewright.formulation.mapping.mapping import Mapping as LoopNest
+from tilewright.formulation.mapping.mapping import Mapping
 from tilewright.formulation.mapping.search import LayerSearch
 from tilewright.formulation.mapping.tables import Indices, Tables
 from tilewright.formulation.method import Outcome
 from tilewright.formulation.stopping import WhenSet
 from tilewright.heuristics.mapping.annealing import Annealing
 from tilewright.solvers.mapping import kernel
-from tilewright.solvers.mapping.array_bounds import ArrayFloors
+from tilewright.solvers.mapping.array_bounds import ArrayBounds
 from tilewright.solvers.mapping.stages import StagedTable, stages_of
 from tilewright.solvers.mapping.tape import Tape
 
@@ -144,7 +145,7 @@ class Minimum:
         return below(goal, self._powers, energy, cycles, keys)
 
     def take(self, leaves: Leaves) -> None:
-        """Offer the best."""
+        """Offer the best of the complete decisions."""
         self._search.confirm(leaves.mapping(int(np.argmin(leaves.keys))), self._source)
 
 
@@ -161,7 +162,7 @@ class _Nodes:
 
     cells: NDArray[np.int64]
     at: tuple[int, ...]
-    chosen: Mapping[Variable, int]
+    chosen: MappingABC[Variable, int]
     energy: Array
     cycles: Array
     keys: Array
@@ -203,7 +204,7 @@ class Leaves:
     def __len__(self) -> int:
         return len(self.keys)
 
-    def mapping(self, index: int) -> LoopNest:
+    def mapping(self, index: int) -> Mapping:
         """The mapping of one of them."""
         assignment = dict(self._nodes.chosen)
         for staged, cell in zip(self._tree.staged, self._nodes.cells[:, index], strict=True):
@@ -232,7 +233,7 @@ class Tree:
         tables = Tables(space.groups, [statement.energy, statement.cycles, *limits], search.limits)
         self.stages = stages_of(space)
         roots = [statement.energy, statement.cycles]
-        array = ArrayFloors(space.nest, tables, search.limits.heed)
+        array = ArrayBounds(space.nest, tables, search.limits.heed)
         self.empty = not array.fits
         self.staged: list[StagedTable] = []
         for table in tables.tables:
@@ -241,7 +242,7 @@ class Tree:
         if not self.empty:
             read = [root for root, power in zip(roots, self.powers, strict=True) if power or goal.both]
             ceilings = [(limit.expr, limit.bound) for limit in self.problem.limits]
-            self.tape = Tape(self.staged, ceilings, read, array.floors(roots), search.limits)
+            self.tape = Tape(self.staged, ceilings, read, array.bounds(roots), search.limits)
         self.tick = count()
         self._beam: int | None = None
         self._stopped = False

@@ -81,7 +81,7 @@ def _tables(problem: LayerProblem, limits: Limits | None = None) -> Tables:
 
 
 class _Whole(IntervalReader):
-    """Ends over the whole space."""
+    """Intervals over the whole space."""
 
     def __init__(self, tables: Tables) -> None:
         super().__init__({})
@@ -99,10 +99,10 @@ class _Whole(IntervalReader):
 def _bound(search: LayerSearch, tables: Tables, source: str) -> None:
     """What intervals prove of everything, rounded down."""
     problem = search.problem
-    ends = _Whole(tables)
+    intervals = _Whole(tables)
     a, b = problem.objective.key_powers
     energy, cycles = (
-        max(0, int(float(ends.low(expr)) * (1 - _NEARLY)))
+        max(0, int(float(intervals.low(expr)) * (1 - _NEARLY)))
         for expr in (problem.statement.energy, problem.statement.cycles)
     )
     key = Fraction(energy**a * cycles**b, problem.key_scale)

@@ -11,7 +11,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,7 +20,7 @@ from tilewright.solvers.background import Background
 from tilewright.solvers.caches import compiled
 
 CONSTANT, LOAD, SELECTED, CHOICE_LOW, CHOICE_HIGH = 0, 1, 2, 3, 4  #: not of two registers
-ADD_SCALED, ADD_CONSTANT, SCALE, TIMES, TIMES_FLOORED, FLOOR = 5, 6, 7, 8, 9, 10
+ADD_SCALED, ADD_CONSTANT, SCALE, TIMES, TIMES_CLAMPED, CLAMP = 5, 6, 7, 8, 9, 10
 CEIL_QUOTIENT, LARGER, SMALLER, AT_LEAST, AT_MOST, ONE_AT_MOST, ROUND = 11, 12, 13, 14, 15, 16, 17
 WHERE_LOW, WHERE_HIGH, SETTLED = 18, 19, 20
 
@@ -30,20 +30,49 @@ Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
 
 
-@compiled
-def needed(
-    code: Integers, arguments: Integers, lists: Integers, chosen: Integers, roots: Integers
-) -> Any:  # pragma: no cover
-    """Instructions that the roots need under the choices made, in sequence.
+class Program(NamedTuple):
+    """Instructions, each with a register for its value.
 
     Parameters
     ----------
     code : operation of each instruction, shape (instructions,)
     arguments : registers and positions, shape (instructions, 3)
+    constants : one of each instruction
     lists : registers of choices' options
-    chosen : option of each selector, -1 where it is open
-    roots : registers that are asked for
+    tables : the values that ``LOAD`` reads, those of all axis groups one after the other
+    checks, ceilings : registers of the limits and what they may reach
+    roots : registers whose values are asked for
     """
+
+    code: Integers
+    arguments: Integers
+    constants: Floats
+    lists: Integers
+    tables: Floats
+    checks: Integers
+    ceilings: Floats
+    roots: Integers
+
+
+class Nodes(NamedTuple):
+    """Parts of the map space to bound, all of them under the same choices.
+
+    Parameters
+    ----------
+    cells : cell of every node in every axis group, shape (groups, nodes)
+    bases : where the cells of each group's stage begin in its tables
+    chosen : option of each selector, -1 where it is open
+    """
+
+    cells: Integers
+    bases: Integers
+    chosen: Integers
+
+
+@compiled
+def needed(program: Program, chosen: Integers, roots: Integers) -> Any:  # pragma: no cover
+    """Instructions that some registers need under the choices made, in sequence."""
+    code, arguments, lists = program.code, program.arguments, program.lists
     mark = np.zeros(len(code), dtype=np.bool_)
     for root in roots:
         mark[root] = True
@@ -69,21 +98,13 @@ def needed(
 
 @compiled
 def _run(
-    program: Integers,
-    code: Integers,
-    arguments: Integers,
-    constants: Floats,
-    lists: Integers,
-    chosen: Integers,
-    flat: Floats,
-    cells: Integers,
-    bases: Integers,
-    nodes: Integers,
-    registers: Floats,
+    instructions: Integers, program: Program, nodes: Nodes, block: Integers, registers: Floats
 ) -> None:  # pragma: no cover
-    """Execute a program for a block of nodes; values are left in the registers."""
-    n = len(nodes)
-    for i in program:
+    """Execute instructions for a block of nodes; values are left in the registers."""
+    code, arguments, constants, lists, tables = program[:5]
+    cells, bases, chosen = nodes
+    n = len(block)
+    for i in instructions:
         operation = code[i]
         a, b, third = arguments[i, 0], arguments[i, 1], arguments[i, 2]
         c = constants[i]
@@ -92,7 +113,7 @@ def _run(
             start = b + bases[a]
             column = cells[a]
             for j in range(n):
-                z[j] = flat[start + column[nodes[j]]]
+                z[j] = tables[start + column[block[j]]]
             continue
         if operation == CONSTANT:
             for j in range(n):
@@ -132,11 +153,11 @@ def _run(
             y = registers[b]
             for j in range(n):
                 z[j] = x[j] * y[j]
-        elif operation == TIMES_FLOORED:
+        elif operation == TIMES_CLAMPED:
             y = registers[b]
             for j in range(n):
                 z[j] = x[j] * max(y[j], 0.0)
-        elif operation == FLOOR:
+        elif operation == CLAMP:
             for j in range(n):
                 z[j] = max(x[j], 0.0)
         elif operation == CEIL_QUOTIENT:
@@ -183,57 +204,41 @@ def _run(
 
 
 @compiled
-def bounds(
-    code: Integers,
-    arguments: Integers,
-    constants: Floats,
-    lists: Integers,
-    chosen: Integers,
-    flat: Floats,
-    cells: Integers,
-    bases: Integers,
-    registers: Floats,
-    checks: Integers,
-    ceilings: Floats,
-    roots: Integers,
-) -> Any:  # pragma: no cover
-    """Nodes whose limits' lower ends stay under their ceilings, and the roots' values there.
+def bounds(program: Program, nodes: Nodes, registers: Floats) -> Any:  # pragma: no cover
+    """Nodes whose limits' lower bounds stay under their ceilings, and the roots' values there.
 
     Parameters
     ----------
-    cells : cell of every node in every axis group, shape (groups, nodes)
-    bases : where the cells of each group's stage begin in its tables
     registers : room for the values, shape (instructions, ``BLOCK``)
-    checks, ceilings : registers of the limits and what they may reach
-    roots : registers to return
 
     Returns the nodes kept, and the roots' values, shape (roots, nodes kept).
     """
-    count = cells.shape[1]
+    checks, ceilings, roots = program.checks, program.ceilings, program.roots
+    count = nodes.cells.shape[1]
     kept = np.empty(count, dtype=np.int64)
     size = 0
-    program = needed(code, arguments, lists, chosen, checks)
+    instructions = needed(program, nodes.chosen, checks)
     for begin in range(0, count, BLOCK):
-        nodes = np.arange(begin, min(begin + BLOCK, count))
+        block = np.arange(begin, min(begin + BLOCK, count))
         if len(checks):
-            _run(program, code, arguments, constants, lists, chosen, flat, cells, bases, nodes, registers)
-        for j in range(len(nodes)):
+            _run(instructions, program, nodes, block, registers)
+        for j in range(len(block)):
             legal = True
             for k in range(len(checks)):
                 if not registers[checks[k], j] <= ceilings[k]:
                     legal = False
                     break
             if legal:
-                kept[size] = nodes[j]
+                kept[size] = block[j]
                 size += 1
     kept = kept[:size]
     values = np.empty((len(roots), size))
-    program = needed(code, arguments, lists, chosen, roots)
+    instructions = needed(program, nodes.chosen, roots)
     for begin in range(0, size, BLOCK):
-        nodes = kept[begin : begin + BLOCK]
-        _run(program, code, arguments, constants, lists, chosen, flat, cells, bases, nodes, registers)
+        block = kept[begin : begin + BLOCK]
+        _run(instructions, program, nodes, block, registers)
         for k in range(len(roots)):
-            for j in range(len(nodes)):
+            for j in range(len(block)):
                 values[k, begin + j] = registers[roots[k], j]
     return kept, values
 
@@ -287,7 +292,6 @@ def _compile() -> None:
     """Call the kernel once, with nothing to do, in the types that tapes have."""
     none, floats = np.zeros(0, dtype=np.int64), np.zeros(0)
     empty = np.zeros((0, 0), dtype=np.int64)
-    code = np.zeros((0, 3), dtype=np.int64)
-    registers = np.empty((0, BLOCK))
-    bounds(none, code, floats, none, none, floats, empty, none, registers, none, floats, none)
+    program = Program(none, np.zeros((0, 3), dtype=np.int64), floats, none, floats, none, floats, none)
+    bounds(program, Nodes(empty, none, none), np.empty((0, BLOCK)))
     READY.set()

@@ -1,4 +1,4 @@
-"""What is known of a large problem before its tables are filled.
+"""An initial mapping and bound for large problems, before their tables are filled.
 
 With imperfect factors a dimension of tens of thousands of iterations has more than a million chains of tile
 sizes; to tabulate them takes seconds, in which a limit may strike.  Perfect factors are a subset of them
@@ -31,7 +31,7 @@ def is_large(problem: LayerProblem) -> bool:
     return sum(len(group) for group in problem.space.groups) > LARGE
 
 
-def open_search(search: LayerSearch) -> None:
+def offer_initial_solution(search: LayerSearch) -> None:
     """Offer a mapping with perfect factors and a bound from plain intervals."""
     problem = search.problem
     bound = _plain_bound(problem)

@@ -27,7 +27,7 @@ from tilewright.formulation.mapping.mapping import Mapping
 from tilewright.formulation.mapping.problem import IMPERFECT, LayerProblem, layer_problem
 from tilewright.formulation.mapping.tables import Indices, Tables
 from tilewright.formulation.objective import parse_objective
-from tilewright.hardware.mapping.styles import MEMORY, Dataflow
+from tilewright.hardware.mapping.styles import MEMORY, DataflowStyle
 from tilewright.workloads.mapping.operator import Operator, Role
 
 METRICS = ("cycles", "energy", "edp")
@@ -35,7 +35,7 @@ _CHUNK = 1 << 17
 
 
 @dataclass(frozen=True, slots=True)
-class Point:
+class MachineSize:
     """A size of the machine: PEs along the two axes of the array, and bytes per cycle."""
 
     array: tuple[int, int]
@@ -43,8 +43,8 @@ class Point:
 
 
 @dataclass(frozen=True, slots=True)
-class Surveyed:
-    """The best mapping at one point by one metric.
+class BestMapping:
+    """The best mapping at one machine size by one metric.
 
     Parameters
     ----------
@@ -73,10 +73,14 @@ class _Leader:
     selectors: tuple[int, ...]
 
 
-def survey(
-    operator: Operator, flow: Dataflow, memory: int, points: Sequence[Point], metrics: Sequence[str] = METRICS
-) -> dict[tuple[Point, str], Surveyed]:
-    """The best mapping at every point by every metric; points where nothing fits are left out.
+def best_by_size(
+    operator: Operator,
+    flow: DataflowStyle,
+    memory: int,
+    points: Sequence[MachineSize],
+    metrics: Sequence[str] = METRICS,
+) -> dict[tuple[MachineSize, str], BestMapping]:
+    """The best mapping at every machine size by every metric; sizes where nothing fits are left out.
 
     Parameters
     ----------
@@ -115,7 +119,7 @@ class _Walk:
     def __init__(
         self,
         problem: LayerProblem,
-        flow: Dataflow,
+        flow: DataflowStyle,
         memory: int,
         firsts: Sequence[int],
         seconds: Sequence[int],
@@ -160,8 +164,8 @@ class _Walk:
             for selectors in cartesian(*domains):
                 self._look(rows, known, selectors)
 
-    def best(self, point: Point, metric: str) -> Surveyed | None:
-        """The best of what fits a point."""
+    def best(self, point: MachineSize, metric: str) -> BestMapping | None:
+        """The best mapping that fits a machine size, by one metric."""
         fits = [
             leader
             for cell, leader in self._leaders[point.bandwidth, metric].items()
@@ -171,7 +175,7 @@ class _Walk:
         if not fits:
             return None
         leader = min(fits, key=lambda one: one.key)
-        return Surveyed(
+        return BestMapping(
             Fraction(int(leader.energy), self.problem.statement.energy_scale),
             int(leader.cycles),
             int(leader.memory),
@@ -212,7 +216,7 @@ class _Walk:
         for values, axis in zip((self._firsts, self._seconds), self._axes, strict=True):
             cells = cells * len(values) + np.searchsorted(values, read(axis))
         if energy.max() >= EXACT_LIMIT:
-            raise OverflowError("counts beyond 2**53: the layer is too large to survey")
+            raise OverflowError("counts beyond 2**53: the layer is too large to walk through")
         for (rate, metric), leaders in self._leaders.items():
             cycles = read(self._statements[rate].cycles)
             first = cycles if metric == "cycles" else energy if metric == "energy" else energy * cycles

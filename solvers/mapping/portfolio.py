@@ -74,7 +74,7 @@ class _Beside:
 
     @property
     def outcome(self) -> Outcome | None:
-        """How it ended, if it has."""
+        """How CP-SAT ended; ``None`` while it runs."""
         return outcome_of(self._thread)
 
     def start(self) -> None:

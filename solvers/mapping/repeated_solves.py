@@ -15,7 +15,7 @@ from tilewright.formulation.mapping.problem import LayerProblem
 from tilewright.formulation.mapping.search import LayerResult
 from tilewright.formulation.objective import Objective, parse_objective
 from tilewright.formulation.result import Status, TracePoint
-from tilewright.solvers.mapping.answer_sets import Answers, Solution
+from tilewright.solvers.mapping.answer_sets import AnswerSet, Solution
 from tilewright.solvers.mapping.solve import solve
 from tilewright.workloads.errors import InputError
 
@@ -102,7 +102,7 @@ def tied(problem: LayerProblem, least: Fraction, second: Objective) -> LayerProb
     return problem.minimising(second).capped(problem.objective.name, least)
 
 
-def swept_front(problem: LayerProblem, name: str, limits: Limits | None = None) -> Answers:
+def front_by_repeated_solves(problem: LayerProblem, name: str, limits: Limits | None = None) -> AnswerSet:
     """The Pareto front of energy and cycles, from the least energy towards the least cycles.
 
     Each point is the least energy under a cap on cycles, then the least cycles at that energy; the next cap
@@ -125,5 +125,5 @@ def swept_front(problem: LayerProblem, name: str, limits: Limits | None = None) 
         if best.answer is not None and best.evaluation is not None:
             found.append(Solution(best.answer, best.evaluation))
         if not answer.optimal or best.evaluation is None:
-            return Answers(tuple(reversed(found)), answer.first.status is Status.INFEASIBLE)
+            return AnswerSet(tuple(reversed(found)), answer.first.status is Status.INFEASIBLE)
         open_ = problem.minimising(ENERGY).capped("cycles", best.evaluation.cycles - 1)

@@ -11,7 +11,7 @@ from tilewright.formulation.mapping.mapping import Mapping
 from tilewright.formulation.mapping.problem import LayerProblem
 from tilewright.formulation.mapping.search import LayerMethod, LayerResult, LayerSearch
 from tilewright.formulation.result import Origin, TracePoint
-from tilewright.solvers.mapping.large_problems import is_large, open_search
+from tilewright.solvers.mapping.large_problems import is_large, offer_initial_solution
 from tilewright.solvers.mapping.methods import method
 from tilewright.solvers.running import SearchRun, run_method
 from tilewright.workloads.errors import InputError
@@ -74,4 +74,4 @@ def _begin(search: LayerSearch, engine: LayerMethod, warm_starts: Sequence[Mappi
         with suppress(InputError):  # a mapping of something else
             search.offer(mapping, "warm start", Origin.GIVEN)
     if engine.exact and is_large(search.problem):
-        open_search(search)
+        offer_initial_solution(search)

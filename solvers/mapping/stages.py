@@ -22,7 +22,7 @@ from tilewright.formulation.mapping.tables import GroupTable, Indices
 
 @dataclass(frozen=True, slots=True)
 class Stage:
-    """What a refinement decides.
+    """The boundaries and choices that one refinement decides.
 
     Parameters
     ----------
@@ -75,7 +75,7 @@ class StagedTable:
     ----------
     starts : per stage, the first row of each cell
     children : per stage, the first cell of the next stage in each cell, with an end marker
-    offsets : where the ends of the whole group (first) and of the cells of each stage begin in :meth:`ends`
+    offsets : where the bounds of the whole group (first) and of each stage's cells begin in :meth:`bounds`
     """
 
     def __init__(self, table: GroupTable, nest: Nest, stages: Sequence[Stage]) -> None:
@@ -98,7 +98,7 @@ class StagedTable:
         sizes = [1, *map(len, self.starts)]
         self.offsets = [0, *np.cumsum(sizes[:-1]).tolist()]
 
-    def ends(self, expr: Expr, low: bool) -> Array:
+    def bounds(self, expr: Expr, low: bool) -> Array:
         """Least or greatest values of a local expression: over all rows, then cell by cell of each stage."""
         values = self.table.values[expr]
         end = np.minimum if low else np.maximum

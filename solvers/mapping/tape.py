@@ -8,12 +8,15 @@ in which the cells of all stages follow each other, and choices that are still o
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping as MappingABC
+from collections.abc import Sequence
+from typing import assert_never
 
 import numpy as np
 from numpy.typing import NDArray
 
 from tilewright.formulation.expression import Expr, Variable
+from tilewright.formulation.expression.interval import NEVER_NEGATIVE
 from tilewright.formulation.expression.nodes import (
     Choice,
     Constant,
@@ -26,13 +29,13 @@ from tilewright.formulation.expression.nodes import (
     Sum,
     Tightened,
     Where,
+    as_node,
 )
 from tilewright.formulation.limits import Limits
 from tilewright.solvers.mapping import kernel
 from tilewright.solvers.mapping.stages import StagedTable
 
 NONE = -1
-_NEVER_NEGATIVE = (Constant, Variable, Product, IsOne)
 
 
 class Tape:
@@ -42,8 +45,8 @@ class Tape:
     ----------
     staged : the tables of the axis groups
     limits : expressions with what they may reach
-    roots : expressions whose lower ends are asked for
-    floors : lower bounds of products that are known another way
+    roots : expressions whose lower bounds are asked for
+    product_bounds : lower bounds of products that are known another way
     search_limits : ``LimitReachedError`` is raised where one strikes
     """
 
@@ -52,13 +55,13 @@ class Tape:
         staged: Sequence[StagedTable],
         limits: Sequence[tuple[Expr, int]],
         roots: Sequence[Expr],
-        floors: Mapping[Expr, float],
+        product_bounds: MappingABC[Expr, float],
         search_limits: Limits | None = None,
     ) -> None:
         self._limits = search_limits
         self._staged = staged
         self._position = {table.table.group.name: i for i, table in enumerate(staged)}
-        self._floors = floors
+        self._product_bounds = product_bounds
         self._code: list[int] = []
         self._arguments: list[tuple[int, int, int]] = []
         self._constants: list[float] = []
@@ -70,23 +73,23 @@ class Tape:
         self._settled: dict[Expr, int] = {}
         checks = [self._register(expr, True) for expr, _ in limits]
         wanted = [self._register(expr, True) for expr in roots]
-        self._checks = np.array(checks, dtype=np.int64)
-        self._ceilings = np.array([float(bound) for _, bound in limits])
-        self._roots = np.array(wanted, dtype=np.int64)
-        self._program = (
+        self._program = kernel.Program(
             np.array(self._code, dtype=np.int64),
             np.array(self._arguments, dtype=np.int64).reshape(-1, 3),
             np.array(self._constants, dtype=np.float64),
             np.array(self._lists, dtype=np.int64),
+            np.concatenate(self._tables) if self._tables else np.zeros(0),
+            np.array(checks, dtype=np.int64),
+            np.array([float(bound) for _, bound in limits]),
+            np.array(wanted, dtype=np.int64),
         )
-        self._flat = np.concatenate(self._tables) if self._tables else np.zeros(0)
         self._tables.clear()
         self._registers = np.empty((len(self._code), kernel.BLOCK))
 
     def bounds(
-        self, cells: NDArray[np.int64], at: Sequence[int], chosen: Mapping[Variable, int]
+        self, cells: NDArray[np.int64], at: Sequence[int], chosen: MappingABC[Variable, int]
     ) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
-        """Nodes that may satisfy all limits, and the roots' lower ends there.
+        """Nodes that may satisfy all limits, and the roots' lower bounds there.
 
         Parameters
         ----------
@@ -101,15 +104,7 @@ class Tape:
             [table.offsets[stage + 1] for table, stage in zip(self._staged, at, strict=True)], dtype=np.int64
         )
         found: tuple[NDArray[np.int64], NDArray[np.float64]] = kernel.bounds(
-            *self._program,
-            selected,
-            self._flat,
-            np.ascontiguousarray(cells),
-            bases,
-            self._registers,
-            self._checks,
-            self._ceilings,
-            self._roots,
+            self._program, kernel.Nodes(np.ascontiguousarray(cells), bases, selected), self._registers
         )
         return found
 
@@ -120,13 +115,13 @@ class Tape:
         return len(self._code) - 1
 
     def _register(self, expr: Expr, low: bool) -> int:
-        """The register of the lower or upper end of an expression."""
+        """The register of the lower or upper bound of an expression."""
         found = self._known.get((expr, low))
         if found is None:
             found = self._load(expr, low) if expr.group is not None else self._read(expr, low)
-            floor = self._floors.get(expr) if low else None
-            if floor is not None:
-                found = self._emit(kernel.AT_LEAST, found, c=floor)
+            known = self._product_bounds.get(expr) if low else None
+            if known is not None:
+                found = self._emit(kernel.AT_LEAST, found, c=known)
             self._known[expr, low] = found
         return found
 
@@ -135,52 +130,54 @@ class Tape:
         if self._limits is not None:
             self._limits.heed()
         position = self._position[expr.group]
-        ends = self._staged[position].ends(expr, low)
-        self._tables.append(ends)
+        loaded = self._staged[position].bounds(expr, low)
+        self._tables.append(loaded)
         start = self._loaded
-        self._loaded += len(ends)
+        self._loaded += len(loaded)
         return self._emit(kernel.LOAD, position, start)
 
     def _read(self, expr: Expr, low: bool) -> int:
-        match expr:
+        node = as_node(expr)
+        match node:
             case Constant():
-                return self._emit(kernel.CONSTANT, c=float(expr.value))
+                return self._emit(kernel.CONSTANT, c=float(node.value))
             case Variable():
                 return self._emit(
-                    kernel.SELECTED, self._selector(expr), c=float(expr.domain[0 if low else -1])
+                    kernel.SELECTED, self._selector(node), c=float(node.domain[0 if low else -1])
                 )
             case Sum():
-                return self._sum(expr, low)
+                return self._sum(node, low)
             case Product():
-                return self._product(expr, low)
+                return self._product(node, low)
             case Quotient():
-                over = self._register(expr.numerator, low)
-                return self._emit(kernel.CEIL_QUOTIENT, over, self._register(expr.denominator, not low))
+                over = self._register(node.numerator, low)
+                return self._emit(kernel.CEIL_QUOTIENT, over, self._register(node.denominator, not low))
             case Maximum():
-                return self._fold(kernel.LARGER, [self._register(part, low) for part in expr.arguments])
+                return self._fold(kernel.LARGER, [self._register(part, low) for part in node.arguments])
             case IsOne():
-                return self._emit(kernel.ONE_AT_MOST, self._register(expr.argument, not low))
+                return self._emit(kernel.ONE_AT_MOST, self._register(node.argument, not low))
             case Where():
-                condition = self._condition(expr.condition)
-                then, otherwise = self._register(expr.then, low), self._register(expr.otherwise, low)
+                condition = self._condition(node.condition)
+                then, otherwise = self._register(node.then, low), self._register(node.otherwise, low)
                 operation = kernel.WHERE_LOW if low else kernel.WHERE_HIGH
                 return self._emit(operation, condition, then, otherwise)
             case Choice():
-                options = [self._register(option, low) for option in expr.options]
+                options = [self._register(option, low) for option in node.options]
                 start = len(self._lists)
                 self._lists += options
                 operation = kernel.CHOICE_LOW if low else kernel.CHOICE_HIGH
-                return self._emit(operation, start, len(options), self._selector(expr.selector))
+                return self._emit(operation, start, len(options), self._selector(node.selector))
             case Function():
-                raise TypeError(f"the function {expr.name} spans several axis groups")
+                raise TypeError(f"the function {node.name} spans several axis groups")
             case Rounded():
-                return self._emit(kernel.ROUND, self._register(expr.argument, low), c=float(expr.denominator))
+                return self._emit(kernel.ROUND, self._register(node.argument, low), c=float(node.denominator))
             case Tightened():
-                inner = self._register(expr.argument, low)
+                inner = self._register(node.argument, low)
                 if low:
-                    return self._emit(kernel.LARGER, inner, self._register(expr.lower, True))
-                return inner if expr.upper is None else self._emit(kernel.AT_MOST, inner, c=float(expr.upper))
-        raise TypeError(f"unknown expression node {type(expr).__name__}")
+                    return self._emit(kernel.LARGER, inner, self._register(node.lower, True))
+                return inner if node.upper is None else self._emit(kernel.AT_MOST, inner, c=float(node.upper))
+            case _:
+                assert_never(node)
 
     def _selector(self, variable: Variable) -> int:
         return self._selectors.setdefault(variable, len(self._selectors))
@@ -194,13 +191,13 @@ class Tape:
         return self._emit(kernel.ADD_CONSTANT, found, c=float(expr.constant)) if expr.constant else found
 
     def _product(self, expr: Product, low: bool) -> int:
-        """Factors are never negative, but the ends of a difference, or of a case of differences, may be."""
+        """Factors are never negative, but the bounds of a difference, or of a case of differences, may be."""
         first, *rest = expr.factors
         found = self._register(first, low)
-        if not isinstance(first, _NEVER_NEGATIVE):
-            found = self._emit(kernel.FLOOR, found)
+        if not isinstance(first, NEVER_NEGATIVE):
+            found = self._emit(kernel.CLAMP, found)
         for factor in rest:
-            operation = kernel.TIMES if isinstance(factor, _NEVER_NEGATIVE) else kernel.TIMES_FLOORED
+            operation = kernel.TIMES if isinstance(factor, NEVER_NEGATIVE) else kernel.TIMES_CLAMPED
             found = self._emit(operation, found, self._register(factor, low))
         return found
 

@@ -15,7 +15,7 @@ from small_bench import METHODS, answers_here, run_here, small_request
 from tampering import tampered
 
 from tilewright.benchmarks.audit import store_faults
-from tilewright.benchmarks.cells import Answer
+from tilewright.benchmarks.cells import CellAnswer
 from tilewright.benchmarks.export import csv_text, export_rows
 from tilewright.benchmarks.plan import make_plan
 from tilewright.benchmarks.rows import Filters, Row, read_rows, steps_of
@@ -87,7 +87,7 @@ def test_failed_cells_run_again(copied_store: Path) -> None:
     """A cell whose worker died is no answer."""
     plan = make_plan(small_request())
     with Store(copied_store, create=True) as store:
-        store.put(plan.entries[3].task, Answer("error", message="the worker process died"))
+        store.put(plan.entries[3].task, CellAnswer("error", message="the worker process died"))
         assert [row.message for row in read_rows(store) if row.status == "error"] == [
             "the worker process died"
         ]

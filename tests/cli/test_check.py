@@ -22,8 +22,8 @@ from tilewright.hardware.mapping.load import load_engine
 from tilewright.solvers.mapping.answer_sets import best_mappings
 from tilewright.solvers.mapping.branch import Branch
 from tilewright.solvers.mapping.cpsat import solver as cpsat_solver
-from tilewright.solvers.mapping.cpsat.dive import Dive
-from tilewright.solvers.mapping.cpsat.intervals import Open
+from tilewright.solvers.mapping.presolve.dive import Dive
+from tilewright.solvers.mapping.presolve.intervals import OpenSpace
 from tilewright.workloads.mapping.layer_text import parse_layer
 
 Lie = Callable[[dict[str, Any]], None]
@@ -166,8 +166,8 @@ def _branch_boasts(patch: pytest.MonkeyPatch) -> None:
 def _cpsat_boasts(patch: pytest.MonkeyPatch) -> None:
     """CP-SAT's filter closes what is better than its first mapping."""
 
-    def close(problem: LayerProblem, *_rest: object) -> Open:
-        return Open([np.zeros(0, dtype=np.intp) for _ in problem.space.groups], [])
+    def close(problem: LayerProblem, *_rest: object) -> OpenSpace:
+        return OpenSpace([np.zeros(0, dtype=np.intp) for _ in problem.space.groups], [])
 
     patch.setattr(cpsat_solver, "probe", close)
     patch.setattr(Dive, "run", lambda self, _seconds, start=None: start or self._start())

@@ -33,13 +33,13 @@ def test_costs_are_counted(call: Call) -> None:
 
 def test_what_is_known_is_told_where_costs_are_missing(call: Call, monkeypatch: pytest.MonkeyPatch) -> None:
     """A limit while costs are computed: the counts, in tables, documents and reports."""
-    surveyed = costs._survey
+    computed = costs._compute
 
     def slow(job: costs._Job) -> object:
         time.sleep(0.5)
-        return surveyed(job)
+        return computed(job)
 
-    monkeypatch.setattr(costs, "_survey", slow)
+    monkeypatch.setattr(costs, "_compute", slow)
     monkeypatch.setattr(costs, "_FEW", 99)
     out = call("codesign", "model.yaml", "--class", "edge", "--threads", 1, "-t", 1, "--report", "r.html")
     assert out.code == 4

@@ -14,7 +14,7 @@ from tilewright.cli.exits import Exit, exit_of_layers
 from tilewright.cli.mapping.selection import select_jobs
 from tilewright.cli.options import parse_duration, parse_gap, parse_threads
 from tilewright.cli.terminal import progress as progress_module
-from tilewright.cli.terminal.lines import Task
+from tilewright.cli.terminal.lines import ProgressItem
 from tilewright.cli.terminal.progress import PlainProgress, make_progress
 from tilewright.formulation.objective import parse_objective
 from tilewright.formulation.result import Origin, TracePoint
@@ -106,7 +106,7 @@ def test_plain_lines_have_marks_and_few_bounds() -> None:
     """Stars for exact solvers, h for heuristics, and not every move of the bound alone."""
     stream = io.StringIO()
     plain = PlainProgress(stream, EDP)
-    plain.task(Task(1, 2, "conv1", "conv2d K8"))
+    plain.task(ProgressItem(1, 2, "conv1", "conv2d K8"))
     plain.point(point(0.1, 4 * 10**12, None, improved=True, origin=Origin.HEURISTIC))
     plain.point(point(0.2, 2 * 10**12, 10**12, improved=True))
     for bound in range(100):
@@ -137,7 +137,7 @@ def test_live_display(monkeypatch: pytest.MonkeyPatch) -> None:
     with ExitStack() as stack:
         live = make_progress(EDP, stack, quiet=False, verbose=False, log=None)
         live.head("net on engine")
-        live.task(Task(1, 1, "conv1", "conv2d K8"))
+        live.task(ProgressItem(1, 1, "conv1", "conv2d K8"))
         live.point(point(0.2, 2 * 10**12, 10**12, improved=True))
         live.point(point(0.3, 2 * 10**12, 11 * 10**11))
         live.point(point(0.4, 2 * 10**12, 12 * 10**11))

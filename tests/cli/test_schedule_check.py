@@ -22,7 +22,7 @@ from tilewright.hardware.scheduling.herald import classes
 from tilewright.hardware.scheduling.herald.classes import AcceleratorClass
 from tilewright.report.records.scheduling.herald.problem import ProblemRecord, problem_record
 from tilewright.solvers.scheduling.herald.multipliers import multiplier_bound
-from tilewright.solvers.scheduling.herald.refuter import Answer, schedule_below
+from tilewright.solvers.scheduling.herald.refuter import Finding, schedule_below
 
 Document = dict[str, Any]
 
@@ -265,10 +265,10 @@ def test_orders_of_pairs_find_nothing_below_the_optimum(
     optimum = optimum_by_orders(problem, objective)
     limits = Limits(threads=1)
     assert multiplier_bound(problem, objective) <= optimum
-    assert schedule_below(problem, objective, optimum, limits).answer is Answer.NONE
+    assert schedule_below(problem, objective, optimum, limits).answer is Finding.NONE
     above = optimum + Fraction(1, 1000)
     assert schedule_below(problem, objective, above, limits).value == optimum
-    assert schedule_below(problem, objective, above, limits, core=2).answer is not Answer.NONE
+    assert schedule_below(problem, objective, above, limits, core=2).answer is not Finding.NONE
 
 
 @settings(max_examples=effort(15), deadline=None)
@@ -277,6 +277,6 @@ def test_orders_of_pairs_know_the_memory_of_fetches(problem: SchedulingProblem) 
     """Where fetches take memory too, the least makespan is that of all start cycles."""
     least = Fraction(optimum_by_clock(problem))
     below = schedule_below(problem, ScheduleObjective.MAKESPAN, least, Limits(threads=1))
-    assert below.answer is Answer.NONE
+    assert below.answer is Finding.NONE
     above = schedule_below(problem, ScheduleObjective.MAKESPAN, least + 1, Limits(threads=1))
     assert above.value == least

@@ -118,7 +118,7 @@ def test_signal_before_any_schedule_exits_130(
 ) -> None:
     """While costs of layers are computed there is no schedule; the document says so."""
     before = SMALL + "\nimport time\nfrom tilewright.solvers.scheduling.herald import costs\n"
-    before += "costs.survey = lambda *args: time.sleep(100)\n"
+    before += "costs.best_by_size = lambda *args: time.sleep(100)\n"
     monkeypatch.setenv("TILEWRIGHT_CACHE", str(tmp_path / "costs"))
     process = start(tmp_path, *args, "--threads", "1", "--log", "log", "-f", "json", before=before)
     wait_for(lambda: (tmp_path / "log").exists() and "costs" in (tmp_path / "log").read_text(), process)

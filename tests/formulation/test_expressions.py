@@ -6,7 +6,7 @@ import gc
 import math
 import sys
 import threading
-from collections.abc import Mapping
+from collections.abc import Mapping as MappingABC
 from fractions import Fraction
 from itertools import product as cartesian
 
@@ -232,7 +232,7 @@ def test_expressions_are_forgotten_with_their_last_user() -> None:
     assert evaluate(scratch * 3 + X, {scratch: 2, X: 1}) == 7
 
 
-def _interned() -> Mapping[object, Expr]:
+def _interned() -> MappingABC[object, Expr]:
     from tilewright.formulation.expression import nodes
 
     return nodes._interned

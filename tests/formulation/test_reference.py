@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping as MappingABC
 from typing import Any
 
 import pytest
@@ -22,7 +22,7 @@ COMPONENTS = ("MAC", "RF", "network", "SPM", "DRAM")
 
 
 @pytest.mark.parametrize("method", METHODS, ids=lambda m: f"{m['layer']}-{m['spm_passes']}-{m['rf_passes']}")
-def test_dmazerunner_evaluations(method: Mapping[str, Any]) -> None:
+def test_dmazerunner_evaluations(method: MappingABC[str, Any]) -> None:
     """Energy, its components, cycles, DMA cycles, passes and tiles of every tiling and order pair."""
     operator, engine = convolution(method), load_engine("dmazerunner-256")
     for row in method["orders"]:
@@ -71,7 +71,7 @@ def test_dmazerunner_best_methods_are_all_there() -> None:
 
 
 @pytest.mark.parametrize("row", TIMELOOP_MAPPINGS, ids=[str(i) for i in range(24)])
-def test_timeloop_counts(row: Mapping[str, Any]) -> None:
+def test_timeloop_counts(row: MappingABC[str, Any]) -> None:
     """Reads, fills, updates and tiles per level and tensor, and compute cycles."""
     n, k, c, p, q, r, s = row["bounds"]
     operator = conv2d(n=n, k=k, c=c, p=p, q=q, r=r, s=s, stride=row["stride"])

@@ -21,7 +21,7 @@ from tilewright.formulation.scheduling.herald.problem import (
 )
 from tilewright.formulation.scheduling.herald.search import ScheduleGoal, ScheduleResult, ScheduleSearch
 from tilewright.solvers.running import run_method
-from tilewright.solvers.scheduling.herald.annealing import Annealing
+from tilewright.solvers.scheduling.herald.annealing import ScheduleAnnealing
 from tilewright.solvers.scheduling.herald.bounds import basic_bounds
 from tilewright.solvers.scheduling.herald.registry import METHODS
 
@@ -91,7 +91,7 @@ def test_decoded_schedules_are_legal(problem: SchedulingProblem, data: st.DataOb
     options = feasible_options(problem)
     choice = [data.draw(st.integers(0, len(own) - 1)) for own in options]
     priority = [float(data.draw(st.integers(0, 9))) for _ in options]
-    schedule = Annealing(problem, options, 0).decode(choice, priority)
+    schedule = ScheduleAnnealing(problem, options, 0).decode(choice, priority)
     assert not evaluate_schedule(problem, schedule).violations
 
 

@@ -24,8 +24,9 @@ from tilewright.formulation.scheduling.herald.problem import (
 )
 from tilewright.formulation.scheduling.herald.search import ScheduleGoal, ScheduleSearch
 from tilewright.solvers.scheduling.herald import cpsat, relaxations
-from tilewright.solvers.scheduling.herald.annealing import Annealing
+from tilewright.solvers.scheduling.herald.annealing import ScheduleAnnealing
 from tilewright.solvers.scheduling.herald.bounds import basic_bounds, lp_prices
+from tilewright.solvers.scheduling.herald.compiled import Cooling
 from tilewright.solvers.scheduling.herald.front import Front
 from tilewright.solvers.scheduling.herald.improving import Improver
 from tilewright.solvers.scheduling.herald.prices import Prices, even_prices
@@ -84,7 +85,7 @@ def test_bounds_of_relaxations_are_valid(
     search = begun(problem, objective)
     options = feasible_options(problem)
     front = basic_bounds(search, options)
-    annealing = Annealing(problem, options, 0)
+    annealing = ScheduleAnnealing(problem, options, 0)
     relaxation = Relaxation(search, options, front, annealing, range(min(size, len(options))))
     relaxation.run(patience=1.0)
     assert search.bound is not None
@@ -98,7 +99,9 @@ def test_half_planes_raise_the_bound_of_the_product() -> None:
     options = feasible_options(search.problem.instance)
     front = basic_bounds(search, options)
     before = front.least_product()[0]
-    Relaxation(search, options, front, Annealing(search.problem.instance, options, 0), ()).run(patience=1.0)
+    Relaxation(search, options, front, ScheduleAnnealing(search.problem.instance, options, 0), ()).run(
+        patience=1.0
+    )
     assert search.bound is not None
     assert before < search.bound <= optimum_by_orders(search.problem.instance, ScheduleObjective.EDP)
 
@@ -143,8 +146,8 @@ def test_a_step_that_is_scheduled_in_part_has_its_true_value(objective: str) -> 
     options = feasible_options(problem)
     by_energy = objective == "edp"
     for seed in range(5):
-        annealing = Annealing(problem, options, seed, [Prices((0.4, 0.6))])
-        value, *state = annealing.walk(by_energy, annealing.cheapest(), 2000, 1e-2, 1e-4, seed)
+        annealing = ScheduleAnnealing(problem, options, seed, [Prices((0.4, 0.6))])
+        value, *state = annealing.walk(by_energy, annealing.cheapest(), Cooling(2000, 1e-2, 1e-4, seed))
         found = evaluate_schedule(problem, annealing.decode(*state))
         expected = math.log(found.makespan) + (math.log(found.energy) if by_energy else 0.0)
         assert value == pytest.approx(expected, rel=1e-9)

@@ -28,7 +28,7 @@ from tilewright.heuristics.scheduling.herald.scheduler import greedy
 from tilewright.report.records.scheduling.herald.problem import problem_record
 from tilewright.solvers.scheduling.herald.build import schedule_problem
 from tilewright.solvers.scheduling.herald.registry import METHODS
-from tilewright.solvers.scheduling.herald.staying import network_ends
+from tilewright.solvers.scheduling.herald.staying import network_boundary
 from tilewright.workloads.blueprint import Blueprint
 from tilewright.workloads.scheduling.workload import Part, Workload
 
@@ -144,8 +144,8 @@ def test_costs_are_split_at_dram(tmp_path: Path) -> None:
     keeping = schedule_problem(workload, system, "edp", limits, tmp_path)
     storing = schedule_problem(workload, replace(system, keep_activations=False), "edp", limits, tmp_path)
     assert not storing.keeps_results
-    ends = network_ends(network)
-    assert (ends.reading, ends.leaving) == ({"stem"}, {"classes"})
+    boundary = network_boundary(network)
+    assert (boundary.reading, boundary.leaving) == ({"stem"}, {"classes"})
     layers = {layer.name: layer.operator for layer in network.mac_layers}
     for kept, stored in zip(keeping.tasks, storing.tasks, strict=True):
         for one, other in zip(kept.options, stored.options, strict=True):

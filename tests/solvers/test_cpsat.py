@@ -17,8 +17,8 @@ from tilewright.formulation.objective import parse_objective
 from tilewright.formulation.result import Status
 from tilewright.formulation.search import Search
 from tilewright.hardware.mapping.load import load_engine
-from tilewright.solvers.mapping.cpsat.dive import Dive
-from tilewright.solvers.mapping.cpsat.encode import encode
+from tilewright.solvers.mapping.presolve.dive import Dive
+from tilewright.solvers.mapping.presolve.encode import encode
 from tilewright.solvers.mapping.solve import solve
 from tilewright.workloads.mapping.layer_text import parse_layer
 

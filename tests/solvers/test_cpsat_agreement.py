@@ -9,10 +9,10 @@ from hypothesis import strategies as st
 from instances import SPACES, Instance, instances
 
 from tilewright.formulation.result import Status
-from tilewright.solvers.mapping.cpsat import expansion as expansion_module
 from tilewright.solvers.mapping.cpsat import statement as statement_module
-from tilewright.solvers.mapping.cpsat.dive import Dive
 from tilewright.solvers.mapping.exhaustive import minima
+from tilewright.solvers.mapping.presolve import expansion as expansion_module
+from tilewright.solvers.mapping.presolve.dive import Dive
 from tilewright.solvers.mapping.solve import solve
 
 

@@ -17,11 +17,11 @@ from tilewright.formulation.limits import Limits
 from tilewright.formulation.mapping.problem import LayerProblem
 from tilewright.formulation.mapping.tables import Tables
 from tilewright.solvers.mapping.cpsat import statement as statement_module
-from tilewright.solvers.mapping.cpsat.expansion import Expansion
-from tilewright.solvers.mapping.cpsat.intervals import everything, probe
-from tilewright.solvers.mapping.cpsat.outer_tiles import confined, outer_tiles
+from tilewright.solvers.mapping.cpsat.outer_tiles import confined, join_outer_tiles
 from tilewright.solvers.mapping.cpsat.statement import Stated, state
 from tilewright.solvers.mapping.exhaustive import minima
+from tilewright.solvers.mapping.presolve.expansion import Expansion
+from tilewright.solvers.mapping.presolve.intervals import probe, whole_space
 
 
 def tables_of(problem: LayerProblem) -> Tables:
@@ -47,7 +47,7 @@ def solved(stated: Stated) -> tuple[int, int | None]:
 def plain(problem: LayerProblem) -> Stated:
     """The model without anything left out."""
     tables = tables_of(problem)
-    return state(problem, tables, everything(problem, tables), None)
+    return state(problem, tables, whole_space(problem, tables), None)
 
 
 @pytest.mark.parametrize(("model", "factors"), SPACES)
@@ -124,8 +124,8 @@ def test_filters_keep_what_is_better(model: str, factors: str, data: st.DataObje
         return
     best = min(candidates, key=lambda candidate: candidate.key)
     cutoff = int(best.key * problem.key_scale) + 1
-    left = probe(problem, tables, everything(problem, tables), cutoff, Limits())
-    outer = outer_tiles(problem, tables, left, cutoff)
+    left = probe(problem, tables, whole_space(problem, tables), cutoff, Limits())
+    outer = join_outer_tiles(problem, tables, left, cutoff)
     assert outer.least_key(*problem.objective.key_powers) < cutoff
     left = confined(outer, problem, left)
     assert all(row in rows for row, rows in zip(best.rows, left.rows, strict=True))

@@ -29,16 +29,16 @@ from tilewright.formulation.objective import parse_objective
 from tilewright.formulation.result import Origin, Status
 from tilewright.hardware.mapping.load import load_engine
 from tilewright.solvers.mapping.branch import Branch
-from tilewright.solvers.mapping.cpsat.intervals import everything
 from tilewright.solvers.mapping.exhaustive import Exhaustive
 from tilewright.solvers.mapping.mip import Cbc, Highs, worker
-from tilewright.solvers.mapping.mip.cell import Stated
 from tilewright.solvers.mapping.mip.child import WORKER, Child, ChildError
 from tilewright.solvers.mapping.mip.decision import evaluated
 from tilewright.solvers.mapping.mip.envelope import Envelope
 from tilewright.solvers.mapping.mip.forms import ONE, Monomials
-from tilewright.solvers.mapping.mip.partition import cells_of
 from tilewright.solvers.mapping.mip.search import MipSearch
+from tilewright.solvers.mapping.mip.subproblem_model import SubproblemModel
+from tilewright.solvers.mapping.mip.subproblems import subproblems_of
+from tilewright.solvers.mapping.presolve.intervals import whole_space
 from tilewright.workloads.mapping.layer_text import parse_layer
 from tilewright.workloads.mapping.operators import conv2d
 
@@ -358,25 +358,25 @@ def test_no_decision_is_cut_off(model: str) -> None:
         problem = instance.problem()
         tables = MipSearch(LayerSearch(problem, Limits()), None, "test").tables  # type: ignore[arg-type]
         random = np.random.default_rng(seed)
-        for cell in cells_of(problem, tables, everything(problem, tables), None, Limits())[:4]:
-            stated = Stated(problem, tables, cell, None)
+        for subproblem in subproblems_of(problem, tables, whole_space(problem, tables), None, Limits())[:4]:
+            model = SubproblemModel(problem, tables, subproblem, None)
             seen = []
             for _ in range(12):
-                rows = tuple(int(random.choice(open_rows)) for open_rows in stated.rows)
-                choices = tuple(int(random.choice(values)) for values in stated.options.values())
+                rows = tuple(int(random.choice(open_rows)) for open_rows in model.rows)
+                choices = tuple(int(random.choice(values)) for values in model.options.values())
                 seen.append(evaluated(problem, tables, rows, choices))
             for step in range(2):
                 for decision in seen:
                     if not decision.legal or (step and decision.key >= seen[0].key):
                         continue
-                    point = stated.point(decision)
+                    point = model.point(decision)
                     assert point is not None
-                    data = stated.relaxation.data(point)
+                    data = model.relaxation.data(point)
                     assert worker.meets(data, data["start"])
-                    cost = stated.relaxation.objective_at(data["start"])
-                    assert stated.key_bound(cost - stated.relaxation.objective.constant) <= decision.key
-                stated.touch(seen[0])
-                stated.exclude(seen[0], seen[0].key)
+                    cost = model.relaxation.objective_at(data["start"])
+                    assert model.key_bound(cost - model.relaxation.objective.constant) <= decision.key
+                model.touch(seen[0])
+                model.exclude(seen[0], seen[0].key)
 
     check()
 

@@ -71,16 +71,16 @@ def test_cells_are_nested_and_their_ends_exact(instance: Instance) -> None:
             continue
         assert staged.root_children() == (0, len(staged.starts[0]))
         for node, values in staged.table.values.items():
-            assert staged.ends(node, low=True)[staged.offsets[0]] == values.min()
-            assert staged.ends(node, low=False)[staged.offsets[0]] == values.max()
+            assert staged.bounds(node, low=True)[staged.offsets[0]] == values.min()
+            assert staged.bounds(node, low=False)[staged.offsets[0]] == values.max()
         assert staged.starts[-1].tolist() == list(range(count))
         for stage, starts in enumerate(staged.starts):
             ends = [*starts[1:].tolist(), count]
             for cell, (first, end) in enumerate(zip(starts.tolist(), ends, strict=True)):
                 place = staged.offsets[stage + 1] + cell
                 for node, values in staged.table.values.items():
-                    assert staged.ends(node, low=True)[place] == values[first:end].min()
-                    assert staged.ends(node, low=False)[place] == values[first:end].max()
+                    assert staged.bounds(node, low=True)[place] == values[first:end].min()
+                    assert staged.bounds(node, low=False)[place] == values[first:end].max()
             if stage + 1 < len(staged.starts):
                 inner = staged.starts[stage + 1]
                 children = staged.children[stage]

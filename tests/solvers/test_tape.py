@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping as MappingABC
+from collections.abc import Sequence
 
 import numpy as np
 import pytest
@@ -17,7 +18,7 @@ from tilewright.formulation.expression.interval import IntervalReader
 from tilewright.formulation.mapping.problem import LayerProblem
 from tilewright.formulation.mapping.tables import Tables
 from tilewright.solvers.mapping import kernel
-from tilewright.solvers.mapping.array_bounds import ArrayFloors
+from tilewright.solvers.mapping.array_bounds import ArrayBounds
 from tilewright.solvers.mapping.stages import StagedTable, stages_of
 from tilewright.solvers.mapping.tape import Tape
 
@@ -32,41 +33,41 @@ class CellReader(IntervalReader):
     def __init__(
         self,
         staged: Sequence[StagedTable],
-        floors: Mapping[Expr, float],
+        product_bounds: MappingABC[Expr, float],
         cells: np.ndarray,
         at: Sequence[int],
-        chosen: Mapping[Variable, int],
+        chosen: MappingABC[Variable, int],
     ) -> None:
         super().__init__(chosen)
-        self.staged, self.floors, self.cells, self.at = staged, floors, cells, at
+        self.staged, self.product_bounds, self.cells, self.at = staged, product_bounds, cells, at
         self.place = {table.table.group.name: i for i, table in enumerate(staged)}
 
     def known_low(self, expr: Expr) -> Array | None:
-        if expr in self.floors:
-            return np.maximum(self._read_low(expr), self.floors[expr])
-        return self._ends(expr, True)
+        if expr in self.product_bounds:
+            return np.maximum(self._read_low(expr), self.product_bounds[expr])
+        return self._bounds(expr, True)
 
     def known_high(self, expr: Expr) -> Array | None:
-        return self._ends(expr, False)
+        return self._bounds(expr, False)
 
-    def _ends(self, expr: Expr, low: bool) -> Array | None:
+    def _bounds(self, expr: Expr, low: bool) -> Array | None:
         if expr.group is None:
             return None
         group = self.place[expr.group]
         table = self.staged[group]
-        return table.ends(expr, low)[table.offsets[self.at[group] + 1] + self.cells[group]]
+        return table.bounds(expr, low)[table.offsets[self.at[group] + 1] + self.cells[group]]
 
 
 def laid_out(problem: LayerProblem) -> tuple[list[StagedTable], dict[Expr, float], list[Expr]] | None:
-    """Tables, floors and roots of a problem; ``None`` where nothing fits the array."""
+    """Tables, bounds of products and roots of a problem; ``None`` where nothing fits the array."""
     roots = [problem.statement.energy, problem.statement.cycles]
     tables = Tables(problem.space.groups, [*roots, *(limit.expr for limit in problem.limits)])
-    array = ArrayFloors(problem.space.nest, tables)
+    array = ArrayBounds(problem.space.nest, tables)
     if not array.fits:
         return None
     stages = stages_of(problem.space)
     staged = [StagedTable(table, problem.space.nest, stages) for table in tables.tables]
-    return staged, array.floors(roots), roots
+    return staged, array.bounds(roots), roots
 
 
 @settings(max_examples=effort(80))
@@ -77,9 +78,9 @@ def test_equal_bits(instance: Instance, data: st.DataObject) -> None:
     laid = laid_out(problem)
     if laid is None:
         return
-    staged, floors, roots = laid
+    staged, product_bounds, roots = laid
     limits = [(limit.expr, limit.bound) for limit in problem.limits]
-    tape = Tape(staged, limits, roots, floors)
+    tape = Tape(staged, limits, roots, product_bounds)
     count = data.draw(st.sampled_from([1, 7, kernel.BLOCK, 3 * kernel.BLOCK + 5]))
     random = np.random.default_rng(data.draw(st.integers(0, 2**32)))
     at = [data.draw(st.integers(-1, len(table.starts) - 1)) for table in staged]
@@ -91,7 +92,7 @@ def test_equal_bits(instance: Instance, data: st.DataObject) -> None:
         for selector in problem.space.selectors
         if data.draw(st.booleans())
     }
-    reader = CellReader(staged, floors, cells, at, chosen)
+    reader = CellReader(staged, product_bounds, cells, at, chosen)
     legal = np.ones(count, dtype=bool)
     for expr, bound in limits:
         legal &= reader.low(expr) <= bound

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Mapping
+from collections.abc import Mapping as MappingABC
 
 import numpy as np
 import pytest
@@ -19,7 +19,7 @@ from tilewright.workloads.mapping.operators import conv2d, gemm, matmul, pool2d,
 Array = NDArray[np.float64]
 
 
-def walk(operator: Operator, inputs: Mapping[str, Array]) -> Array:
+def walk(operator: Operator, inputs: MappingABC[str, Array]) -> Array:
     """The result of a multiply-accumulate nest, iteration by iteration."""
     result = np.zeros([axis.size for axis in operator.output.axes])
     for point in itertools.product(*(range(bound) for bound in operator.bounds.values())):

@@ -16,7 +16,8 @@ A bound's ``as`` names the convolution loop that the dimension corresponds to (`
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping as MappingABC
+from collections.abc import Sequence
 from typing import NoReturn
 
 from tilewright.workloads.errors import InputError, unknown_name
@@ -31,7 +32,7 @@ _Reference = tuple[str, tuple[_Index, ...]]
 
 
 def nest(
-    line: str, *, bounds: Mapping[str, int] | None = None, like: Mapping[str, str] | None = None
+    line: str, *, bounds: MappingABC[str, int] | None = None, like: MappingABC[str, str] | None = None
 ) -> Operator:
     """The operator that a line of index notation describes.
 
@@ -94,7 +95,7 @@ def _weight_position(names: Sequence[str]) -> int | None:
     return 1 if len(names) > 1 else None
 
 
-def _tensor(reference: _Reference, role: Role, bounds: Mapping[str, int]) -> Tensor:
+def _tensor(reference: _Reference, role: Role, bounds: MappingABC[str, int]) -> Tensor:
     name, indices = reference
     axes = tuple(Axis(index, Axis(index, 1).extent(bounds)) for index in indices)
     return Tensor(name, role, axes)

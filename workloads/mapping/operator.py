@@ -8,7 +8,7 @@ pooling or any other perfect nest is the same data structure.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping as MappingABC
 from dataclasses import dataclass, field
 from enum import StrEnum
 from functools import cached_property
@@ -61,7 +61,7 @@ class Axis:
     terms: tuple[Term, ...]
     size: int
 
-    def extent(self, tile: Mapping[str, int]) -> int:
+    def extent(self, tile: MappingABC[str, int]) -> int:
         """Elements that a tile spans along this axis: ``1 + sum(stride * (tile - 1))``."""
         return 1 + sum(term.stride * (tile[term.dim] - 1) for term in self.terms)
 
@@ -84,7 +84,7 @@ class Tensor:
     def __post_init__(self) -> None:
         object.__setattr__(self, "dims", frozenset(term.dim for axis in self.axes for term in axis.terms))
 
-    def footprint(self, tile: Mapping[str, int]) -> int:
+    def footprint(self, tile: MappingABC[str, int]) -> int:
         """Elements of the bounding box that a tile of the nest touches."""
         return math.prod(axis.extent(tile) for axis in self.axes)
 

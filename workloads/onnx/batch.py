@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping as MappingABC
 from dataclasses import dataclass
 
 import numpy as np
@@ -15,7 +15,7 @@ from tilewright.workloads.errors import InputError
 SHAPE_OPERANDS = {"Reshape": 1, "Expand": 1, "Resize": 3}
 """Which input of an operation is the shape of its result."""
 
-Shapes = Mapping[str, tuple[int, ...]]
+Shapes = MappingABC[str, tuple[int, ...]]
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
+from collections.abc import Mapping as MappingABC
 from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Protocol
@@ -65,10 +66,10 @@ class Statement:
     energy_scale: int
     cycles: Expr
     limits: tuple[Limit, ...]
-    components: Mapping[str, Expr]
+    components: MappingABC[str, Expr]
     component_scale: int
     traffic: tuple[Traffic, ...] = ()
-    details: Mapping[str, Expr] = field(default_factory=dict)
+    details: MappingABC[str, Expr] = field(default_factory=dict)
 
 
 class CostModel(Protocol):

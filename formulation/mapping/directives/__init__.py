@@ -1,4 +1,4 @@
-"""Tensor-centric directives (KAPLA, section III-B): a mapping told from the PEs outwards."""
+"""Tensor-centric directives (KAPLA, section III-B): a mapping described from the PEs outwards."""
 
 from tilewright.formulation.mapping.directives.counts import access_counts
 from tilewright.formulation.mapping.directives.model import Directives, Stack, TensorAxis, TensorTile, Update

@@ -17,6 +17,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from math import prod
+from typing import assert_never
 
 from tilewright.formulation.mapping.directives.model import Directives, Stack, TensorAxis, TensorTile, Update
 from tilewright.formulation.mapping.evaluator import Access
@@ -94,6 +95,8 @@ class _Counter:
                 case Update(dim, inner):
                     self._add(_Loop(dim, tile[dim], inner, None))
                     tile[dim] = inner
+                case _:
+                    assert_never(line)
 
     def _add(self, loop: _Loop) -> None:
         if loop.outer != loop.inner:

@@ -12,6 +12,7 @@ import math
 from collections.abc import Mapping as MappingABC
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from typing import assert_never
 
 from tilewright.formulation.mapping.mapping import Mapping, Node, Spatial, Storage, Temporal
 from tilewright.hardware.mapping.engine import Engine
@@ -130,6 +131,8 @@ class Directives:
                 case Temporal(dim, inner):
                     lines.append(Update(dim, inner))
                     tile[dim] = inner
+                case _:
+                    assert_never(node)
         return cls(operator.kind, dict(operator.bounds), operator.output.name, tuple(reversed(lines)))
 
     def mapping(self, where: str = "directives", engine: Engine | None = None) -> Mapping:
@@ -168,6 +171,8 @@ class Directives:
                     self._check_loop(dim, inner, tile, where)
                     nodes.append(Temporal(dim, inner))
                     tile[dim] = inner
+                case _:
+                    assert_never(line)
         return Mapping(tuple(nodes))
 
     def _check_loop(self, dim: str, inner: int, tile: MappingABC[str, int], where: str) -> None:

@@ -22,6 +22,7 @@ Everything below a level's name holds for its buffers, the innermost level first
 from __future__ import annotations
 
 import re
+from typing import assert_never
 
 from tilewright.formulation.mapping.directives.model import (
     Directive,
@@ -66,6 +67,8 @@ def _text(line: Directive) -> str:
             return f"stack({dim}+={shift}, {copies}, {axis_name})"
         case Update(dim, step):
             return f"update({dim}+={step})"
+        case _:
+            assert_never(line)
 
 
 def parse_directives(text: str, where: str = "directives") -> Directives:

@@ -16,6 +16,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from fractions import Fraction
 from functools import cached_property
+from typing import assert_never
 
 import networkx as nx
 
@@ -36,7 +37,10 @@ class ScheduleObjective(StrEnum):
                 return Fraction(makespan)
             case ScheduleObjective.ENERGY:
                 return energy
-        return makespan * energy
+            case ScheduleObjective.EDP:
+                return makespan * energy
+            case _:
+                assert_never(self)
 
 
 @dataclass(frozen=True, slots=True)

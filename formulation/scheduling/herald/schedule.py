@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection
+from collections.abc import Mapping as MappingABC
 from dataclasses import dataclass, field
 
 from tilewright.formulation.scheduling.herald.problem import Option, SchedulingProblem
@@ -14,7 +15,7 @@ MEMORY = "memory"
 
 @dataclass(frozen=True, slots=True)
 class Placement:
-    """One task at its place.
+    """A task with the option that it runs by and its start.
 
     Parameters
     ----------
@@ -27,7 +28,7 @@ class Placement:
     task: int
     option: Option
     start: int
-    sources: Mapping[int, str] = field(default_factory=dict)
+    sources: MappingABC[int, str] = field(default_factory=dict)
 
     @property
     def end(self) -> int:
@@ -61,8 +62,8 @@ class Schedule:
 
 def make_schedule(
     problem: SchedulingProblem,
-    starts: Mapping[int, int],
-    options: Mapping[int, Option],
+    starts: MappingABC[int, int],
+    options: MappingABC[int, Option],
     kept: Collection[tuple[int, int]] = (),
 ) -> Schedule:
     """A schedule from start times and options.

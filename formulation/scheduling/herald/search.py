@@ -1,4 +1,4 @@
-"""Searching for a schedule: what is sought, and the search core's types, filled in."""
+"""The search core's types for schedules, and the goal of a search for one."""
 
 from __future__ import annotations
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping as MappingABC
 
 from tilewright.formulation.scheduling.herald.problem import Option, SchedulingProblem
 from tilewright.formulation.scheduling.herald.schedule import Schedule, make_schedule
@@ -74,7 +74,7 @@ class Timeline:
 
 
 def in_start_order(
-    problem: SchedulingProblem, starts: Mapping[int, int], options: Mapping[int, Option]
+    problem: SchedulingProblem, starts: MappingABC[int, int], options: MappingABC[int, Option]
 ) -> Schedule:
     """Tasks in the order of given starts, which respect dependencies, each as early as the rules allow."""
     timeline = Timeline(problem)

@@ -11,10 +11,10 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from numba import njit
 
 from tilewright.formulation.scheduling.tiled.coordinates import CHANNEL, COLUMN, PART, ROW, Shape, shape_of
 from tilewright.formulation.scheduling.tiled.costs import AtomCosts, atom_costs, energy
+from tilewright.formulation.scheduling.tiled.counting_sort import counting_sort
 from tilewright.formulation.scheduling.tiled.dag import INPUT, REGION, RESULT, WEIGHTS, AtomicDag, PartialSums
 from tilewright.formulation.scheduling.tiled.overlap import (
     Entries,
@@ -106,7 +106,7 @@ class _Builder:
         for source in [*self.sources, *self.inputs.values()]:
             self._close(source)
         readers = _joined(self.readers)
-        starts, reads = _grouped(readers, _joined(self.read_blocks), self.tasks)
+        starts, reads = counting_sort(readers, _joined(self.read_blocks).astype(np.int32), self.tasks)
         kinds = np.concatenate(
             [np.full(self.tasks, RESULT), *(np.full(count, kind) for kind, count in self.kinds)]
         )
@@ -415,26 +415,6 @@ def _distinct(key: Longs) -> tuple[Longs, Longs, Longs]:
     rank = np.zeros(highest, dtype=np.int64)
     rank[values] = np.arange(len(values))
     return values, first_at[values], rank[key]
-
-
-@njit(cache=True, nogil=True)
-def _counting_sort(readers: Longs, blocks: Longs, tasks: int) -> Any:  # pragma: no cover
-    starts = np.zeros(tasks + 1, dtype=np.int64)
-    for reader in readers:
-        starts[reader + 1] += 1
-    for i in range(tasks):
-        starts[i + 1] += starts[i]
-    at = starts[:-1].copy()
-    found = np.empty(len(blocks), dtype=np.int32)
-    for i in range(len(readers)):
-        found[at[readers[i]]] = blocks[i]
-        at[readers[i]] += 1
-    return starts, found
-
-
-def _grouped(readers: Longs, blocks: Longs, tasks: int) -> tuple[Longs, npt.NDArray[np.int32]]:
-    starts, found = _counting_sort(readers, blocks, tasks)
-    return starts, found
 
 
 def build_dag(

@@ -12,6 +12,7 @@ from tilewright.formulation.scheduling.tiled.kernel import Graph, Network
 
 Ints = npt.NDArray[np.int32]
 Longs = npt.NDArray[np.int64]
+Floats = npt.NDArray[np.float64]
 
 NONE = -1
 FAR = 1 << 30
@@ -39,7 +40,7 @@ class Order(NamedTuple):
 
 
 class Rules(NamedTuple):
-    """How completion decides.
+    """The rules by which completion decides.
 
     Parameters
     ----------
@@ -50,6 +51,33 @@ class Rules(NamedTuple):
 
     furthest: bool
     ahead: int
+
+
+class Lists(NamedTuple):
+    """Copies of blocks in two linked lists each: of their engine, and of their block.
+
+    Parameters
+    ----------
+    after, before : per copy, its neighbours on the same engine
+    down, up : per copy, its neighbours of the same block
+    first_on : per engine, its first copy
+    first_of : per block, its first copy
+    """
+
+    after: Ints
+    before: Ints
+    down: Ints
+    up: Ints
+    first_on: Ints
+    first_of: Ints
+
+
+class Ports(NamedTuple):
+    """The way to DRAM: routes, their hops, and the bytes that this step has put on every port so far."""
+
+    net: Network
+    hops: Ints
+    load: Floats
 
 
 @njit(cache=True, nogil=True)
@@ -115,7 +143,6 @@ def complete(
     """
     count, blocks, engines = len(order.engine), len(graph.block_bytes), net.engines
     most = len(graph.reads) + count + 1
-    ports = net.places - engines
     at = np.zeros(count, dtype=np.int32)
     moves = np.empty((2 * most, 5), dtype=np.int32)
     n_moves = 0
@@ -133,6 +160,7 @@ def complete(
     up = np.full(most, NONE, dtype=np.int32)
     first_on = np.full(engines, NONE, dtype=np.int32)
     first_of = np.full(blocks, NONE, dtype=np.int32)
+    lists = Lists(after, before, down, up, first_on, first_of)
     nodes = 0
     held = np.zeros(engines, dtype=np.int64)
     depth = rules.ahead + 1
@@ -145,7 +173,8 @@ def complete(
     miss_source = np.empty(1024, dtype=np.int32)
     need = np.zeros(engines, dtype=np.int64)
     gone = np.full(TABLE, -1, dtype=np.int32)
-    port_load = np.zeros(max(1, ports), dtype=np.float64)
+    port_load = np.zeros(max(1, net.places - engines), dtype=np.float64)
+    ports = Ports(net, hops, port_load)
     leaving = np.empty(count + 1, dtype=np.int32)
     n_leaving = 0
     p = 0
@@ -259,7 +288,7 @@ def complete(
                         break
                     b = block[victim]
                     if home[victim] and coming[victim] != NONE and stored[b] == FAR:
-                        port = _nearest(net, hops, where[victim], port_load, graph.block_bytes[b], False)
+                        port = _nearest(ports, where[victim], graph.block_bytes[b], False)
                         begin = max(ready[victim] + 1, p - 4)
                         moves[n_moves, 0], moves[n_moves, 1], moves[n_moves, 2] = b, e, port
                         moves[n_moves, 3], moves[n_moves, 4] = begin, p - 1
@@ -267,14 +296,14 @@ def complete(
                         stored[b] = p - 1
                     end[victim] = max(p - 1, start[victim])
                     held[e] -= graph.block_bytes[b]
-                    _unlink(victim, e, b, end, gone, after, before, down, up, first_on, first_of)
+                    _unlink(victim, e, b, end, gone, lists)
             if not short:
                 break
             # an idle step: write back what stands in the way
             if tries > 4 * engines + 8:
                 return order.tasks[order.starts[s]], at, p, moves, 0, block, where, start, end, 0
             n_leaving = _send_results(
-                p, n_leaving, leaving, moves, n_moves, block, where, stored, net, hops, port_load, graph
+                p, leaving[:n_leaving], moves[n_moves:], block, where, stored, ports, graph.block_bytes
             )
             n_moves += n_leaving
             mark += 1
@@ -306,37 +335,25 @@ def complete(
                         break
                     b = block[victim]
                     if home[victim] and coming[victim] != NONE and stored[b] == FAR:
-                        port = _nearest(net, hops, where[victim], port_load, graph.block_bytes[b], False)
+                        port = _nearest(ports, where[victim], graph.block_bytes[b], False)
                         moves[n_moves, 0], moves[n_moves, 1], moves[n_moves, 2] = b, e, port
                         moves[n_moves, 3], moves[n_moves, 4] = p, p
                         n_moves += 1
                         stored[b] = p
                     end[victim] = p
                     held[e] -= graph.block_bytes[b]
-                    _unlink(victim, e, b, end, gone, after, before, down, up, first_on, first_of)
+                    _unlink(victim, e, b, end, gone, lists)
             for q in range(n_leaving):
                 n_free = leaving[q]
                 if coming[n_free] == NONE and end[n_free] == NONE:
                     end[n_free] = p
                     held[where[n_free]] -= graph.block_bytes[block[n_free]]
-                    _unlink(
-                        n_free,
-                        where[n_free],
-                        block[n_free],
-                        end,
-                        gone,
-                        after,
-                        before,
-                        down,
-                        up,
-                        first_on,
-                        first_of,
-                    )
+                    _unlink(n_free, where[n_free], block[n_free], end, gone, lists)
             n_leaving = 0
             p += 1
         # results made in the step before leave now
         sent = _send_results(
-            p, n_leaving, leaving, moves, n_moves, block, where, stored, net, hops, port_load, graph
+            p, leaving[:n_leaving], moves[n_moves:], block, where, stored, ports, graph.block_bytes
         )
         n_moves += sent
         for q in range(n_leaving):
@@ -383,11 +400,11 @@ def complete(
                     place = where[source]
                 elif k > 0:
                     if port_early == NONE:
-                        port_early = _nearest(net, hops, e, port_load, size, True)
+                        port_early = _nearest(ports, e, size, True)
                     place = port_early
                 else:
                     if port_late == NONE:
-                        port_late = _nearest(net, hops, e, port_load, size, True)
+                        port_late = _nearest(ports, e, size, True)
                     place = port_late
                 begin, last = (p - k, p - 1) if k > 0 else (p, p)
                 for r in range(begin, p):
@@ -399,7 +416,7 @@ def complete(
                 nodes += 1
                 block[node], where[node], start[node], ready[node] = b, e, begin, last
                 coming[node] = miss_again[m]
-                _link(node, e, b, after, before, down, up, first_on, first_of)
+                _link(node, e, b, lists)
                 held[e] += size
                 if source != NONE:
                     end[source] = NONE
@@ -415,7 +432,7 @@ def complete(
             coming[node] = (
                 order.uses[order.use_starts[t]] if order.use_starts[t + 1] > order.use_starts[t] else NONE
             )
-            _link(node, e, t, after, before, down, up, first_on, first_of)
+            _link(node, e, t, lists)
             held[e] += graph.block_bytes[t]
         # move on: next uses, and what nobody needs any more
         for e in range(engines):
@@ -434,13 +451,13 @@ def complete(
                 elif coming[node] == NONE or coming[node] <= s:
                     end[node] = p
                     held[e] -= graph.block_bytes[b]
-                    _unlink(node, e, b, end, gone, after, before, down, up, first_on, first_of)
+                    _unlink(node, e, b, end, gone, lists)
                 node = following
         p += 1
     port_load[:] = 0.0
     if n_leaving > 0:
         n_moves += _send_results(
-            p, n_leaving, leaving, moves, n_moves, block, where, stored, net, hops, port_load, graph
+            p, leaving[:n_leaving], moves[n_moves:], block, where, stored, ports, graph.block_bytes
         )
         for q in range(n_leaving):
             end[leaving[q]] = p
@@ -454,27 +471,23 @@ def complete(
 @njit(cache=True, nogil=True)
 def _send_results(
     p: int,
-    n: int,
     leaving: Ints,
     moves: Any,
-    n_moves: int,
     block: Ints,
     where: Ints,
     stored: Ints,
-    net: Network,
-    hops: Ints,
-    port_load: Any,
-    graph: Graph,
+    ports: Ports,
+    block_bytes: Longs,
 ) -> Any:  # pragma: no cover
-    """Write-backs, in step ``p``, of results that leave the network."""
-    for q in range(n):
+    """Write-backs, in step ``p``, of results that leave the network; how many there are."""
+    for q in range(len(leaving)):
         node = leaving[q]
         b, e = block[node], where[node]
-        moves[n_moves + q, 0], moves[n_moves + q, 1] = b, e
-        moves[n_moves + q, 2] = _nearest(net, hops, e, port_load, graph.block_bytes[b], False)
-        moves[n_moves + q, 3], moves[n_moves + q, 4] = p, p
+        moves[q, 0], moves[q, 1] = b, e
+        moves[q, 2] = _nearest(ports, e, block_bytes[b], False)
+        moves[q, 3], moves[q, 4] = p, p
         stored[b] = p
-    return n
+    return len(leaving)
 
 
 @njit(cache=True, nogil=True)
@@ -489,15 +502,16 @@ def _slack(
 
 
 @njit(cache=True, nogil=True)
-def _nearest(net: Network, hops: Ints, e: int, load: Any, size: int, inward: bool) -> Any:  # pragma: no cover
+def _nearest(ports: Ports, e: int, size: int, inward: bool) -> Any:  # pragma: no cover
     """The port with the least load of this step, distances counted in."""
-    best, least = net.engines, np.inf
-    for port in range(net.engines, net.places):
-        distance = hops[port * net.places + e] if inward else hops[e * net.places + port]
-        cost = load[port - net.engines] + 0.25 * size * distance
+    engines, places = ports.net.engines, ports.net.places
+    best, least = engines, np.inf
+    for port in range(engines, places):
+        distance = ports.hops[port * places + e] if inward else ports.hops[e * places + port]
+        cost = ports.load[port - engines] + 0.25 * size * distance
         if cost < least:
             best, least = port, cost
-    load[best - net.engines] += size
+    ports.load[best - engines] += size
     return best
 
 
@@ -508,10 +522,9 @@ def _slot(b: int, e: int) -> Any:  # pragma: no cover
 
 
 @njit(cache=True, nogil=True)
-def _link(
-    node: int, e: int, b: int, after: Ints, before: Ints, down: Ints, up: Ints, first_on: Ints, first_of: Ints
-) -> None:  # pragma: no cover
+def _link(node: int, e: int, b: int, lists: Lists) -> None:  # pragma: no cover
     """Put a copy into its engine's list and its block's."""
+    after, before, down, up, first_on, first_of = lists
     after[node], before[node] = first_on[e], NONE
     if first_on[e] != NONE:
         before[first_on[e]] = node
@@ -523,20 +536,9 @@ def _link(
 
 
 @njit(cache=True, nogil=True)
-def _unlink(
-    node: int,
-    e: int,
-    b: int,
-    end: Ints,
-    gone: Ints,
-    after: Ints,
-    before: Ints,
-    down: Ints,
-    up: Ints,
-    first_on: Ints,
-    first_of: Ints,
-) -> None:  # pragma: no cover
+def _unlink(node: int, e: int, b: int, end: Ints, gone: Ints, lists: Lists) -> None:  # pragma: no cover
     """Take a copy out of both lists, and note how long it stood there."""
+    after, before, down, up, first_on, first_of = lists
     slot = _slot(b, e)
     gone[slot] = max(gone[slot], end[node])
     if before[node] == NONE:

@@ -11,6 +11,8 @@ import numpy as np
 import numpy.typing as npt
 from numba import njit
 
+from tilewright.formulation.scheduling.tiled.counting_sort import counting_sort
+
 Ints = npt.NDArray[np.int32]
 Longs = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]
@@ -22,7 +24,7 @@ OK, ENGINE, STEPS, BUSY, HELD, UNSUPPLIED, SOURCE, TARGET, STORED, MISSING, EARL
 
 
 class Graph(NamedTuple):
-    """What of an atomic DAG the kernels read."""
+    """The part of an atomic DAG that the kernels read."""
 
     cycles: Longs
     is_output: Flags
@@ -106,7 +108,7 @@ def holdings(holds: Holds, block: Ints, engine: Ints, first: Ints, last: Ints) -
 def check(
     graph: Graph, tasks: Tasks, moves: Moves, holds: Holds, net: Network, steps: int
 ) -> Any:  # pragma: no cover
-    """Legality.
+    """Whether a plan is legal, and what the evaluation of a legal one needs.
 
     Returns
     -------
@@ -228,22 +230,6 @@ def check(
 
 
 @njit(cache=True, nogil=True)
-def _ordered(keys: Ints, bound: int) -> Any:  # pragma: no cover
-    """Starts per key, and items in order of their keys."""
-    starts = np.zeros(bound + 1, dtype=np.int64)
-    for key in keys:
-        starts[key + 1] += 1
-    for i in range(bound):
-        starts[i + 1] += starts[i]
-    at = starts[:-1].copy()
-    found = np.empty(len(keys), dtype=np.int64)
-    for i in range(len(keys)):
-        found[at[keys[i]]] = i
-        at[keys[i]] += 1
-    return starts, found
-
-
-@njit(cache=True, nogil=True)
 def run(
     graph: Graph,
     tasks: Tasks,
@@ -255,7 +241,7 @@ def run(
     steps: int,
     holds: Holds,
 ) -> Any:  # pragma: no cover
-    """Lengths of steps.
+    """The lengths of a legal plan's steps, and what it transfers.
 
     Returns
     -------
@@ -300,13 +286,14 @@ def run(
         if late_move[j] >= 0:
             late_keys[at], late_list[at] = moves.last[j], j
             at += 1
-    late_starts, late_order = _ordered(late_keys, steps)
+    late_starts, late_order = counting_sort(late_keys, late_list, steps)
     arrival = np.zeros((len(ready), 2), dtype=np.float64)
     late_load = np.zeros(links, dtype=np.float64)
     late_stamp = np.full(links, -1, dtype=np.int64)
     late_groups = np.int64(-1)
-    end_starts, ending = _ordered(tasks.last, steps)
-    first_starts, starting = _ordered(tasks.first, steps)
+    every = np.arange(len(tasks.engine))
+    end_starts, ending = counting_sort(tasks.last, every, steps)
+    first_starts, starting = counting_sort(tasks.first, every, steps)
     late = np.zeros((len(tasks.engine), 2), dtype=np.float64)
     j = 0
     for step in range(steps):
@@ -345,7 +332,7 @@ def run(
         if late_starts[step + 1] > late_starts[step]:
             late_load[:] = 0.0
             for q in range(late_starts[step], late_starts[step + 1]):
-                m = late_list[late_order[q]]
+                m = late_order[q]
                 share = moves.bytes[m] / (moves.last[m] - moves.first[m] + 1)
                 if moves.group[m] != late_groups:
                     late_groups = moves.group[m]
@@ -358,7 +345,7 @@ def run(
                         late_stamp[link] = moves.group[m]
                         late_load[link] += share
             for q in range(late_starts[step], late_starts[step + 1]):
-                m = late_list[late_order[q]]
+                m = late_order[q]
                 route = moves.source[m] * net.places + moves.target[m]
                 wait = 0.0
                 for r in range(net.starts[route], net.starts[route + 1]):

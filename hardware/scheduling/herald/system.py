@@ -12,7 +12,7 @@ from fractions import Fraction
 from functools import cached_property
 from typing import Any
 
-from tilewright.hardware.mapping.styles import Dataflow
+from tilewright.hardware.mapping.styles import DataflowStyle
 from tilewright.hardware.units import exact
 
 
@@ -32,7 +32,7 @@ class SubAccelerator:
     """
 
     name: str
-    dataflows: tuple[Dataflow, ...]
+    dataflows: tuple[DataflowStyle, ...]
     pes: int
     bandwidth: Fraction
     share: Fraction

@@ -72,7 +72,7 @@ class DMazeRunnerSearch:
         return __version__
 
     def solve(self, search: LayerSearch) -> Outcome:
-        """List, evaluate, keep the best; anytime."""
+        """List valid tilings, evaluate them and offer the best, until done or a limit strikes."""
         problem = search.problem if self.opt4 else _with_all_orders(search.problem)
         prunings = Prunings(self.opt, self.pe, self.rf, self.spm)
         tables = _tables(search, problem, prunings, self.name)

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping as MappingABC
+from collections.abc import Sequence
 from itertools import combinations, permutations
 
 from tilewright.formulation.mapping.cost.base import CostModel, Statement
@@ -14,7 +15,7 @@ from tilewright.workloads.mapping.operator import Operator
 Ordering = tuple[str, ...]
 
 
-def reuse_vector(operator: Operator, ordering: Sequence[str], trips: Mapping[str, int]) -> dict[str, int]:
+def reuse_vector(operator: Operator, ordering: Sequence[str], trips: MappingABC[str, int]) -> dict[str, int]:
     """Algorithm 1: per operand, for how many consecutive iterations an ordering reuses its data.
 
     Parameters

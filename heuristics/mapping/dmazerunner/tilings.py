@@ -1,4 +1,4 @@
-"""Valid tilings, listed from the innermost tile outwards and by the ten thousand.
+"""Valid tilings, listed in large batches from the innermost tile outwards.
 
 Every stage fixes the tile sizes at one boundary of the nest, group by group.  Intervals of capacities, array
 sizes and utilisations over all completions of a partial tiling tell whether it can still become valid.  They
@@ -8,7 +8,8 @@ ever completed, never sifted out of all.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Mapping as MappingABC
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,7 +17,7 @@ from numpy.typing import NDArray
 from tilewright.formulation.expression import Expr, Variable
 from tilewright.formulation.expression.batch import Array
 from tilewright.formulation.mapping.nest import Nest
-from tilewright.formulation.mapping.relaxation import Ends, EndsReader
+from tilewright.formulation.mapping.relaxation import GroupIntervalReader, GroupIntervals
 from tilewright.formulation.mapping.tables import GroupTable, Indices, Tables, local_nodes
 from tilewright.heuristics.mapping.dmazerunner.prunings import Condition
 
@@ -72,7 +73,7 @@ class Tilings:
         nest: Nest,
         tables: Tables,
         conditions: Sequence[Condition],
-        chosen: Mapping[Variable, int],
+        chosen: MappingABC[Variable, int],
         stop: Callable[[], bool] = lambda: False,
     ) -> None:
         self._conditions = conditions
@@ -139,7 +140,7 @@ class Tilings:
 
     def _may_hold(self, cells: Indices, at: Sequence[int]) -> NDArray[np.bool_]:
         """Partial tilings of which no condition excludes every completion."""
-        reader = EndsReader([self._ends(cells, at)], self._chosen)
+        reader = GroupIntervalReader([self._intervals(cells, at)], self._chosen)
         keep = np.ones(cells.shape[1], dtype=bool)
         for condition in self._conditions:
             if np.isfinite(condition.most):
@@ -148,7 +149,7 @@ class Tilings:
                 keep &= reader.high(condition.expr) >= condition.least
         return keep
 
-    def _ends(self, cells: Indices, at: Sequence[int]) -> Ends:
+    def _intervals(self, cells: Indices, at: Sequence[int]) -> GroupIntervals:
         found: dict[Expr, tuple[Array, Array]] = {}
         for staged, own, stage in zip(self._staged, cells, at, strict=True):
             if stage < 0:

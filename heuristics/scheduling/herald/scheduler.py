@@ -15,7 +15,8 @@ from __future__ import annotations
 
 import heapq
 from collections import deque
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
+from collections.abc import Mapping as MappingABC
 from dataclasses import dataclass
 from enum import StrEnum
 from fractions import Fraction
@@ -290,8 +291,8 @@ def _next(
     problem: SchedulingProblem,
     timeline: Timeline,
     chosen: Sequence[Option],
-    rank: Mapping[int, int],
-    queue: Mapping[str, deque[int]],
+    rank: MappingABC[int, int],
+    queue: MappingABC[str, deque[int]],
     idle: IdleRule,
 ) -> tuple[int, int, int] | None:
     """Start, rank and task of what an engine runs next; ``None`` while that waits for another engine."""

@@ -8,7 +8,16 @@ from pathlib import Path
 
 from tilewright.report.curves import UNITS, Convergence, convergence
 from tilewright.report.html import figures
-from tilewright.report.html.page import Cell, Column, Plot, Section, Table, number_cell, text_cell, write_page
+from tilewright.report.html.page import (
+    Column,
+    Plot,
+    Section,
+    Table,
+    TableCell,
+    number_cell,
+    text_cell,
+    write_page,
+)
 from tilewright.report.records.mapping.breakdown import energy_parts
 from tilewright.report.records.mapping.document import LayerRecord, ResultDocument, TraceRecord
 from tilewright.report.text.mapping.spaces import record_text
@@ -76,7 +85,7 @@ def _layers(document: ResultDocument) -> Table:
         Column("time", True),
     ]
 
-    def row(layer: LayerRecord) -> list[Cell]:
+    def row(layer: LayerRecord) -> list[TableCell]:
         metrics = layer.metrics
         shape = " ".join(f"{dim}{bound}" for dim, bound in layer.bounds.items() if bound > 1)
         figures_of = [number_cell("-", None)] * 4

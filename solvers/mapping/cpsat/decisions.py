@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
+from collections.abc import Mapping as MappingABC
 from typing import Any
 
 import numpy as np
@@ -14,7 +15,7 @@ from tilewright.formulation.expression.batch import EXACT_LIMIT, Array, BatchRea
 from tilewright.formulation.limits import Limits
 from tilewright.formulation.mapping.problem import LayerProblem
 from tilewright.formulation.mapping.tables import Tables
-from tilewright.solvers.mapping.cpsat.intervals import Ends, Open
+from tilewright.solvers.mapping.presolve.intervals import OpenSpace, TableIntervals
 
 Literal = Any  # a Boolean variable of ortools or its negation
 
@@ -29,14 +30,14 @@ class Decisions:
     """
 
     def __init__(
-        self, problem: LayerProblem, tables: Tables, left: Open, limits: Limits | None = None
+        self, problem: LayerProblem, tables: Tables, left: OpenSpace, limits: Limits | None = None
     ) -> None:
         self.model = cp_model.CpModel()
         self.problem = problem
         self.tables = tables
         self.left = left
         self._limits = limits
-        self._ends = Ends(tables, left.rows, _settled(problem, left))
+        self._intervals = TableIntervals(tables, left.rows, _settled(problem, left))
         self._true = self.model.new_constant(1)
         self._false = ~self._true
         self.rows: list[list[Literal]] = []
@@ -92,13 +93,13 @@ class Decisions:
 
     # -- what the reader asks ------------------------------------------------------------------------
 
-    def choices(self, selector: Variable) -> Mapping[int, Literal]:
+    def choices(self, selector: Variable) -> MappingABC[int, Literal]:
         """A literal per open value."""
         return self.selectors[selector]
 
     def bounds(self, node: Expr) -> tuple[int, int]:
         """What intervals prove of an expression over all open rows and choices."""
-        return self._ends.whole_low(node), self._ends.whole_high(node)
+        return self._intervals.whole_low(node), self._intervals.whole_high(node)
 
     def values(self, node: Expr) -> Array:
         """A local expression at every open row of its group."""
@@ -174,7 +175,7 @@ class Decisions:
     # -- logic ---------------------------------------------------------------------------------------
 
     def truth(self, value: bool) -> Literal:
-        """A literal of that value."""
+        """A constant literal of the given truth value."""
         return self._true if value else self._false
 
     def is_true(self, literal: Literal) -> bool:
@@ -184,7 +185,7 @@ class Decisions:
         return bool(literal.index == self._false.index)
 
     def conjunction(self, literals: Sequence[Literal]) -> Literal:
-        """A literal that is true where all are."""
+        """A literal that is true exactly where all given ones are."""
         parts = {literal.index: literal for literal in literals if not self.is_true(literal)}
         if any(self.is_false(literal) for literal in parts.values()):
             return self._false
@@ -206,7 +207,7 @@ class Decisions:
         return result
 
 
-def _settled(problem: LayerProblem, left: Open) -> dict[Variable, int]:
+def _settled(problem: LayerProblem, left: OpenSpace) -> dict[Variable, int]:
     """Selectors with one open value."""
     result: dict[Variable, int] = {}
     for index, selector in enumerate(problem.space.selectors):

@@ -7,7 +7,7 @@ from typing import Any
 
 from tilewright.formulation.expression import Constant, Expr, IsOne, Product, Sum
 from tilewright.solvers.mapping.cpsat.decisions import Decisions, Literal
-from tilewright.solvers.mapping.cpsat.expansion import is_binary
+from tilewright.solvers.mapping.presolve.expansion import is_binary
 
 Relation = Callable[[Expr, int], tuple[Any, Any]]
 

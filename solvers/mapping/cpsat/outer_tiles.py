@@ -19,20 +19,20 @@ from tilewright.formulation.limits import Limits
 from tilewright.formulation.mapping.problem import LayerProblem
 from tilewright.formulation.mapping.space import level_positions
 from tilewright.formulation.mapping.tables import Indices, Tables
-from tilewright.solvers.mapping.cpsat.intervals import BAND, Open
+from tilewright.solvers.mapping.presolve.intervals import BAND, OpenSpace
 
 JOINED = 1 << 21  # combinations that are bounded for one more group
 PIECE = 1 << 15  # of them at once
 
 
 @dataclass(frozen=True)
-class Cells:
+class TileClasses:
     """Open rows of one group by outer tile.
 
     Parameters
     ----------
     of : cell of every open row
-    low, high : ends of the local expressions over each cell
+    low, high : least and largest values of the local expressions over each cell
     """
 
     of: Indices
@@ -42,7 +42,7 @@ class Cells:
 
 
 @dataclass(frozen=True)
-class Outer:
+class OuterTiles:
     """Combinations of outer tiles and choices that may beat the cutoff.
 
     Parameters
@@ -54,7 +54,7 @@ class Outer:
     energy, cycles : lower bounds of each combination, safe to use as they are
     """
 
-    cells: tuple[Cells, ...]
+    cells: tuple[TileClasses, ...]
     groups: tuple[int, ...]
     selectors: tuple[Variable, ...]
     tuples: NDArray[np.int64]
@@ -70,23 +70,25 @@ class Outer:
         return int(keys.min() * (1 - BAND))
 
 
-class _Ends(IntervalReader):
-    """Ends over the combinations of some groups' cells."""
+class _ClassIntervals(IntervalReader):
+    """Intervals over the combinations of some groups' cells."""
 
-    def __init__(self, cells: tuple[Cells, ...], at: dict[int, Indices], fixed: dict[Variable, int]) -> None:
+    def __init__(
+        self, cells: tuple[TileClasses, ...], at: dict[int, Indices], fixed: dict[Variable, int]
+    ) -> None:
         super().__init__(fixed)
-        self._cells = cells
+        self._tile_classes = cells
         self._at = at
 
     def known_low(self, expr: Expr) -> Array | None:
-        for position, cells in enumerate(self._cells):
+        for position, cells in enumerate(self._tile_classes):
             values = cells.low.get(expr)
             if values is not None:
                 return values[self._at[position]] if position in self._at else np.asarray(values.min())
         return None
 
     def known_high(self, expr: Expr) -> Array | None:
-        for position, cells in enumerate(self._cells):
+        for position, cells in enumerate(self._tile_classes):
             values = cells.high.get(expr)
             if values is not None:
                 return values[self._at[position]] if position in self._at else np.asarray(values.max())
@@ -106,15 +108,15 @@ class _Part:
         return len(self.energy)
 
 
-def outer_tiles(
-    problem: LayerProblem, tables: Tables, left: Open, cutoff: int | None, limits: Limits | None = None
-) -> Outer:
+def join_outer_tiles(
+    problem: LayerProblem, tables: Tables, left: OpenSpace, cutoff: int | None, limits: Limits | None = None
+) -> OuterTiles:
     """Join the groups' cells one by one, dropping what breaks a limit or cannot beat the cutoff.
 
     Where more than ``JOINED`` combinations would have to be bounded, the remaining groups stay apart, and
     likewise where a limit strikes.
     """
-    cells = tuple(_cells(problem, tables, left, position) for position in range(len(left.rows)))
+    cells = tuple(_tile_classes(problem, tables, left, position) for position in range(len(left.rows)))
     selectors = _selectors(problem)
     columns = [problem.space.selectors.index(selector) for selector in selectors]
     open_values = sorted({tuple(chosen[c] for c in columns) for chosen in left.choices})
@@ -137,17 +139,17 @@ def outer_tiles(
         np.column_stack([*(part.at[position] for position in joined), values])
         for part, values in zip(parts, picked, strict=True)
     ]
-    return Outer(
+    return OuterTiles(
         cells,
         tuple(joined),
         selectors,
         np.concatenate([np.zeros((0, len(joined) + len(selectors)), dtype=np.int64), *tuples]),
-        _floors([part.energy for part in parts]),
-        _floors([part.cycles for part in parts]),
+        _rounded_down([part.energy for part in parts]),
+        _rounded_down([part.cycles for part in parts]),
     )
 
 
-def confined(outer: Outer, problem: LayerProblem, left: Open) -> Open:
+def confined(outer: OuterTiles, problem: LayerProblem, left: OpenSpace) -> OpenSpace:
     """Without the rows and choices that no combination uses."""
     rows = list(left.rows)
     fits = list(left.fits)
@@ -160,7 +162,7 @@ def confined(outer: Outer, problem: LayerProblem, left: Open) -> Open:
     used = {tuple(int(v) for v in row[len(outer.groups) :]) for row in outer.tuples}
     keep_choice = [tuple(chosen[c] for c in columns) in used for chosen in left.choices]
     choices = [chosen for chosen, keep in zip(left.choices, keep_choice, strict=True) if keep]
-    return Open(rows, choices, [fit[np.array(keep_choice, dtype=bool)] for fit in fits])
+    return OpenSpace(rows, choices, [fit[np.array(keep_choice, dtype=bool)] for fit in fits])
 
 
 def _selectors(problem: LayerProblem) -> tuple[Variable, ...]:
@@ -173,7 +175,7 @@ def _selectors(problem: LayerProblem) -> tuple[Variable, ...]:
     return tuple(selector for selector in problem.space.selectors if orders.get(selector, 0) == 0)
 
 
-def _cells(problem: LayerProblem, tables: Tables, left: Open, position: int) -> Cells:
+def _tile_classes(problem: LayerProblem, tables: Tables, left: OpenSpace, position: int) -> TileClasses:
     table, rows = tables.tables[position], left.rows[position]
     nest = problem.space.nest
     outside = range(1, level_positions(nest.blocks)[1] + 1) if len(nest.engine.levels) > 1 else range(0)
@@ -186,7 +188,7 @@ def _cells(problem: LayerProblem, tables: Tables, left: Open, position: int) -> 
     order = np.argsort(of, kind="stable")
     starts = np.searchsorted(of[order], np.arange(len(unique)))
     ordered = {node: values[rows][order] for node, values in table.values.items()}
-    return Cells(
+    return TileClasses(
         of,
         len(unique),
         {node: np.minimum.reduceat(values, starts) for node, values in ordered.items()},
@@ -195,7 +197,7 @@ def _cells(problem: LayerProblem, tables: Tables, left: Open, position: int) -> 
 
 
 def _grow(
-    problem: LayerProblem, cells: tuple[Cells, ...], part: _Part, position: int, cutoff: int | None
+    problem: LayerProblem, cells: tuple[TileClasses, ...], part: _Part, position: int, cutoff: int | None
 ) -> _Part:
     """Every combination with every cell of one more group, as far as it may beat the cutoff."""
     count = cells[position].count
@@ -211,7 +213,7 @@ def _grow(
 
 def _bounded(
     problem: LayerProblem,
-    cells: tuple[Cells, ...],
+    cells: tuple[TileClasses, ...],
     part: _Part,
     position: int,
     cutoff: int | None,
@@ -221,12 +223,12 @@ def _bounded(
     size = len(part.energy[piece]) * count
     at = {place: np.repeat(index[piece], count) for place, index in part.at.items()}
     at[position] = np.tile(np.arange(count), size // count)
-    ends = _Ends(cells, at, part.fixed)
+    intervals = _ClassIntervals(cells, at, part.fixed)
     keep = np.ones(size, dtype=bool)
     for limit in problem.limits:
-        keep &= ends.low(limit.expr) <= limit.bound * (1 + BAND)
-    energy = np.broadcast_to(ends.low(problem.statement.energy), (size,))
-    cycles = np.broadcast_to(ends.low(problem.statement.cycles), (size,))
+        keep &= intervals.low(limit.expr) <= limit.bound * (1 + BAND)
+    energy = np.broadcast_to(intervals.low(problem.statement.energy), (size,))
+    cycles = np.broadcast_to(intervals.low(problem.statement.cycles), (size,))
     if cutoff is not None:
         a, b = problem.objective.key_powers
         keep &= energy**a * cycles**b < cutoff * (1 + BAND)
@@ -234,7 +236,7 @@ def _bounded(
     return _Part(part.fixed, at, energy[keep], cycles[keep])
 
 
-def _floors(parts: list[Array]) -> NDArray[np.int64]:
+def _rounded_down(parts: list[Array]) -> NDArray[np.int64]:
     values = np.concatenate([np.zeros(0), *parts])
     safe = np.where(values < EXACT_LIMIT, values, values * (1 - BAND))
     return np.floor(np.minimum(safe, 2.0**62)).astype(np.int64)

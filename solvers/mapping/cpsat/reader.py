@@ -29,9 +29,9 @@ from tilewright.formulation.expression import (
 )
 from tilewright.formulation.expression.reader import Reader
 from tilewright.solvers.mapping.cpsat.decisions import Decisions
-from tilewright.solvers.mapping.cpsat.expansion import is_binary
 from tilewright.solvers.mapping.cpsat.literals import Literals
 from tilewright.solvers.mapping.cpsat.terms import LARGEST, Linear, Term, check_size, span
+from tilewright.solvers.mapping.presolve.expansion import is_binary
 
 
 class CpReader(Reader[Term]):

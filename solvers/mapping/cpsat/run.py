@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
+from collections.abc import Mapping as MappingABC
 from dataclasses import dataclass
 from enum import Enum
 
@@ -24,7 +25,7 @@ class Ending(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Report:
-    """What a run gave.
+    """The outcome of one run: how it ended, the bound that it proved, and its effort.
 
     Parameters
     ----------
@@ -42,7 +43,7 @@ class Report:
 def run_stated(
     stated: Stated,
     limits: Limits,
-    found: Callable[[Mapping[Variable, int]], bool],
+    found: Callable[[MappingABC[Variable, int]], bool],
     bounded: Callable[[int], None],
     done: Callable[[], bool],
     effort: float | None = None,

@@ -1,9 +1,9 @@
-"""The CP-SAT solver: cutoff, filter, model, proof."""
+"""The CP-SAT solver: a cutoff, a filter by intervals, a model of what is left, and its proof."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping as MappingABC
 from fractions import Fraction
 from importlib.metadata import version
 
@@ -12,18 +12,18 @@ import numpy as np
 from tilewright.formulation.expression import Variable
 from tilewright.formulation.expression.exact import evaluate
 from tilewright.formulation.limits import LimitReachedError
-from tilewright.formulation.mapping.mapping import Mapping as LayerMapping
+from tilewright.formulation.mapping.mapping import Mapping
 from tilewright.formulation.mapping.search import LayerSearch
 from tilewright.formulation.mapping.tables import Tables
 from tilewright.formulation.method import Outcome
 from tilewright.formulation.result import Origin
 from tilewright.formulation.search import DisagreementError
-from tilewright.solvers.mapping.cpsat.dive import Dive, Point
-from tilewright.solvers.mapping.cpsat.encode import encode, locate
-from tilewright.solvers.mapping.cpsat.intervals import Ends, Open, everything, probe
-from tilewright.solvers.mapping.cpsat.outer_tiles import Outer, confined, outer_tiles
+from tilewright.solvers.mapping.cpsat.outer_tiles import OuterTiles, confined, join_outer_tiles
 from tilewright.solvers.mapping.cpsat.run import Ending, run_stated
 from tilewright.solvers.mapping.cpsat.statement import state
+from tilewright.solvers.mapping.presolve.dive import Dive, Point
+from tilewright.solvers.mapping.presolve.encode import encode, locate
+from tilewright.solvers.mapping.presolve.intervals import OpenSpace, TableIntervals, probe, whole_space
 
 DIVE_SECONDS = 2.0
 DIVES = 4  # one after another, while they improve
@@ -64,8 +64,8 @@ class _Proof:
         roots = [statement.energy, statement.cycles, *(limit.expr for limit in self.problem.limits)]
         self.tables = Tables(self.problem.space.groups, roots, search.limits)
         self.beaten: list[tuple[int, int]] = []
-        self.best: Mapping[Variable, int] | None = None
-        self.own: LayerMapping | None = None  # the mapping of ``best``
+        self.best: MappingABC[Variable, int] | None = None
+        self.own: Mapping | None = None  # the mapping of ``best``
         limits = search.limits
         self.budget = PACE * limits.seconds if limits.seconds is not None else math.inf
         self.slice = min(SLICE, self.budget) if limits.deterministic else None
@@ -74,7 +74,7 @@ class _Proof:
         """Rounds until the space is accounted for or a limit strikes."""
         if not all(self.tables.sizes):
             return Outcome(True, "no tile sizes satisfy the constraints on one dimension")
-        left = everything(self.problem, self.tables)
+        left = whole_space(self.problem, self.tables)
         self._bound_everything(left)
         dives = 0
         while not self.search.done:
@@ -101,15 +101,15 @@ class _Proof:
             return None
         return math.ceil(self.search.key * self.problem.key_scale * (1 - Fraction(self.search.limits.gap)))
 
-    def _filter(self, left: Open, cutoff: int | None) -> tuple[Open, Outer | None]:
+    def _filter(self, left: OpenSpace, cutoff: int | None) -> tuple[OpenSpace, OuterTiles | None]:
         """Close what cannot beat the cutoff, until nothing more closes."""
-        outer: Outer | None = None
+        outer: OuterTiles | None = None
         while not left.empty and not self.search.limits.expired:
             before = left.size
             left = probe(self.problem, self.tables, left, cutoff, self.search.limits)
             if left.empty or self.search.limits.expired:
                 break
-            outer = outer_tiles(self.problem, self.tables, left, cutoff, self.search.limits)
+            outer = join_outer_tiles(self.problem, self.tables, left, cutoff, self.search.limits)
             if len(outer):
                 self._raise_bound(outer.least_key(*self.problem.objective.key_powers), cutoff)
             left = confined(outer, self.problem, left)
@@ -117,7 +117,7 @@ class _Proof:
                 break
         return left, outer
 
-    def _round(self, left: Open, outer: Outer | None, cutoff: int | None) -> Outcome | None:
+    def _round(self, left: OpenSpace, outer: OuterTiles | None, cutoff: int | None) -> Outcome | None:
         """State and solve one model; ``None`` where another round is due."""
         limits = self.search.limits
         try:
@@ -127,7 +127,7 @@ class _Proof:
         if self.best is not None:
             stated.hint(self.best)
 
-        def found(assignment: Mapping[Variable, int]) -> bool:
+        def found(assignment: MappingABC[Variable, int]) -> bool:
             return self._offer(assignment, cutoff) and self._shrinks(outer)
 
         def bounded(bound: int) -> None:
@@ -154,7 +154,7 @@ class _Proof:
     def _done(self) -> bool:
         return self.search.done
 
-    def _offer(self, assignment: Mapping[Variable, int], cutoff: int | None) -> bool:
+    def _offer(self, assignment: MappingABC[Variable, int], cutoff: int | None) -> bool:
         """Offer a solution; whether it is better than the incumbent."""
         before = self.search.key
         key = self.search.confirm(self.problem.decode(assignment), self.name)
@@ -165,7 +165,7 @@ class _Proof:
             self._note(assignment, cutoff)
         return False
 
-    def _note(self, assignment: Mapping[Variable, int], cutoff: int) -> None:
+    def _note(self, assignment: MappingABC[Variable, int], cutoff: int) -> None:
         """Remember a solution that passed only because the model's objective is scaled down."""
         a, b = self.problem.objective.key_powers
         statement = self.problem.statement
@@ -174,7 +174,7 @@ class _Proof:
             raise DisagreementError("a solution of CP-SAT's model costs more than the statement says")
         self.beaten.append((energy, cycles))
 
-    def _shrinks(self, outer: Outer | None) -> bool:
+    def _shrinks(self, outer: OuterTiles | None) -> bool:
         """Whether the new incumbent closes half of the outer tiles."""
         cutoff = self._cutoff()
         if outer is None or cutoff is None or len(outer) < 8:
@@ -193,7 +193,7 @@ class _Proof:
 
     # -- incumbents ----------------------------------------------------------------------------------
 
-    def _dive(self, left: Open) -> bool:
+    def _dive(self, left: OpenSpace) -> bool:
         """Descend among the open rows; whether that improves the incumbent."""
         limits, before = self.search.limits, self.search.key
         dive = Dive(self.problem, self.tables, limits, left, DIVE_SHARE, DIVE_SECONDS)
@@ -207,7 +207,7 @@ class _Proof:
         self.best, self.own = dive.assignment(point), self.search.answer
         return True
 
-    def _start(self, left: Open) -> Point | None:
+    def _start(self, left: OpenSpace) -> Point | None:
         """The incumbent as a point, if it is in the space."""
         mapping, value = self.search.answer, self.search.key
         if mapping is None or value is None:
@@ -220,12 +220,13 @@ class _Proof:
 
     # -- bounds --------------------------------------------------------------------------------------
 
-    def _bound_everything(self, left: Open) -> None:
+    def _bound_everything(self, left: OpenSpace) -> None:
         """What intervals prove of the whole space."""
-        ends = Ends(self.tables, left.rows)
+        intervals = TableIntervals(self.tables, left.rows)
         a, b = self.problem.objective.key_powers
         energy, cycles = (
-            max(0, ends.whole_low(e)) for e in (self.problem.statement.energy, self.problem.statement.cycles)
+            max(0, intervals.whole_low(e))
+            for e in (self.problem.statement.energy, self.problem.statement.cycles)
         )
         self._raise_bound(energy**a * cycles**b, None)
 

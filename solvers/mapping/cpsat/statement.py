@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping as MappingABC
+from collections.abc import Sequence
 from dataclasses import dataclass
 from math import prod
 from typing import Any
@@ -14,11 +15,11 @@ from tilewright.formulation.limits import Limits
 from tilewright.formulation.mapping.problem import LayerProblem
 from tilewright.formulation.mapping.tables import Tables
 from tilewright.solvers.mapping.cpsat.decisions import Decisions
-from tilewright.solvers.mapping.cpsat.expansion import Expansion
-from tilewright.solvers.mapping.cpsat.intervals import Open
-from tilewright.solvers.mapping.cpsat.outer_tiles import Outer
+from tilewright.solvers.mapping.cpsat.outer_tiles import OuterTiles
 from tilewright.solvers.mapping.cpsat.reader import CpReader
 from tilewright.solvers.mapping.cpsat.terms import LARGEST, Term
+from tilewright.solvers.mapping.presolve.expansion import Expansion
+from tilewright.solvers.mapping.presolve.intervals import OpenSpace
 
 TUPLES = 20_000  # larger tables cost more than they give
 PRODUCT = LARGEST  # of the factors of the objective
@@ -26,7 +27,7 @@ PRODUCT = LARGEST  # of the factors of the objective
 
 @dataclass(frozen=True, slots=True)
 class Stated:
-    """A model.
+    """The CP-SAT model of a problem, with its decisions and objective.
 
     Parameters
     ----------
@@ -53,7 +54,7 @@ class Stated:
         }
         return {**self.decisions.tables.assignment(rows), **chosen}
 
-    def hint(self, assignment: Mapping[Variable, int]) -> None:
+    def hint(self, assignment: MappingABC[Variable, int]) -> None:
         """Suggest an assignment where its rows and choices are open."""
         decisions = self.decisions
         for table, literals, kept in zip(
@@ -74,13 +75,13 @@ class Stated:
 def state(
     problem: LayerProblem,
     tables: Tables,
-    left: Open,
+    left: OpenSpace,
     cutoff: int | None,
     beaten: Sequence[tuple[int, int]] = (),
-    outer: Outer | None = None,
+    outer: OuterTiles | None = None,
     limits: Limits | None = None,
 ) -> Stated:
-    """State the problem.
+    """State what is open of a problem as a CP-SAT model.
 
     Parameters
     ----------
@@ -119,7 +120,7 @@ def state(
     return Stated(decisions, objective.expr, scale, energy, cycles)
 
 
-def _allow(decisions: Decisions, outer: Outer, energy: Term, cycles: Term) -> None:
+def _allow(decisions: Decisions, outer: OuterTiles, energy: Term, cycles: Term) -> None:
     """Only open outer tiles, each at its cost at least."""
     model = decisions.model
     columns = [

@@ -25,7 +25,7 @@ class Term:
 
 
 def span(terms: Sequence[tuple[int, Term]], constant: int) -> tuple[int, int]:
-    """Ends of a sum."""
+    """Lower and upper bound of a sum."""
     low = constant + sum(c * (t.low if c > 0 else t.high) for c, t in terms)
     return low, constant + sum(c * (t.high if c > 0 else t.low) for c, t in terms)
 

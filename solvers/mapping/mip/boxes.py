@@ -1,4 +1,4 @@
-"""Parts of the map space that hold nothing better, grown around one decision.
+"""Boxes around one decision that hold no better mapping, so that all of it is excluded at once.
 
 The relaxation may value a decision lower than the evaluator does.  Where no further line can help, the
 decision is excluded, together with all that intervals show to be no better: for every axis a set of rows,
@@ -17,26 +17,26 @@ from tilewright.formulation.expression import Variable
 from tilewright.formulation.expression.batch import EXACT_LIMIT, Array
 from tilewright.formulation.mapping.problem import LayerProblem
 from tilewright.formulation.mapping.tables import Indices, Tables
-from tilewright.solvers.mapping.cpsat.intervals import Ends
+from tilewright.solvers.mapping.presolve.intervals import TableIntervals
 
 NEAR = 1e-12
 
 
-def worse(problem: LayerProblem, ends: Ends, key: int | None, size: int) -> NDArray[np.bool_]:
-    """Where nothing is legal and cheaper than ``key`` (scaled, an integer), by the lower ends."""
+def worse(problem: LayerProblem, intervals: TableIntervals, key: int | None, size: int) -> NDArray[np.bool_]:
+    """Where nothing is legal and cheaper than ``key`` (scaled, an integer), by the lower bounds."""
     closed = np.zeros(size, dtype=bool)
     for limit in problem.limits:
-        low = ends.low(limit.expr)
+        low = intervals.low(limit.expr)
         closed |= (low > limit.bound) & (low > limit.bound * (1 + NEAR))
     if key is not None:
-        closed |= _dear(problem, ends, key, size)
+        closed |= _dear(problem, intervals, key, size)
     return closed
 
 
-def _dear(problem: LayerProblem, ends: Ends, key: int, size: int) -> NDArray[np.bool_]:
+def _dear(problem: LayerProblem, intervals: TableIntervals, key: int, size: int) -> NDArray[np.bool_]:
     a, b = problem.objective.key_powers
     energy, cycles = (
-        np.broadcast_to(ends.low(expr) if power else np.float64(1), (size,))
+        np.broadcast_to(intervals.low(expr) if power else np.float64(1), (size,))
         for expr, power in ((problem.statement.energy, a), (problem.statement.cycles, b))
     )
     if max(energy.max(), cycles.max()) >= EXACT_LIMIT:
@@ -74,6 +74,6 @@ def grow(
         position = (first + step) % count
         kept = [index[inside] for index, inside in zip(rows, members, strict=True)]
         kept[position] = rows[position]
-        ends = Ends(tables, kept, fixed, position)
-        members[position] |= worse(problem, ends, key, len(rows[position]))
+        intervals = TableIntervals(tables, kept, fixed, position)
+        members[position] |= worse(problem, intervals, key, len(rows[position]))
     return members

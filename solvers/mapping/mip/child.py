@@ -1,4 +1,4 @@
-"""The worker process seen from outside: requests, replies, and its death noticed."""
+"""The parent's side of the worker process: it sends requests, reads replies and notices its death."""
 
 from __future__ import annotations
 

@@ -34,7 +34,7 @@ class Decision:
 def evaluated(
     problem: LayerProblem, tables: Tables, rows: tuple[int, ...], choices: tuple[int, ...]
 ) -> Decision:
-    """A decision with its exact figures."""
+    """The decision of some rows and choices, with its exact figures."""
     chosen = dict(zip(problem.space.selectors, choices, strict=True))
     assignment = {**tables.assignment(rows), **chosen}
     reader = ExactReader(assignment)

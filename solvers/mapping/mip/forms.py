@@ -7,7 +7,8 @@ and cases are sums of monomials like everything else, and only maxima stay maxim
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Mapping as MappingABC
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -89,7 +90,7 @@ class Monomials:
         """The tables of a monomial."""
         return {self.axis[index]: self.tables[index] for index in monomial}
 
-    def of(self, tables: Mapping[int, Array], coefficient: float = 1.0) -> tuple[Monomial, float]:
+    def of(self, tables: MappingABC[int, Array], coefficient: float = 1.0) -> tuple[Monomial, float]:
         """The monomial of some tables, constant ones folded into the coefficient."""
         indices: list[int] = []
         for axis in sorted(tables):
@@ -181,7 +182,7 @@ class Monomials:
             return False
         del terms[below], terms[above]
 
-        def gain(tables: Mapping[int, Array], coefficient: float) -> None:
+        def gain(tables: MappingABC[int, Array], coefficient: float) -> None:
             monomial, folded = self.of(tables, coefficient)
             if folded:
                 terms[monomial] = terms.get(monomial, 0.0) + folded

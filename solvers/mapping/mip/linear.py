@@ -144,12 +144,12 @@ class LinearModel:
         return linear.constant + sum(c * self.values[column](point) for column, c in linear.terms.items())
 
     def most(self, linear: Linear) -> float:
-        """A linear expression at the ends of its columns."""
+        """The largest value of a linear expression within its columns' bounds."""
         ends = (c * (self.upper[i] if c > 0 else self.lower[i]) for i, c in linear.terms.items())
         return linear.constant + sum(ends)
 
     def least(self, linear: Linear) -> float:
-        """A linear expression at the opposite ends."""
+        """The smallest value of a linear expression within its columns' bounds."""
         ends = (c * (self.lower[i] if c > 0 else self.upper[i]) for i, c in linear.terms.items())
         return linear.constant + sum(ends)
 

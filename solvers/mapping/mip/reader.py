@@ -8,7 +8,9 @@ subtracted, and functions of several axis groups; there the search closes the di
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
+from collections.abc import Mapping as MappingABC
+from typing import assert_never
 
 import numpy as np
 
@@ -26,12 +28,13 @@ from tilewright.formulation.expression import (
     Tightened,
     Variable,
     Where,
+    as_node,
 )
 from tilewright.formulation.expression.batch import Array, BatchReader
 from tilewright.formulation.mapping.tables import Indices, Tables
-from tilewright.solvers.mapping.cpsat.expansion import Expansion
-from tilewright.solvers.mapping.cpsat.intervals import Ends
 from tilewright.solvers.mapping.mip.forms import ONE, Form, Monomials, TooLargeError
+from tilewright.solvers.mapping.presolve.expansion import Expansion
+from tilewright.solvers.mapping.presolve.intervals import TableIntervals
 
 
 class FormReader:
@@ -48,7 +51,7 @@ class FormReader:
         self,
         tables: Tables,
         rows: Sequence[Indices],
-        options: Mapping[Variable, Sequence[int]],
+        options: MappingABC[Variable, Sequence[int]],
         check: Callable[[], None] = lambda: None,
     ) -> None:
         self._tables = tables
@@ -59,7 +62,7 @@ class FormReader:
         sizes = [*(len(index) for index in rows), *(len(values) for values in options.values())]
         self.monomials = Monomials(sizes, check)
         fixed = {selector: values[0] for selector, values in options.items() if len(values) == 1}
-        self.ends = Ends(tables, rows, fixed)
+        self.intervals = TableIntervals(tables, rows, fixed)
         self._known: dict[Expr, Form] = {}
         self._columns: dict[str, dict[Variable, Array]] = {}
 
@@ -79,7 +82,7 @@ class FormReader:
         form = self.read(expr)
         if form.exact:
             return form
-        return self.read(Expansion(self.ends.whole_low).rewrite(expr))
+        return self.read(Expansion(self.intervals.whole_low).rewrite(expr))
 
     def values(self, expr: Expr) -> Array:
         """A local expression at the open rows of its group."""
@@ -97,44 +100,46 @@ class FormReader:
         return np.broadcast_to(BatchReader(columns).read(expr), (len(self._rows[axis]),))
 
     def _least(self, expr: Expr) -> Form:
-        low = float(self.ends.low(expr))
+        low = float(self.intervals.low(expr))
         return Form({ONE: low} if low else {}, (), exact=False)
 
     def _greatest(self, expr: Expr) -> float:
-        return float(self.ends.high(expr))
+        return float(self.intervals.high(expr))
 
     def _read(self, expr: Expr) -> Form:
-        if isinstance(expr, Constant):
-            return Form({ONE: float(expr.value)} if expr.value else {})
         if expr.group is not None:
             return self.monomials.table(self._groups[expr.group], self.values(expr))
-        match expr:
+        node = as_node(expr)
+        match node:
+            case Constant():
+                return Form({ONE: float(node.value)} if node.value else {})
             case Variable():
-                return self._selector(expr, [float(value) for value in self._options[expr]])
+                return self._selector(node, [float(value) for value in self._options[node]])
             case Sum():
-                return self._sum(expr)
+                return self._sum(node)
             case Product():
-                return self._product(expr.factors)
+                return self._product(node.factors)
             case Maximum():
-                return self._maximum([self.read(argument) for argument in expr.arguments])
+                return self._maximum([self.read(argument) for argument in node.arguments])
             case IsOne():
-                condition = self._one(expr.argument)
-                return self._least(expr) if condition is None else condition
+                condition = self._one(node.argument)
+                return self._least(node) if condition is None else condition
             case Where():
-                return self._where(expr)
+                return self._where(node)
             case Choice():
-                return self._choice(expr)
+                return self._choice(node)
             case Tightened():
-                form = self.read(expr.argument)
-                return form if form.polynomial else self._maximum([form, self.read(expr.lower)])
+                form = self.read(node.argument)
+                return form if form.polynomial else self._maximum([form, self.read(node.lower)])
             case Rounded():
                 half = Form({ONE: -0.5}, (), exact=False)
-                return self.monomials.add([(1 / expr.denominator, self.read(expr.argument)), (1.0, half)])
+                return self.monomials.add([(1 / node.denominator, self.read(node.argument)), (1.0, half)])
             case Quotient():
-                return self._quotient(expr)
+                return self._quotient(node)
             case Function():
-                return self._least(expr)
-        raise TypeError(f"unknown expression node {type(expr).__name__}")
+                return self._least(node)
+            case _:
+                assert_never(node)
 
     # -- arithmetic ----------------------------------------------------------------------------------
 
@@ -248,7 +253,9 @@ class FormReader:
             )
         if isinstance(argument, Constant):
             return Form({ONE: 1.0} if argument.value == 1 else {})
-        if isinstance(argument, Product) and all(self.ends.low(factor) >= 1 for factor in argument.factors):
+        if isinstance(argument, Product) and all(
+            self.intervals.low(factor) >= 1 for factor in argument.factors
+        ):
             result = Form({ONE: 1.0})
             for factor in argument.factors:
                 part = self._one(factor)

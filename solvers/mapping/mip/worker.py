@@ -314,7 +314,7 @@ def _cbc_result(text: str, values: list[float | None], relaxed: bool) -> dict[st
 
 
 def main() -> None:
-    """Serve one parent."""
+    """Answer the requests of the parent process until it hangs up."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is the parent's to handle
     Worker(sys.argv[1]).run()
 

@@ -26,10 +26,8 @@ _GROWTH = 1.15
 _PART = 1 / 8  # of the time that is left, for one round
 _TRIAL = 50  # steps before the speed is known
 
-State = tuple[compiled.Ints, compiled.Floats, compiled.Ints]  # options, priorities, delays
 
-
-class Annealing:
+class ScheduleAnnealing:
     """Walks over a problem, one round from hot to cold after the other.
 
     Parameters
@@ -59,51 +57,41 @@ class Annealing:
         tasks, most = len(problem.tasks), max(len(own) for own in options)
         layouts = {name: i for i, name in enumerate(sorted({o.layout for own in options for o in own}))}
         engine, cycles, fetch, layout = (np.zeros((tasks, most), np.int64) for _ in range(4))
-        self._energy = np.zeros((tasks, most))
+        energy = np.zeros((tasks, most))
         for task, own in enumerate(options):
             for i, option in enumerate(own):
                 engine[task, i], cycles[task, i] = option.engine, option.cycles
                 fetch[task, i], layout[task, i] = option.fetch, layouts[option.layout]
-                self._energy[task, i] = float(option.energy)
-        self._count = np.array([len(own) for own in options], np.int64)
-        self._weight = np.cumsum(np.sqrt(cycles.max(axis=1).astype(np.float64)))
+                energy[task, i] = float(option.energy)
+        self._draws = compiled.Draws(
+            energy,
+            np.array([len(own) for own in options], np.int64),
+            np.cumsum(np.sqrt(cycles.max(axis=1).astype(np.float64))),
+        )
         edges = (*_rows(problem.before), *_rows(problem.after))
-        self._graph = (engine, cycles, fetch, layout, problem.context_cycles, *edges)
+        self._graph = compiled.TaskGraph(engine, cycles, fetch, layout, problem.context_cycles, *edges)
 
     def decode(
         self, choice: Sequence[int], priority: Sequence[float], delay: Sequence[int] | None = None
     ) -> Schedule:
         """The schedule of options, priorities and delays."""
         tasks, engines = len(self._problem.tasks), len(self._problem.engines)
-        order, since, starts, ends, ready, waiting, earliest = (np.zeros(tasks, np.int64) for _ in range(7))
-        free, last = np.zeros(engines, np.int64), np.zeros(engines, np.int64)
         chosen = np.array(choice, np.int64)
-        compiled.list_schedule(
-            *self._graph,
+        state = compiled.State(
             chosen,
             np.array(priority, np.float64),
             np.array([0] * tasks if delay is None else delay, np.int64),
-            self._price,
-            _BLEND,
-            np.inf,
-            0,
-            order,
-            since,
-            starts,
-            ends,
-            free,
-            last,
-            ready,
-            waiting,
-            earliest,
         )
-        begun = {task: int(start) for task, start in enumerate(starts)}
+        dispatch = compiled.Dispatch(np.zeros(tasks, np.int64), np.zeros(tasks, np.int64))
+        times = compiled.timetable(tasks, engines)
+        compiled.list_schedule(self._graph, state, self._compiled_prices, np.inf, 0, dispatch, times)
+        begun = {task: int(start) for task, start in enumerate(times.starts)}
         options = {task: self._options[task][int(option)] for task, option in enumerate(chosen)}
         return in_start_order(self._problem, begun, options)  # which knows of the shared memory, too
 
     @property
-    def _price(self) -> compiled.Floats:
-        return np.array(self._prices.engines, np.float64)
+    def _compiled_prices(self) -> compiled.EnginePrices:
+        return compiled.EnginePrices(np.array(self._prices.engines, np.float64), _BLEND)
 
     def suggest(self, schedule: Schedule) -> None:
         """Begin the next round here, even where better schedules are known."""
@@ -126,7 +114,7 @@ class Annealing:
             self._prices = self._best[1]
         state = self._beginning(search, anew)
         if self._speed == 0:
-            self.walk(by_energy, state, 1, _COLD, _COLD, 0)  # compiles
+            self.walk(by_energy, state, compiled.Cooling(1, _COLD, _COLD, 0))  # compiles
         top, passed = _HOT[self._number // len(self._all_prices) % len(_HOT)], 0.0
         while passed < 1 and not search.done:
             whole = self._steps
@@ -138,7 +126,7 @@ class Annealing:
             hot, cold = (top * (_COLD / top) ** at for at in (passed, until))
             seed = (self._seed * 7919 + self._number * 104729 + int(passed * 1000)) % 2**31
             moment = time.monotonic()
-            _, choice, priority, delay = self.walk(by_energy, state, steps, hot, cold, seed)
+            _, choice, priority, delay = self.walk(by_energy, state, compiled.Cooling(steps, hot, cold, seed))
             self._speed = steps / max(1e-6, time.monotonic() - moment)
             passed = until
             key = search.confirm(self.decode(choice, priority, delay), source, origin=Origin.HEURISTIC)
@@ -148,7 +136,7 @@ class Annealing:
         if self._number > _STARTS:
             self._steps *= _GROWTH
 
-    def _beginning(self, search: ScheduleSearch, anew: bool) -> State:
+    def _beginning(self, search: ScheduleSearch, anew: bool) -> compiled.State:
         if self._seeds:
             return self._state_of(self._seeds.pop())
         if anew or search.answer is None:
@@ -156,36 +144,25 @@ class Annealing:
         return self._state_of(search.answer)
 
     def walk(
-        self, by_energy: bool, state: State, steps: int, hot: float, cold: float, seed: int
+        self, by_energy: bool, state: compiled.State, cooling: compiled.Cooling
     ) -> tuple[float, list[int], list[float], list[int]]:
         """Walk on from a state, in place; returns the best value's logarithm and the state it has."""
-        value, choice, priority, delay = compiled.anneal(
-            *self._graph,
-            self._energy,
-            self._count,
-            self._weight,
-            self._price,
-            by_energy,
-            _BLEND,
-            *state,
-            steps,
-            hot,
-            cold,
-            seed,
+        value, (choice, priority, delay) = compiled.anneal(
+            self._graph, self._draws, self._compiled_prices, by_energy, state, cooling
         )
         return value, choice.tolist(), priority.tolist(), delay.tolist()
 
-    def cheapest(self) -> State:
+    def cheapest(self) -> compiled.State:
         """Every task where it costs least by the prices, the longest chains first."""
         choice = [min(range(len(own)), key=lambda i: self._prices.of(own[i])) for own in self._options]
         chosen = [own[i] for own, i in zip(self._options, choice, strict=True)]
-        return (
+        return compiled.State(
             np.array(choice, np.int64),
             np.array(tails(self._problem, chosen)),
             np.zeros(len(choice), np.int64),
         )
 
-    def _state_of(self, schedule: Schedule) -> State:
+    def _state_of(self, schedule: Schedule) -> compiled.State:
         """Options and priorities whose list schedule is close to a given one."""
         tasks = len(self._problem.tasks)
         choice, priority = np.zeros(tasks, np.int64), np.zeros(tasks)
@@ -193,7 +170,7 @@ class Annealing:
         for placement in schedule.placements:
             choice[placement.task] = self._options[placement.task].index(placement.option)
             priority[placement.task] = makespan - placement.start + 1.0  # what starts early goes first
-        return choice, priority, np.zeros(tasks, np.int64)
+        return compiled.State(choice, priority, np.zeros(tasks, np.int64))
 
 
 def tails(problem: SchedulingProblem, chosen: Sequence[Option]) -> list[float]:

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from typing import assert_never
 
 from ortools.linear_solver import pywraplp
 
@@ -195,13 +196,16 @@ def first_bounds(search: ScheduleSearch, options: Sequence[tuple[Option, ...]]) 
     front = Front(
         least_energy(options), Fraction(max(critical_path(search.problem.instance, options), idle_free))
     )
-    match search.problem.objective:
+    objective = search.problem.objective
+    match objective:
         case ScheduleObjective.MAKESPAN:
             search.raise_bound(front.makespan, "loads and chains")
         case ScheduleObjective.ENERGY:
             search.raise_bound(front.energy, "cheapest options")
         case ScheduleObjective.EDP:
             search.raise_bound(front.least_product()[0], "loads and chains")
+        case _:
+            assert_never(objective)
     return front
 
 

@@ -13,11 +13,11 @@ from tilewright.formulation.scheduling.herald.problem import (
     SchedulingProblem,
     Task,
 )
-from tilewright.hardware.mapping.styles import Dataflow
+from tilewright.hardware.mapping.styles import DataflowStyle
 from tilewright.hardware.scheduling.herald.system import SubAccelerator, System
 from tilewright.solvers.scheduling.herald.costs import CostTable, cost_table, fetch_cycles
 from tilewright.solvers.scheduling.herald.evidence import Cost
-from tilewright.solvers.scheduling.herald.staying import Spills, may_stay, network_ends
+from tilewright.solvers.scheduling.herald.staying import Spills, may_stay, network_boundary
 from tilewright.workloads.mapping.operator import Operator
 from tilewright.workloads.network import Network
 from tilewright.workloads.scheduling.workload import Workload
@@ -68,8 +68,8 @@ def schedule_problem(
         for name, network in networks.items()
         for layer in network.mac_layers
     }
-    ends = {name: network_ends(network) for name, network in networks.items()}
-    return may_stay(problem, operators, ends, Spills(system, metric, table), limits)
+    boundaries = {name: network_boundary(network) for name, network in networks.items()}
+    return may_stay(problem, operators, boundaries, Spills(system, metric, table), limits)
 
 
 def problem_from_table(
@@ -143,7 +143,7 @@ def _option(
     return None if best is None else best[1]
 
 
-def option_on(index: int, sub: SubAccelerator, system: System, flow: Dataflow, cost: Cost) -> Option:
+def option_on(index: int, sub: SubAccelerator, system: System, flow: DataflowStyle, cost: Cost) -> Option:
     """The option of a layer that costs so much under a dataflow of a sub-accelerator.
 
     Parameters

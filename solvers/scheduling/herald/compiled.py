@@ -6,6 +6,8 @@ The functions release the interpreter lock, so that a thread of annealing runs b
 from __future__ import annotations
 
 import math
+from itertools import accumulate
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,55 +20,165 @@ Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
 
 
-@compiled
-def list_schedule(
-    engine: Ints,
-    cycles: Ints,
-    fetch: Ints,
-    layout: Ints,
-    lag: int,
-    before_at: Ints,
-    before: Ints,
-    after_at: Ints,
-    after: Ints,
-    choice: Ints,
-    priority: Floats,
-    delay: Ints,
-    price: Floats,
-    blend: float,
-    limit: float,
-    keep: int,
-    order: Ints,
-    since: Ints,
-    starts: Ints,
-    ends: Ints,
-    free: Ints,
-    last: Ints,
-    ready: Ints,
-    waiting: Ints,
-    earliest: Ints,
-) -> float:
-    """Dispatch tasks: whatever is due earliest goes first, ties by priority.  Returns the cost of length.
-
-    A task is due when it can start, later by its delay: that long it lets others go first, some of which
-    are not ready yet.
-    The cost is the logarithm of the makespan plus ``blend`` times that of the engines' ends, each at its
-    price.  Work that is left only adds to the ends, so the cost is bounded from below on the way.
+class TaskGraph(NamedTuple):
+    """Tasks, their options and what depends on what.
 
     Parameters
     ----------
     engine, cycles, fetch, layout : arrays of shape (tasks, options)
-    lag : cycles of a context change
+    context_cycles : cycles of a context change, where a layout differs from that of the task before
     before_at, before, after_at, after : neighbours in compressed rows
-    choice, priority, delay : option, priority and delay of every task
-    price : per engine, what a cycle of it is worth
-    limit : where the cost is sure to exceed this, infinity is returned and the schedule left unfinished
-    keep : so many tasks are dispatched as ``order`` has it
-    order, since : filled in: tasks as they were dispatched; per task, how many had been when it became ready
-    starts, ends : filled in
-    free, last : per engine: filled in with its end, scratch
-    ready, waiting, earliest : per task, scratch
     """
+
+    engine: Ints
+    cycles: Ints
+    fetch: Ints
+    layout: Ints
+    context_cycles: int
+    before_at: Ints
+    before: Ints
+    after_at: Ints
+    after: Ints
+
+
+class State(NamedTuple):
+    """What annealing changes: the option, the priority and the delay of every task."""
+
+    choice: Ints
+    priority: Floats
+    delay: Ints
+
+
+class EnginePrices(NamedTuple):
+    """What length costs: the logarithm of the makespan and ``blend`` times that of the engines' priced ends.
+
+    Parameters
+    ----------
+    engines : per engine, what a cycle of it is worth
+    """
+
+    engines: Floats
+    blend: float
+
+
+class Dispatch(NamedTuple):
+    """Filled in by list scheduling.
+
+    Parameters
+    ----------
+    order : tasks as they were dispatched
+    since : per task, how many had been dispatched when it became ready
+    """
+
+    order: Ints
+    since: Ints
+
+
+class Timetable(NamedTuple):
+    """Filled in by list scheduling; the last three are scratch.
+
+    Parameters
+    ----------
+    starts, ends : per task
+    free, last : per engine, its end, and the start of its last task
+    ready, waiting, earliest : per task: those that are ready, how many others it waits for, when it may start
+    """
+
+    starts: Ints
+    ends: Ints
+    free: Ints
+    last: Ints
+    ready: Ints
+    waiting: Ints
+    earliest: Ints
+
+
+class Draws(NamedTuple):
+    """What annealing's moves are drawn from.
+
+    Parameters
+    ----------
+    energy : shape (tasks, options); context changes are left to the evaluator
+    options : number of options of every task
+    weight : running sums; tasks are picked in proportion to their share
+    """
+
+    energy: Floats
+    options: Ints
+    weight: Floats
+
+
+class Cooling(NamedTuple):
+    """A walk's length, its first and last temperature as relative changes of the cost, and its seed."""
+
+    steps: int
+    hot: float
+    cold: float
+    seed: int
+
+
+class MoveShares(NamedTuple):
+    """How often annealing tries each kind of move; shares of one."""
+
+    other_option: float
+    exchange_options: float
+    other_priority: float
+    other_delay: float
+    exchange_priorities: float
+
+
+MOVES = MoveShares(0.35, 0.25, 0.1, 0.1, 0.2)
+
+# a number drawn from [0, 1) means the first move whose threshold it stays below
+_OTHER_OPTION, _EXCHANGE_OPTIONS, _OTHER_PRIORITY, _OTHER_DELAY = (
+    round(until, 9) for until in [*accumulate(MOVES)][:-1]
+)
+_PRIORITY_SPREAD = 0.5  # standard deviation of the logarithm of a changed priority
+_DELAY_AGAIN = 0.5  # probability that a task that waits gets another delay instead of none
+_BETTER = 1e-12  # by so much the logarithm of a better value is smaller
+
+
+@compiled
+def timetable(tasks: int, engines: int) -> Timetable:
+    """Room for one schedule."""
+    return Timetable(
+        np.zeros(tasks, np.int64),
+        np.zeros(tasks, np.int64),
+        np.zeros(engines, np.int64),
+        np.zeros(engines, np.int64),
+        np.zeros(tasks, np.int64),
+        np.zeros(tasks, np.int64),
+        np.zeros(tasks, np.int64),
+    )
+
+
+@compiled
+def list_schedule(
+    graph: TaskGraph,
+    state: State,
+    prices: EnginePrices,
+    limit: float,
+    keep: int,
+    dispatch: Dispatch,
+    times: Timetable,
+) -> float:
+    """Dispatch tasks: whatever is due earliest goes first, ties by priority.  Returns the cost of length.
+
+    A task is due when it can start, later by its delay: that long it lets others go first, some of which
+    are not ready yet.  Work that is left only adds to the engines' ends, so the cost is bounded from below on
+    the way.
+
+    Parameters
+    ----------
+    limit : where the cost is sure to exceed this, infinity is returned and the schedule left unfinished
+    keep : so many tasks are dispatched as ``dispatch.order`` has it
+    dispatch, times : filled in
+    """
+    engine, cycles, fetch, layout, lag, before_at, before, after_at, after = graph
+    choice, priority, delay = state
+    price, blend = prices
+    order, since = dispatch
+    starts, ends, free, last, ready, waiting, earliest = times
     tasks, engines = choice.shape[0], price.shape[0]
     last[:] = 0
     free[:] = 0
@@ -144,113 +256,59 @@ def _length_cost(free: Ints, left: Ints, price: Floats, blend: float) -> float:
 
 @compiled
 def anneal(
-    engine: Ints,
-    cycles: Ints,
-    fetch: Ints,
-    layout: Ints,
-    lag: int,
-    before_at: Ints,
-    before: Ints,
-    after_at: Ints,
-    after: Ints,
-    energy: Floats,
-    options: Ints,
-    weight: Floats,
-    price: Floats,
-    by_energy: bool,
-    blend: float,
-    choice: Ints,
-    priority: Floats,
-    delay: Ints,
-    steps: int,
-    hot: float,
-    cold: float,
-    seed: int,
-) -> tuple[float, Ints, Floats, Ints]:
-    """Simulated annealing over options, priorities and delays.  Returns the best value and its three.
+    graph: TaskGraph, draws: Draws, prices: EnginePrices, by_energy: bool, state: State, cooling: Cooling
+) -> tuple[float, State]:
+    """Simulated annealing over options, priorities and delays, in place.  Returns the best value and state.
 
     The value is the logarithm of the makespan, plus that of the energy where ``by_energy``.  The walk also
     minds when the engines become free, each at its price: a step that only makes room is worth something,
-    and a task that runs where the LP would not run it costs what the LP says.  Energy
-    weighs as much as the makespan alone.
-
-    Parameters
-    ----------
-    energy : shape (tasks, options); context changes are left to the evaluator
-    options : number of options of every task
-    weight : running sums; tasks are picked in proportion to their share
-    price, blend : as of `list_schedule`
-    hot, cold : first and last temperature, as relative changes of the cost
+    and a task that runs where the LP would not run it costs what the LP says.  Energy weighs as much as the
+    makespan alone.
     """
+    cycles = graph.cycles
+    energy, options, weight = draws
+    choice, priority, delay = state
+    steps, hot, cold, seed = cooling
     np.random.seed(seed)
-    tasks, engines = choice.shape[0], price.shape[0]
-    starts, ends = np.zeros(tasks, np.int64), np.zeros(tasks, np.int64)
-    ready, waiting = np.zeros(tasks, np.int64), np.zeros(tasks, np.int64)
-    earliest = np.zeros(tasks, np.int64)
-    free, last = np.zeros(engines, np.int64), np.zeros(engines, np.int64)
-    order, since = np.zeros(tasks, np.int64), np.zeros(tasks, np.int64)
-    new_order, new_since = np.zeros(tasks, np.int64), np.zeros(tasks, np.int64)
+    tasks = choice.shape[0]
+    times = timetable(tasks, prices.engines.shape[0])
+    dispatch = Dispatch(np.zeros(tasks, np.int64), np.zeros(tasks, np.int64))
+    tried = Dispatch(np.zeros(tasks, np.int64), np.zeros(tasks, np.int64))
     total = 0.0
     for task in range(tasks):
         total += energy[task, choice[task]]
-    cost = list_schedule(
-        engine,
-        cycles,
-        fetch,
-        layout,
-        lag,
-        before_at,
-        before,
-        after_at,
-        after,
-        choice,
-        priority,
-        delay,
-        price,
-        blend,
-        np.inf,
-        0,
-        order,
-        since,
-        starts,
-        ends,
-        free,
-        last,
-        ready,
-        waiting,
-        earliest,
-    )
+    cost = list_schedule(graph, state, prices, np.inf, 0, dispatch, times)
     spent = math.log(total) if by_energy else 0.0
     cost += spent
-    best = math.log(free.max()) + spent
-    best_choice, best_priority, best_delay = choice.copy(), priority.copy(), delay.copy()
+    best = math.log(times.free.max()) + spent
+    found = State(choice.copy(), priority.copy(), delay.copy())
     for step in range(steps):
         temperature = hot * (cold / hot) ** (step / steps)
         kind = np.random.random()
         first = min(tasks - 1, np.searchsorted(weight, np.random.random() * weight[tasks - 1]))
         second = first
-        if 0.35 <= kind < 0.6:
+        if _OTHER_OPTION <= kind < _EXCHANGE_OPTIONS:
             second = min(tasks - 1, np.searchsorted(weight, np.random.random() * weight[tasks - 1]))
-        elif kind >= 0.8:
+        elif kind >= _OTHER_DELAY:
             second = np.random.randint(tasks)
         old_first, old_second = choice[first], choice[second]
         old_priority, other_priority = priority[first], priority[second]
         old_delay = delay[first]
         old_total = total
-        if kind < 0.35:  # another option
+        if kind < _OTHER_OPTION:  # another option
             if options[first] < 2:
                 continue
             new = np.random.randint(options[first] - 1)
             choice[first] = new if new < old_first else new + 1
-        elif kind < 0.6:  # exchange the options of two tasks
+        elif kind < _EXCHANGE_OPTIONS:  # exchange the options of two tasks
             if old_first == old_second or options[first] <= old_second or options[second] <= old_first:
                 continue
             choice[first], choice[second] = old_second, old_first
-        elif kind < 0.7:  # another priority
-            priority[first] = old_priority * math.exp(0.5 * np.random.normal())
-        elif kind < 0.8:  # wait for a part of another task's length, or no longer
+        elif kind < _OTHER_PRIORITY:  # another priority
+            priority[first] = old_priority * math.exp(_PRIORITY_SPREAD * np.random.normal())
+        elif kind < _OTHER_DELAY:  # wait for a part of another task's length, or no longer
             delay[first] = 0
-            if old_delay == 0 or np.random.random() < 0.5:
+            if old_delay == 0 or np.random.random() < _DELAY_AGAIN:
                 other = np.random.randint(tasks)
                 delay[first] = int(np.random.random() * cycles[other, choice[other]])
         else:  # exchange priorities
@@ -260,47 +318,22 @@ def anneal(
             total += energy[second, choice[second]] - energy[second, old_second]
         spent = math.log(total) if by_energy else 0.0
         limit = cost - temperature * math.log(1.0 - np.random.random())  # what Metropolis accepts
-        keep = min(since[first], since[second])  # until one of them is ready, nothing changes
-        new_order[:keep] = order[:keep]
-        length = list_schedule(
-            engine,
-            cycles,
-            fetch,
-            layout,
-            lag,
-            before_at,
-            before,
-            after_at,
-            after,
-            choice,
-            priority,
-            delay,
-            price,
-            blend,
-            limit - spent,
-            keep,
-            new_order,
-            new_since,
-            starts,
-            ends,
-            free,
-            last,
-            ready,
-            waiting,
-            earliest,
-        )
+        keep = min(
+            dispatch.since[first], dispatch.since[second]
+        )  # until one of them is ready, nothing changes
+        tried.order[:keep] = dispatch.order[:keep]
+        length = list_schedule(graph, state, prices, limit - spent, keep, tried, times)
         if length + spent <= limit:
             cost = length + spent
-            order, new_order = new_order, order
-            since, new_since = new_since, since
-            value = math.log(free.max()) + spent
-            if value < best - 1e-12:
+            dispatch, tried = tried, dispatch
+            value = math.log(times.free.max()) + spent
+            if value < best - _BETTER:
                 best = value
-                best_choice[:] = choice
-                best_priority[:] = priority
-                best_delay[:] = delay
+                found.choice[:] = choice
+                found.priority[:] = priority
+                found.delay[:] = delay
         else:
             choice[second], priority[second] = old_second, other_priority
             choice[first], priority[first], delay[first] = old_first, old_priority, old_delay
             total = old_total
-    return best, best_choice, best_priority, best_delay
+    return best, found

@@ -10,29 +10,29 @@ from fractions import Fraction
 from pathlib import Path
 
 from tilewright.formulation.limits import LimitReachedError, Limits
-from tilewright.hardware.mapping.styles import Dataflow
+from tilewright.hardware.mapping.styles import DataflowStyle
 from tilewright.hardware.scheduling.herald.system import SubAccelerator, System
 from tilewright.solvers.database import LockedError
-from tilewright.solvers.mapping.machine_sizes import METRICS, Point, Surveyed, survey
+from tilewright.solvers.mapping.machine_sizes import METRICS, BestMapping, MachineSize, best_by_size
 from tilewright.solvers.processes import leave_with_parent, shielded
 from tilewright.solvers.scheduling.herald.evidence import Cost, counted_cost
-from tilewright.solvers.scheduling.herald.store import Costs, CostStore, survey_hash
+from tilewright.solvers.scheduling.herald.store import Costs, CostStore, costs_digest
 from tilewright.workloads.errors import InputError
 from tilewright.workloads.mapping.operator import Operator
 
-_FEW = 4  # surveys that are not worth a second process
+_FEW = 4  # layers whose costs are not worth a second process
 _STEP = 0.1
 _PATIENCE = 2.0  # seconds for a lock; whoever only writes a row is gone long before
 
 
 @dataclass(frozen=True, slots=True)
 class _Job:
-    """One survey that is to be made."""
+    """One layer's costs under one dataflow, to be computed at many machine sizes."""
 
     operator: Operator
-    flow: Dataflow
+    flow: DataflowStyle
     memory: int
-    points: tuple[Point, ...]
+    points: tuple[MachineSize, ...]
 
 
 class CostTable:
@@ -42,10 +42,10 @@ class CostTable:
         self._costs = costs
 
     def cost(
-        self, operator: Operator, flow: Dataflow, sub: SubAccelerator, system: System, metric: str
+        self, operator: Operator, flow: DataflowStyle, sub: SubAccelerator, system: System, metric: str
     ) -> Cost | None:
         """The cost of a layer under one dataflow of a sub-accelerator; ``None`` where it does not fit."""
-        point = Point(flow.array(sub.pes), sub.bandwidth)
+        point = MachineSize(flow.array(sub.pes), sub.bandwidth)
         return self._costs[operator, flow.name, tile_memory(sub, system)][point, metric]
 
 
@@ -71,22 +71,22 @@ def cost_table(
     ----------
     limits : time, threads (as processes) and the event that stops the work
     folder : where the tables are kept; by default the user's cache directory
-    told : called with the number of surveys done, and of all
+    told : called with the number of layers done, and of all
     metric : whatever the file says by this metric is questioned: its mapping is evaluated, a layer that it
-        lets fit nowhere is surveyed again.  Without it costs are held against their seals alone
-    anew : survey everything, whatever the file holds
+        lets fit nowhere is computed again.  Without it costs are held against their seals alone
+    anew : compute everything, whatever the file holds
     note : told in a line of rows that are not believed, and of a file that is locked
 
     Raises
     ------
     LimitReachedError : where a limit struck
     """
-    wanted: dict[tuple[str, int], tuple[Dataflow, set[Point]]] = {}
+    wanted: dict[tuple[str, int], tuple[DataflowStyle, set[MachineSize]]] = {}
     for system in systems:
         for sub in system.subs:
             for flow in sub.dataflows:
                 _, points = wanted.setdefault((flow.name, tile_memory(sub, system)), (flow, set()))
-                points.add(Point(flow.array(sub.pes), sub.bandwidth))
+                points.add(MachineSize(flow.array(sub.pes), sub.bandwidth))
     known: dict[tuple[Operator, str, int], Costs] = {}
     jobs: list[_Job] = []
     with _Shelf(folder, limits, note or (lambda line: None), anew=anew) as shelf:
@@ -108,7 +108,7 @@ def cost_table(
         shelf.tell()
         if told is not None and jobs:
             told(0, len(jobs))
-        for done, (job, found) in enumerate(_surveys(jobs, limits)):
+        for done, (job, found) in enumerate(_computed(jobs, limits)):
             shelf.write(job, found)
             known[job.operator, job.flow.name, job.memory] |= _answers(job, found)
             if told is not None:
@@ -150,7 +150,7 @@ class _Shelf:
         if self._store is None:
             return {}
         try:
-            found = self._store.read(survey_hash(job.operator, job.flow, job.memory))
+            found = self._store.read(costs_digest(job.operator, job.flow, job.memory))
         except LockedError as error:
             self._leave(error)
             return {}
@@ -167,17 +167,17 @@ class _Shelf:
     def _forget(self, job: _Job) -> None:
         assert self._store is not None
         try:
-            self._store.forget(survey_hash(job.operator, job.flow, job.memory))
+            self._store.forget(costs_digest(job.operator, job.flow, job.memory))
         except LockedError as error:
             self._leave(error)
 
-    def write(self, job: _Job, found: dict[tuple[Point, str], Surveyed]) -> None:
-        """Keep a survey's answers where that is possible."""
+    def write(self, job: _Job, found: dict[tuple[MachineSize, str], BestMapping]) -> None:
+        """Keep a job's answers where that is possible."""
         if self._store is None:
             return
         asked = [(point, metric) for point in job.points for metric in METRICS]
         try:
-            self._store.write(survey_hash(job.operator, job.flow, job.memory), asked, found)
+            self._store.write(costs_digest(job.operator, job.flow, job.memory), asked, found)
         except LockedError as error:
             self._leave(error)
 
@@ -194,7 +194,7 @@ class _Shelf:
         self._note(f"{error.where}: locked by another program, costs are computed and not kept")
 
 
-def _holds(job: _Job, point: Point, cost: Cost) -> bool:
+def _holds(job: _Job, point: MachineSize, cost: Cost) -> bool:
     """Whether the evaluator finds this cost for its mapping."""
     try:
         return counted_cost(job.operator, job.flow, point, job.memory, cost.mapping) == cost
@@ -202,8 +202,8 @@ def _holds(job: _Job, point: Point, cost: Cost) -> bool:
         return False
 
 
-def _answers(job: _Job, found: dict[tuple[Point, str], Surveyed]) -> Costs:
-    """A survey's answers as costs; ``None`` where nothing fits."""
+def _answers(job: _Job, found: dict[tuple[MachineSize, str], BestMapping]) -> Costs:
+    """A job's answers as costs; ``None`` where nothing fits."""
     answers: Costs = {}
     for point in job.points:
         for metric in METRICS:
@@ -216,26 +216,26 @@ def _answers(job: _Job, found: dict[tuple[Point, str], Surveyed]) -> Costs:
     return answers
 
 
-def _surveys(
+def _computed(
     jobs: Sequence[_Job], limits: Limits
-) -> Iterator[tuple[_Job, dict[tuple[Point, str], Surveyed]]]:
-    """Make the surveys, in processes of their own where that pays."""
+) -> Iterator[tuple[_Job, dict[tuple[MachineSize, str], BestMapping]]]:
+    """Compute the costs of all jobs, in processes of their own where that pays."""
     workers = min(limits.threads, len(jobs))
     if workers < 2 or len(jobs) <= _FEW:
         for job in jobs:
             if limits.expired:
                 raise LimitReachedError
-            yield job, _survey(job)
+            yield job, _compute(job)
         return
     context = multiprocessing.get_context("spawn")
     with ProcessPoolExecutor(workers, context, initializer=leave_with_parent) as pool:
-        running: dict[Future[dict[tuple[Point, str], Surveyed]], _Job] = {}
+        running: dict[Future[dict[tuple[MachineSize, str], BestMapping]], _Job] = {}
         rest = iter(jobs)
         try:
             while True:
                 while len(running) < 2 * workers and (new := next(rest, None)) is not None:
                     with shielded():
-                        running[pool.submit(_survey, new)] = new
+                        running[pool.submit(_compute, new)] = new
                 if not running:
                     return
                 finished, _ = wait(running, _STEP, FIRST_COMPLETED)
@@ -244,13 +244,13 @@ def _surveys(
                 if limits.expired:
                     raise LimitReachedError
         except BaseException:
-            for process in [*pool._processes.values()]:  # a survey may take seconds
+            for process in [*pool._processes.values()]:  # a job may take seconds
                 process.terminate()
             raise
 
 
-def _survey(job: _Job) -> dict[tuple[Point, str], Surveyed]:
-    return survey(job.operator, job.flow, job.memory, job.points)
+def _compute(job: _Job) -> dict[tuple[MachineSize, str], BestMapping]:
+    return best_by_size(job.operator, job.flow, job.memory, job.points)
 
 
 def fetch_cycles(weights: int, sub: SubAccelerator, system: System) -> int:

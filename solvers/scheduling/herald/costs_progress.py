@@ -1,4 +1,4 @@
-"""How far the costs of layers have come, for progress and for whoever has to stop before all are known."""
+"""How many layers' costs are known, for progress and for the message where a limit stops early."""
 
 from __future__ import annotations
 

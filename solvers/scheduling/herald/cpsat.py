@@ -1,4 +1,4 @@
-"""CP-SAT with company: bounds from relaxations on one side, better schedules on the other, until they meet.
+"""CP-SAT for schedules: bounds from relaxations on one thread, better schedules on another, until both meet.
 
 Small problems are one CP-SAT model, solved to optimality.  For large ones that model finds neither good
 schedules nor good bounds in a minute; there one thread raises the bound on relaxations (assignment first,
@@ -34,7 +34,7 @@ from tilewright.heuristics.scheduling.herald.scheduler import (
 )
 from tilewright.solvers.background import Background
 from tilewright.solvers.cpsat_run import Values
-from tilewright.solvers.scheduling.herald.annealing import Annealing, tails
+from tilewright.solvers.scheduling.herald.annealing import ScheduleAnnealing, tails
 from tilewright.solvers.scheduling.herald.bounds import basic_bounds, lp_prices
 from tilewright.solvers.scheduling.herald.front import Front
 from tilewright.solvers.scheduling.herald.improving import Improver
@@ -97,7 +97,7 @@ def _solve_energy(search: ScheduleSearch, options: Sequence[tuple[Option, ...]])
     problem = search.problem.instance
     if not problem.context_energy:
         cheapest = [min(own, key=lambda o: (o.energy, o.cycles)) for own in options]
-        annealing = Annealing(problem, [(option,) for option in cheapest], search.limits.seed)
+        annealing = ScheduleAnnealing(problem, [(option,) for option in cheapest], search.limits.seed)
         search.confirm(annealing.decode([0] * len(options), tails(problem, cheapest)), "cheapest options")
         return
     statement = state(problem, options, _horizon(problem, options), sequenced=())
@@ -110,7 +110,7 @@ def _solve_energy(search: ScheduleSearch, options: Sequence[tuple[Option, ...]])
     if run.has_solution:
         _, chosen = statement.placed(run.solver)
         ordered = [chosen[task] for task in range(len(options))]
-        annealing = Annealing(problem, [(option,) for option in ordered], search.limits.seed)
+        annealing = ScheduleAnnealing(problem, [(option,) for option in ordered], search.limits.seed)
         search.confirm(annealing.decode([0] * len(options), tails(problem, ordered)), "cpsat")
 
 

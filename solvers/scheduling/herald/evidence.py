@@ -1,8 +1,8 @@
 """What a layer costs under a dataflow, counted from the mapping that is named as evidence.
 
 Costs come from a file of earlier calls or from a document; neither is believed.  The mapping beside a cost
-is evaluated by the one evaluator, under the rules of the dataflow and inside the space that a survey walks
-through.
+is evaluated by the one evaluator, under the rules of the dataflow and inside the space that `machine_sizes`
+walks through.
 """
 
 from __future__ import annotations
@@ -18,15 +18,15 @@ from tilewright.formulation.mapping.dataflow import style_demands
 from tilewright.formulation.mapping.evaluator import Evaluation
 from tilewright.formulation.mapping.mapping import Mapping, Storage
 from tilewright.formulation.mapping.problem import evaluate_under
-from tilewright.hardware.mapping.styles import MEMORY, Dataflow
-from tilewright.solvers.mapping.machine_sizes import Point
+from tilewright.hardware.mapping.styles import MEMORY, DataflowStyle
+from tilewright.solvers.mapping.machine_sizes import MachineSize
 from tilewright.workloads.errors import InputError
 from tilewright.workloads.mapping.operator import Operator, Role
 
 
 @dataclass(frozen=True, slots=True)
 class Cost:
-    """What a layer costs at one point; fields as of `tilewright.solvers.mapping.machine_sizes.Surveyed`."""
+    """What a layer costs at one machine size; fields as of `machine_sizes.BestMapping`."""
 
     energy: Fraction
     cycles: int
@@ -36,7 +36,12 @@ class Cost:
 
 
 def counted_cost(
-    operator: Operator, flow: Dataflow, point: Point, memory: int, mapping: Mapping, where: str = "mapping"
+    operator: Operator,
+    flow: DataflowStyle,
+    point: MachineSize,
+    memory: int,
+    mapping: Mapping,
+    where: str = "mapping",
 ) -> Cost:
     """The cost that the evaluator finds for a mapping.
 
@@ -46,7 +51,7 @@ def counted_cost(
 
     Raises
     ------
-    InputError : for a mapping that is illegal under the dataflow, or outside the space that is surveyed
+    InputError : for a mapping that is illegal under the dataflow, or outside the space of cost tables
     """
     cost, fault = _counted(operator, flow, point, memory, mapping)
     if cost is None:
@@ -56,7 +61,7 @@ def counted_cost(
 
 @lru_cache(maxsize=1 << 14)
 def _counted(
-    operator: Operator, flow: Dataflow, point: Point, memory: int, mapping: Mapping
+    operator: Operator, flow: DataflowStyle, point: MachineSize, memory: int, mapping: Mapping
 ) -> tuple[Cost | None, str]:
     """The cost, or what is wrong with the mapping."""
     engine = flow.engine_of(point.array, point.bandwidth, memory)
@@ -69,7 +74,7 @@ def _counted(
         return None, f"illegal: {found.violations[0]}"
     outside = _outside(operator, mapping)
     if outside is not None:
-        return None, f"outside the space of surveys: {outside}"
+        return None, f"outside the space of cost tables: {outside}"
     weights = {tensor.name for tensor in operator.tensors if tensor.role is Role.WEIGHT}
     return Cost(found.energy, found.cycles, _held(found), _held(found, weights), mapping), ""
 
@@ -81,7 +86,7 @@ def _held(found: Evaluation, tensors: set[str] | None = None) -> int:
 
 
 def _outside(operator: Operator, mapping: Mapping) -> str | None:
-    """Why a mapping is not among those that a survey walks through, if it is not.
+    """Why a mapping is not among those that cost tables choose from, if it is not.
 
     Tensors of a level begin to live at one point, every tile is the smallest of its trip count, and a tile in
     the global memory is the whole dimension in 1, 2, 4, 8 ... parts.

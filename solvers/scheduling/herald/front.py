@@ -1,4 +1,4 @@
-"""What energy and makespan can be at once: half-planes that hold every schedule, and the least product."""
+"""The trade-off of energy and makespan: half-planes that hold every schedule, and the least product."""
 
 from __future__ import annotations
 

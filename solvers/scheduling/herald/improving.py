@@ -1,4 +1,4 @@
-"""Better and better schedules on one thread: annealing and large neighbourhoods, whichever pays."""
+"""Improving schedules on one thread, by annealing and large-neighbourhood search, whichever pays more."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 
 from tilewright.formulation.scheduling.herald.problem import Option, SchedulingProblem
 from tilewright.formulation.scheduling.herald.search import ScheduleSearch
-from tilewright.solvers.scheduling.herald.annealing import Annealing
+from tilewright.solvers.scheduling.herald.annealing import ScheduleAnnealing
 from tilewright.solvers.scheduling.herald.prices import Prices
 from tilewright.solvers.scheduling.herald.windows import WindowSearch
 
@@ -27,7 +27,7 @@ class Improver:
         seed: int,
         prices: Sequence[Prices],
     ) -> None:
-        self.annealing = Annealing(problem, options, seed, prices)
+        self.annealing = ScheduleAnnealing(problem, options, seed, prices)
         self.windows = WindowSearch(problem, options, seed, prices[0])
         self._random = random.Random(seed)
         self._gain = {"annealing": 0.0, "windows": 0.0}

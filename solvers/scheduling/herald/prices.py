@@ -1,4 +1,4 @@
-"""What a cycle of an engine and a pJ are worth: the yardstick of searches for schedules."""
+"""Prices of an engine's cycle and of a picojoule, by which searches compare options of tasks."""
 
 from __future__ import annotations
 
@@ -29,5 +29,5 @@ class Prices:
 
 
 def even_prices(problem: SchedulingProblem) -> Prices:
-    """All engines alike."""
+    """Prices by which all engines are worth the same."""
     return Prices((1 / len(problem.engines),) * len(problem.engines))

@@ -1,4 +1,4 @@
-"""Heuristics as methods: each with the cheap bounds, so that its gap is known."""
+"""Scheduling heuristics as methods, each with inexpensive bounds so that its gap is known."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from tilewright.heuristics.scheduling.herald.scheduler import (
     herald,
     metric_of,
 )
-from tilewright.solvers.scheduling.herald.annealing import Annealing
+from tilewright.solvers.scheduling.herald.annealing import ScheduleAnnealing
 from tilewright.solvers.scheduling.herald.bounds import basic_bounds, lp_prices
 from tilewright.solvers.scheduling.herald.cpsat import warm_start
 from tilewright.solvers.scheduling.herald.windows import WindowSearch
@@ -126,7 +126,7 @@ class AnnealingScheduler(_Heuristic):
             basic_bounds(search, options),
             search.limits,
         )
-        annealing = Annealing(search.problem.instance, options, search.limits.seed, prices)
+        annealing = ScheduleAnnealing(search.problem.instance, options, search.limits.seed, prices)
         annealing.run(search, rounds=1 if search.limits.seconds is None else None)
 
 
@@ -150,7 +150,9 @@ class WindowScheduler(_Heuristic):
             basic_bounds(search, options),
             search.limits,
         )
-        Annealing(search.problem.instance, options, search.limits.seed, prices).run(search, rounds=_ROUNDS)
+        ScheduleAnnealing(search.problem.instance, options, search.limits.seed, prices).run(
+            search, rounds=_ROUNDS
+        )
         windows = WindowSearch(search.problem.instance, options, search.limits.seed, prices[0])
         if search.limits.seconds is None:
             windows.round(search)

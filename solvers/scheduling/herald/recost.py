@@ -1,4 +1,4 @@
-"""The same tasks on other systems: costs from the layers themselves."""
+"""A scheduling problem restated on other systems, with the costs of its layers computed there."""
 
 from __future__ import annotations
 

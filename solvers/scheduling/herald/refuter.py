@@ -21,6 +21,7 @@ from enum import StrEnum
 from fractions import Fraction
 from functools import cached_property
 from itertools import combinations, pairwise
+from typing import assert_never
 
 import networkx as nx
 from ortools.sat.python import cp_model
@@ -43,8 +44,8 @@ _STEP = 1.05  # from a stretch's beginning to its end; products on its chord are
 _NEAR = 16  # a solution closer to an end than this part of the stretch does not divide it
 
 
-class Answer(StrEnum):
-    """What is known of the question."""
+class Finding(StrEnum):
+    """What is known about whether such a schedule exists."""
 
     NONE = "none"  #: there is no such schedule
     FOUND = "found"
@@ -52,10 +53,10 @@ class Answer(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Below:
-    """The answer, with the schedule that shows it where there is one."""
+class SearchBelow:
+    """The answer of `schedule_below`, with a schedule as its evidence where one was found."""
 
-    answer: Answer
+    answer: Finding
     schedule: Schedule | None = None
     value: Fraction | None = None
 
@@ -66,7 +67,7 @@ def schedule_below(
     value: Fraction,
     limits: Limits,
     core: int | None = None,
-) -> Below:
+) -> SearchBelow:
     """Look for a schedule whose value is smaller than ``value``; the evaluator confirms what is found.
 
     Parameters
@@ -84,13 +85,15 @@ def schedule_below(
         case ScheduleObjective.EDP:
             longest = min(question.horizon, _below(value / least)) if least else question.horizon
             stretches = [_chord(a, b, value) for a, b in _stairs(question.shortest, longest)]
+        case _:
+            assert_never(objective)
     while stretches:
         stretch = stretches.pop()
         found = question.ask(stretch)
-        if found is Answer.NONE:
+        if found is Finding.NONE:
             continue
-        if isinstance(found, Answer):
-            return Below(found)
+        if isinstance(found, Finding):
+            return SearchBelow(found)
         if question.whole:
             schedule = with_results_kept(problem, make_schedule(problem, found.starts, found.chosen))
             evaluation = evaluate_schedule(problem, schedule)
@@ -98,13 +101,13 @@ def schedule_below(
                 raise RuntimeError(f"orders of pairs allow an illegal schedule: {evaluation.violations[0]}")
             reached = objective.of(evaluation.makespan, evaluation.energy)
             if reached < value:
-                return Below(Answer.FOUND, schedule, reached)
+                return SearchBelow(Finding.FOUND, schedule, reached)
             if problem.keeps_results and objective is not ScheduleObjective.MAKESPAN:
-                return Below(Answer.OPEN)  # here all results stay, whether there is room or not
+                return SearchBelow(Finding.OPEN)  # here all results stay, whether there is room or not
         elif objective.of(found.makespan, found.energy) < value:
-            return Below(Answer.OPEN)
+            return SearchBelow(Finding.OPEN)
         stretches += _divided(stretch, found.makespan, value)
-    return Below(Answer.NONE)
+    return SearchBelow(Finding.NONE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -211,17 +214,17 @@ class _Question:
         changes = len(self.problem.edges) * self.problem.context_energy
         return sum((max(o.energy for o in own) for own in self.options), changes)
 
-    def ask(self, stretch: _Stretch) -> _Found | Answer:
+    def ask(self, stretch: _Stretch) -> _Found | Finding:
         """A solution, or why there is none."""
         if stretch.last < stretch.first:
-            return Answer.NONE
+            return Finding.NONE
         model = _Model(self, stretch.first, stretch.last)
         if not model.limit(stretch):
-            return Answer.OPEN
+            return Finding.OPEN
         run = CpSatRun(model.model, self.limits, lambda: self.limits.expired)
         if run.solve() == cp_model.INFEASIBLE:
-            return Answer.NONE
-        return model.solution(run.solver) if run.has_solution else Answer.OPEN
+            return Finding.NONE
+        return model.solution(run.solver) if run.has_solution else Finding.OPEN
 
 
 class _Model:

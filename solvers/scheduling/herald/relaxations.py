@@ -8,7 +8,8 @@ every schedule of least product.  Solutions are turned into schedules.
 from __future__ import annotations
 
 import time
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Mapping as MappingABC
 from fractions import Fraction
 
 from ortools.sat.python import cp_model
@@ -18,7 +19,7 @@ from tilewright.formulation.scheduling.herald.problem import Option, ScheduleObj
 from tilewright.formulation.scheduling.herald.schedule import Schedule
 from tilewright.formulation.scheduling.herald.search import ScheduleSearch
 from tilewright.solvers.cpsat_run import Values
-from tilewright.solvers.scheduling.herald.annealing import Annealing, tails
+from tilewright.solvers.scheduling.herald.annealing import ScheduleAnnealing, tails
 from tilewright.solvers.scheduling.herald.front import Front
 from tilewright.solvers.scheduling.herald.improving import Improver
 from tilewright.solvers.scheduling.herald.running import read, run_model
@@ -69,7 +70,7 @@ class Relaxation:
         search: ScheduleSearch,
         options: Sequence[tuple[Option, ...]],
         front: Front,
-        annealing: Annealing,
+        annealing: ScheduleAnnealing,
         core: Sequence[int],
     ) -> None:
         self._search, self._options, self._front = search, options, front
@@ -181,10 +182,10 @@ class Relaxation:
 def untangled(
     problem: SchedulingProblem,
     options: Sequence[tuple[Option, ...]],
-    starts: Mapping[int, int],
-    chosen: Mapping[int, Option],
+    starts: MappingABC[int, int],
+    chosen: MappingABC[int, Option],
     core: Collection[int],
-    annealing: Annealing,
+    annealing: ScheduleAnnealing,
 ) -> Iterator[Schedule]:
     """Legal schedules near a relaxed one: the sequenced tasks in its order, the others by their urgency.
 

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping as MappingABC
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from ortools.sat.python import cp_model
 
 from tilewright.formulation.scheduling.herald.problem import Option, SchedulingProblem
 
-Kept = Mapping[tuple[int, int], cp_model.IntVar]
+Kept = MappingABC[tuple[int, int], cp_model.IntVar]
 
 
 @dataclass(frozen=True)

@@ -7,7 +7,8 @@ overlap: a relaxation whose optimum is a bound.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Sequence
+from collections.abc import Mapping as MappingABC
 from dataclasses import dataclass
 from itertools import pairwise
 
@@ -212,7 +213,7 @@ def in_symmetric_order(problem: SchedulingProblem, schedule: Schedule) -> dict[i
     return result
 
 
-def fixed_order(schedule: Schedule) -> Mapping[int, list[int]]:
+def fixed_order(schedule: Schedule) -> MappingABC[int, list[int]]:
     """Tasks of every engine in the order in which they run."""
     found: dict[int, list[int]] = {}
     for placement in sorted(schedule.placements, key=lambda p: p.start):

@@ -1,4 +1,4 @@
-"""Results that may stay in the global memory (Herald, section IV-A, step 7): what that saves, and whose may.
+"""Results that may stay in the global memory (Herald, section IV-A, step 7): what that saves, and which may.
 
 An option's energy has all accesses of its mapping.  Where a result stays, its elements move within the global
 memory: what is charged there stays as it is, and what they cost at DRAM is taken off.  So an option is split
@@ -8,7 +8,7 @@ is written to it (partial sums that go there and back included).
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping as MappingABC
 from dataclasses import dataclass, replace
 from fractions import Fraction
 
@@ -17,9 +17,9 @@ import networkx as nx
 from tilewright.formulation.limits import LimitReachedError, Limits
 from tilewright.formulation.mapping.cost.registry import cost_model
 from tilewright.formulation.mapping.evaluator import evaluate_mapping
-from tilewright.formulation.mapping.mapping import Mapping as LoopNest
+from tilewright.formulation.mapping.mapping import Mapping
 from tilewright.formulation.scheduling.herald.problem import Option, SchedulingProblem, Task
-from tilewright.hardware.mapping.styles import DRAM, Dataflow, dataflow
+from tilewright.hardware.mapping.styles import DRAM, DataflowStyle, dataflow
 from tilewright.hardware.scheduling.herald.system import SubAccelerator, System
 from tilewright.solvers.scheduling.herald.costs import CostTable, tile_memory
 from tilewright.workloads.mapping.operator import Operator, Role
@@ -27,14 +27,14 @@ from tilewright.workloads.network import Network
 
 
 @dataclass(frozen=True, slots=True)
-class Ends:
+class NetworkBoundary:
     """Layers of a network whose data do not only come from, or only go to, layers that are scheduled."""
 
     reading: frozenset[str]
     leaving: frozenset[str]
 
 
-def network_ends(network: Network) -> Ends:
+def network_boundary(network: Network) -> NetworkBoundary:
     """Layers that also read the network's inputs, and layers whose results also leave it.
 
     Layers that do not multiply and accumulate are passed over, as everywhere in these problems.
@@ -55,7 +55,7 @@ def network_ends(network: Network) -> Ends:
         after = [other for other in graph.successors(name) if not _is_mac(network, other)]
         if name in network.outputs or any(other in leaving for other in after):
             leaving.add(name)
-    return Ends(frozenset(fed), frozenset(leaving))
+    return NetworkBoundary(frozenset(fed), frozenset(leaving))
 
 
 def _is_mac(network: Network, name: str) -> bool:
@@ -63,7 +63,7 @@ def _is_mac(network: Network, name: str) -> bool:
 
 
 def dram_energies(
-    operator: Operator, flow: Dataflow, sub: SubAccelerator, system: System, mapping: LoopNest
+    operator: Operator, flow: DataflowStyle, sub: SubAccelerator, system: System, mapping: Mapping
 ) -> tuple[Fraction, Fraction]:
     """What a mapping spends at DRAM on the layer's inputs and on its result, in pJ."""
     engine = flow.engine(sub.pes, sub.bandwidth, tile_memory(sub, system))
@@ -83,7 +83,7 @@ class Spills:
 
     def __init__(self, system: System, metric: str, table: CostTable) -> None:
         self._system, self._metric, self._table = system, metric, table
-        self._known: dict[tuple[Operator, str, LoopNest], tuple[Fraction, Fraction]] = {}
+        self._known: dict[tuple[Operator, str, Mapping], tuple[Fraction, Fraction]] = {}
 
     def split(self, operator: Operator, option: Option) -> Option:
         """The option with what it costs at DRAM apart from the rest."""
@@ -102,8 +102,8 @@ class Spills:
 
 def may_stay(
     problem: SchedulingProblem,
-    operators: Mapping[tuple[str, str], Operator],
-    ends: Mapping[str, Ends],
+    operators: MappingABC[tuple[str, str], Operator],
+    boundaries: MappingABC[str, NetworkBoundary],
     spills: Spills,
     limits: Limits,
 ) -> SchedulingProblem:
@@ -136,9 +136,9 @@ def may_stay(
         need = min((option.memory for option in own), default=0)
         read = [sizes[first] for first in {*problem.before[index]}]
         fits = problem.memory is None or sum(read) + need <= problem.memory
-        if not read or not all(read) or not fits or task.layer in ends[task.network].reading:
+        if not read or not all(read) or not fits or task.layer in boundaries[task.network].reading:
             own = [replace(o, energy=o.energy + o.input_spill, input_spill=Fraction(0)) for o in own]
-        if not sizes[index] or task.layer in ends[task.network].leaving:
+        if not sizes[index] or task.layer in boundaries[task.network].leaving:
             own = [replace(o, energy=o.energy + o.output_spill, output_spill=Fraction(0)) for o in own]
         tasks.append(replace(task, options=tuple(own), result_bytes=sizes[index]))
     return replace(problem, tasks=tuple(tasks))

@@ -8,25 +8,26 @@ from __future__ import annotations
 import hashlib
 import json
 import threading
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable
+from collections.abc import Mapping as MappingABC
 from fractions import Fraction
 from pathlib import Path
 from types import TracebackType
 from typing import Any
 
 from tilewright.formulation.mapping.dataflow import style_demands
-from tilewright.formulation.mapping.mapping import Mapping as LoopNest
+from tilewright.formulation.mapping.mapping import Mapping
 from tilewright.hardware.mapping.identity import engine_hash
-from tilewright.hardware.mapping.styles import Dataflow
+from tilewright.hardware.mapping.styles import DataflowStyle
 from tilewright.hardware.units import exact
 from tilewright.solvers.caches import VARIABLE, cache_folder
 from tilewright.solvers.database import PATIENCE, Database, LockedError, seal
-from tilewright.solvers.mapping.machine_sizes import Point, Surveyed
+from tilewright.solvers.mapping.machine_sizes import BestMapping, MachineSize
 from tilewright.solvers.scheduling.herald.evidence import Cost
 from tilewright.workloads.errors import InputError, one_line
 from tilewright.workloads.mapping.operator import Operator
 
-_VERSION = 3  # raise when a survey's answers change
+_VERSION = 3  # raise when the answers change
 _FILE = f"costs-{_VERSION}.sqlite"
 _TABLES = (
     "CREATE TABLE IF NOT EXISTS mappings (hash TEXT PRIMARY KEY, nodes TEXT NOT NULL)",
@@ -38,11 +39,11 @@ _TABLES = (
 )
 _COLUMNS = "survey, first, second, bandwidth, metric, energy, cycles, memory, weights, mapping"
 
-Costs = dict[tuple[Point, str], Cost | None]
+Costs = dict[tuple[MachineSize, str], Cost | None]
 
 
-def survey_hash(operator: Operator, flow: Dataflow, memory: int) -> str:
-    """Content hash of everything that a survey's answers depend on, but for point and metric."""
+def costs_digest(operator: Operator, flow: DataflowStyle, memory: int) -> str:
+    """Content hash of everything that a layer's costs depend on, but for machine size and metric."""
     content = [
         [(d.name, d.bound, d.like) for d in operator.dimensions],
         [
@@ -111,13 +112,13 @@ class CostStore:
         """Close the file."""
         self._base.close()
 
-    def read(self, survey: str) -> Costs:
-        """Everything known of a survey; ``None`` where nothing fits the point."""
+    def read(self, digest: str) -> Costs:
+        """Everything known of a layer; ``None`` where nothing fits the machine."""
         found: Costs = {}
         for *columns, sealed, nodes in self._base.rows(
             f"SELECT {_COLUMNS}, costs.seal, nodes FROM costs"
             " LEFT JOIN mappings ON hash = mapping WHERE survey = ?",
-            (survey,),
+            (digest,),
         ):
             try:
                 key, cost = _cost(columns, sealed, nodes)
@@ -127,19 +128,22 @@ class CostStore:
                 found[key] = cost
         return found
 
-    def forget(self, survey: str) -> None:
-        """Drop everything known of a survey."""
-        self._base.rows("DELETE FROM costs WHERE survey = ?", (survey,))
+    def forget(self, digest: str) -> None:
+        """Drop everything known of a layer."""
+        self._base.rows("DELETE FROM costs WHERE survey = ?", (digest,))
 
     def write(
-        self, survey: str, asked: Iterable[tuple[Point, str]], found: Mapping[tuple[Point, str], Surveyed]
+        self,
+        digest: str,
+        asked: Iterable[tuple[MachineSize, str]],
+        found: MappingABC[tuple[MachineSize, str], BestMapping],
     ) -> None:
-        """Keep the answers of a survey; what was asked for and has none fits nowhere, and is kept as such."""
+        """Keep the answers for a layer; what was asked for and has none fits nowhere, and is kept as such."""
         rows: list[tuple[object, ...]] = []
         nodes: dict[str, str] = {}
         for point, metric in asked:
             best = found.get((point, metric))
-            row: tuple[object, ...] = (survey, *point.array, exact(point.bandwidth), metric)
+            row: tuple[object, ...] = (digest, *point.array, exact(point.bandwidth), metric)
             if best is None:
                 row = (*row, None, None, None, None, None)
             else:
@@ -157,16 +161,16 @@ def _name(nodes: str) -> str:
     return hashlib.sha256(nodes.encode()).hexdigest()[:32]
 
 
-def _cost(columns: list[Any], sealed: str, nodes: str | None) -> tuple[tuple[Point, str], Cost | None]:
+def _cost(columns: list[Any], sealed: str, nodes: str | None) -> tuple[tuple[MachineSize, str], Cost | None]:
     """A row; raises ``ValueError`` and the like where it is not what was written."""
     if seal(columns) != sealed:
         raise ValueError("the seal does not fit")
     _, first, second, rate, metric, energy, cycles, memory, weights, mapping = columns
-    key = Point((first, second), Fraction(rate)), metric
+    key = MachineSize((first, second), Fraction(rate)), metric
     if mapping is None:
         return key, None
     if nodes is None or _name(nodes) != mapping:
         raise ValueError("the mapping does not fit")
     return key, Cost(
-        Fraction(energy), int(cycles), int(memory), int(weights), LoopNest.from_data(json.loads(nodes))
+        Fraction(energy), int(cycles), int(memory), int(weights), Mapping.from_data(json.loads(nodes))
     )

@@ -161,7 +161,7 @@ class WindowSearch:
         return set(line[at : at + size])
 
     def stretch(self, schedule: Schedule, size: int) -> set[int]:
-        """Tasks in a row on one engine."""
+        """Tasks that follow each other on one engine."""
         lines = [line for line in fixed_order(schedule).values() if line]
         line = self._random.choice(lines)
         at = self._random.randrange(max(1, len(line) - size + 1))

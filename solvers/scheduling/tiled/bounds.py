@@ -59,7 +59,7 @@ class Bounds:
 
     @property
     def cycles(self) -> int:
-        """The largest of them."""
+        """The largest of the bounds on cycles."""
         return max(self.work, self.path, self.window, self.compulsory, self.staged, self.ports)
 
 

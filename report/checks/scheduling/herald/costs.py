@@ -9,7 +9,7 @@ from tilewright.formulation.mapping.mapping import Mapping
 from tilewright.formulation.scheduling.herald.problem import Option
 from tilewright.hardware.scheduling.herald.system import System
 from tilewright.report.records.scheduling.herald.problem import CostsRecord, OptionRecord, ProblemRecord
-from tilewright.solvers.mapping.machine_sizes import Point
+from tilewright.solvers.mapping.machine_sizes import MachineSize
 from tilewright.solvers.scheduling.herald.build import option_on
 from tilewright.solvers.scheduling.herald.costs import tile_memory
 from tilewright.solvers.scheduling.herald.evidence import counted_cost
@@ -67,7 +67,7 @@ def _option_faults(
     if record.layout not in flows:
         return  # told already
     sub, flow = system.subs[index], flows[record.layout]
-    point = Point(flow.array(sub.pes), sub.bandwidth)
+    point = MachineSize(flow.array(sub.pes), sub.bandwidth)
     try:
         mapping = Mapping.from_data(record.mapping.nodes, f"{where}.mapping")
         cost = counted_cost(operator, flow, point, tile_memory(sub, system), mapping, f"{where}.mapping")

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping as MappingABC
+from collections.abc import Sequence
 from typing import Any
 
 from tilewright.report.html.figures import base_layout
@@ -19,7 +20,10 @@ _MEBIBYTE = 2**20
 
 
 def gantt_figure(
-    rows: Sequence[PlacementRecord], networks: Mapping[str, str], engines: Sequence[str], milliseconds: float
+    rows: Sequence[PlacementRecord],
+    networks: MappingABC[str, str],
+    engines: Sequence[str],
+    milliseconds: float,
 ) -> Figure:
     """One row per sub-accelerator, one colour per network; hovering tells the layer.
 
@@ -128,7 +132,7 @@ def partitions_figure(document: CodesignDocument, milliseconds: float) -> Figure
     return {"data": data, "layout": layout}
 
 
-def partition_text(partition: Sequence[Mapping[str, float]]) -> str:
+def partition_text(partition: Sequence[MappingABC[str, float]]) -> str:
     """PEs and bandwidths in one line."""
     pes = " / ".join(f"{part['pes']:g}" for part in partition)
     rates = " / ".join(f"{part['bytes_per_cycle']:g}" for part in partition)

@@ -14,11 +14,11 @@ from tilewright.report.curves import UNITS
 from tilewright.report.html.figures import convergence_figure
 from tilewright.report.html.mapping.result import course
 from tilewright.report.html.page import (
-    Cell,
     Column,
     Plot,
     Section,
     Table,
+    TableCell,
     filled,
     number_cell,
     text_cell,
@@ -144,7 +144,7 @@ def _engines(document: ScheduleDocument) -> Table:
     metrics, rows = document.metrics, document.schedule or []
     assert metrics is not None
 
-    def busy(sub: SubAcceleratorRecord) -> Cell:
+    def busy(sub: SubAcceleratorRecord) -> TableCell:
         share = metrics.utilization[sub.name]
         return number_cell(percent_text(share), share)
 
@@ -192,7 +192,7 @@ def _layers(rows: Sequence[PlacementRecord]) -> Table:
     )
 
 
-Point = tuple[Column, Callable[[PartitionPointRecord], Cell]]
+Point = tuple[Column, Callable[[PartitionPointRecord], TableCell]]
 
 
 def _points(document: CodesignDocument) -> Table:
@@ -201,13 +201,13 @@ def _points(document: CodesignDocument) -> Table:
     best = document.value or 0
 
     def part(index: int, flow: str, title: str, field: str) -> Point:
-        def cell(point: PartitionPointRecord) -> Cell:
+        def cell(point: PartitionPointRecord) -> TableCell:
             size = point.partition[index][field]
             return number_cell(f"{size:g}", size)
 
         return Column(f"{flow} {title}", True), cell
 
-    def ratio(point: PartitionPointRecord) -> Cell:
+    def ratio(point: PartitionPointRecord) -> TableCell:
         found = point.bound / best if best else None
         out = point.bound >= best
         return number_cell("-" if found is None else f"{found:.4f}", found, "good" if out else "fair")
@@ -237,9 +237,9 @@ def _points(document: CodesignDocument) -> Table:
     return filled("All partitions", columns, ordered, _SORTS, searchable=True)
 
 
-def _count(number: int) -> Cell:
+def _count(number: int) -> TableCell:
     return number_cell(count_text(number), number)
 
 
-def _energy(picojoules: Number) -> Cell:
+def _energy(picojoules: Number) -> TableCell:
     return number_cell(energy_text(picojoules), float(picojoules))

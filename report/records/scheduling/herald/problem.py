@@ -5,7 +5,8 @@ Runs that are alike are written once, and so are the costs of layers that cost t
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping as MappingABC
+from collections.abc import Sequence
 from fractions import Fraction
 from itertools import groupby
 
@@ -18,7 +19,7 @@ from tilewright.report.records.mapping.operator import OperatorRecord, Record
 from tilewright.workloads.errors import InputError
 from tilewright.workloads.mapping.operator import Operator
 
-Operators = Mapping[tuple[str, str], Operator]
+Operators = MappingABC[tuple[str, str], Operator]
 """The operator of every layer, by network and layer."""
 
 
@@ -183,7 +184,7 @@ def _option_record(option: Option, engines: Sequence[str]) -> OptionRecord:
     )
 
 
-def _option(record: OptionRecord, places: Mapping[str, int], where: str) -> Option:
+def _option(record: OptionRecord, places: MappingABC[str, int], where: str) -> Option:
     if record.engine not in places:
         raise InputError(where, "engine", f"no engine {record.engine!r}")
     return Option(

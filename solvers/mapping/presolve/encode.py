@@ -6,15 +6,16 @@ from collections.abc import Iterable
 from collections.abc import Mapping as MappingABC
 from itertools import islice
 from itertools import product as cartesian
+from typing import assert_never
 
 import numpy as np
 
 from tilewright.formulation.expression import Expr, Variable
-from tilewright.formulation.mapping.mapping import Mapping, Spatial, Storage
+from tilewright.formulation.mapping.mapping import Mapping, Spatial, Storage, Temporal
 from tilewright.formulation.mapping.problem import LayerProblem
 from tilewright.formulation.mapping.tables import Tables
-from tilewright.solvers.mapping.cpsat.dive import Point
 from tilewright.solvers.mapping.exhaustive import values
+from tilewright.solvers.mapping.presolve.dive import Point
 
 CHOICES = 256  # at most so many are tried
 
@@ -67,9 +68,11 @@ def tile_sizes(problem: LayerProblem, mapping: Mapping) -> dict[Variable, int]:
                 level = names.index(node.level)
             case Spatial():
                 loops.setdefault(node.axis, {})[node.dim] = node.tile
-            case _:
+            case Temporal():
                 at = level if node.level is None else names.index(node.level)
                 loops.setdefault(at, {})[node.dim] = node.tile
+            case _:
+                assert_never(node)
     current = dict(problem.operator.bounds)
     result: dict[Variable, int] = {}
     for index, block in enumerate(nest.blocks):

@@ -32,7 +32,7 @@ from tilewright.report.checks.mapping.answer_sets import further_faults
 from tilewright.report.records.files import load_document, render
 from tilewright.report.records.mapping.build import layer_record, then_record
 from tilewright.report.records.schemas import result_schema
-from tilewright.solvers.mapping.answer_sets import Answers, best_mappings, optimal_mappings, pareto_front
+from tilewright.solvers.mapping.answer_sets import AnswerSet, best_mappings, optimal_mappings, pareto_front
 from tilewright.solvers.mapping.solve import solve
 from tilewright.workloads.mapping.layer_text import parse_layer
 
@@ -61,7 +61,7 @@ def costs(rows: Sequence[dict[str, Any]]) -> list[tuple[Fraction, int]]:
     return [(Fraction(row["energy_pj_exact"]), row["cycles"]) for row in rows]
 
 
-def costs_of(answers: Answers) -> list[tuple[Fraction, int]]:
+def costs_of(answers: AnswerSet) -> list[tuple[Fraction, int]]:
     return [(one.evaluation.energy, one.evaluation.cycles) for one in answers.solutions]
 
 
@@ -306,7 +306,7 @@ def test_deaf_search_is_left_behind(call: Call, monkeypatch: pytest.MonkeyPatch)
 def test_crash_does_not_lose_the_layer(call: Call, monkeypatch: pytest.MonkeyPatch) -> None:
     """An exception inside one search is told; the layer and the other searches stay."""
 
-    def crash(*_: object) -> Answers:
+    def crash(*_: object) -> AnswerSet:
         raise RuntimeError("broken")
 
     monkeypatch.setattr("tilewright.cli.mapping.answer_sets.pareto_front", crash)
@@ -326,17 +326,17 @@ def test_infeasible_layers_have_an_empty_front(call: Call) -> None:
 
 
 @pytest.fixture(scope="module")
-def solved() -> tuple[LayerProblem, LayerResult, Answers]:
+def solved() -> tuple[LayerProblem, LayerResult, AnswerSet]:
     """A small problem with its optimum and its front."""
     problem = problem_of()
     return problem, solve(problem), pareto_front(problem)
 
 
-def joined(problem: LayerProblem, result: LayerResult, found: Answers) -> LayerResult:
+def joined(problem: LayerProblem, result: LayerResult, found: AnswerSet) -> LayerResult:
     return adopted(result, found, problem, Limits(), "front", AllProgress([]))
 
 
-def worse(result: LayerResult, found: Answers, origin: Origin = Origin.EXACT) -> LayerResult:
+def worse(result: LayerResult, found: AnswerSet, origin: Origin = Origin.EXACT) -> LayerResult:
     """A result that ended with the last point of a front, which has this origin."""
     one = found.solutions[-1]
     value = one.evaluation.energy * one.evaluation.cycles
@@ -352,7 +352,7 @@ def worse(result: LayerResult, found: Answers, origin: Origin = Origin.EXACT) ->
     )
 
 
-def test_better_mapping_becomes_the_layers(solved: tuple[LayerProblem, LayerResult, Answers]) -> None:
+def test_better_mapping_becomes_the_layers(solved: tuple[LayerProblem, LayerResult, AnswerSet]) -> None:
     """What a complete front finds and proves is the layer's answer; an incomplete one proves nothing."""
     problem, result, front = solved
     proven = joined(problem, worse(result, front), front)
@@ -362,19 +362,19 @@ def test_better_mapping_becomes_the_layers(solved: tuple[LayerProblem, LayerResu
     assert joined(problem, result, front) == result
 
 
-def test_front_answers_what_was_unknown(solved: tuple[LayerProblem, LayerResult, Answers]) -> None:
+def test_front_answers_what_was_unknown(solved: tuple[LayerProblem, LayerResult, AnswerSet]) -> None:
     """Without any mapping before, a front gives one, or proves that there is none."""
     problem, result, front = solved
     unknown = replace(result, status=Status.UNKNOWN, answer=None, evaluation=None, key=None, bound=None)
     assert joined(problem, unknown, front).status is Status.OPTIMAL
-    empty = joined(problem, unknown, Answers((), True))
+    empty = joined(problem, unknown, AnswerSet((), True))
     assert (empty.status, empty.message) == (Status.INFEASIBLE, "no mapping satisfies all constraints")
-    assert joined(problem, unknown, Answers((), False)) == unknown
+    assert joined(problem, unknown, AnswerSet((), False)) == unknown
 
 
 @pytest.mark.parametrize("contradiction", ["bound", "front"])
 def test_contradictions_are_errors(
-    solved: tuple[LayerProblem, LayerResult, Answers], contradiction: str
+    solved: tuple[LayerProblem, LayerResult, AnswerSet], contradiction: str
 ) -> None:
     """A bound above a confirmed value, or a complete front that lacks a known mapping, never passes."""
     problem, result, front = solved
@@ -383,12 +383,12 @@ def test_contradictions_are_errors(
         assert wrong.key is not None
         found = joined(problem, replace(wrong, bound=wrong.key), front)
     else:
-        found = joined(problem, result, Answers(front.solutions[-1:], True))
+        found = joined(problem, result, AnswerSet(front.solutions[-1:], True))
     assert (found.status, found.bound) == (Status.ERROR, None)
     assert "value" in found.message
 
 
-def test_nothing_excuses_a_contradiction(solved: tuple[LayerProblem, LayerResult, Answers]) -> None:
+def test_nothing_excuses_a_contradiction(solved: tuple[LayerProblem, LayerResult, AnswerSet]) -> None:
     """A value below a complete front is an error, also where a mapping was given."""
     problem, result, front = solved
     given = replace(worse(result, front, Origin.GIVEN), key=Fraction(1), bound=None)
@@ -477,7 +477,7 @@ def test_second_objective_must_fit(call: Call) -> None:
 
 
 def test_front_by_another_solver(call: Call) -> None:
-    """The solver that is asked for sweeps the front itself."""
+    """The solver that is asked for finds the front itself."""
     args = ("map", TINY, *EYERISS, "-f", "json", "--pareto")
     layer = valid(call(*args, "--solver", "cpsat").document)["layers"][0]
     expected = call(*args).document["layers"][0]

@@ -8,10 +8,13 @@ product of two wide variables would lose.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from typing import assert_never
 
 from tilewright.formulation.expression import (
     Choice,
+    Constant,
     Expr,
+    Function,
     IsOne,
     Maximum,
     Product,
@@ -19,7 +22,9 @@ from tilewright.formulation.expression import (
     Rounded,
     Sum,
     Tightened,
+    Variable,
     Where,
+    as_node,
     ceil_div,
     choose,
     maximum,
@@ -50,7 +55,7 @@ class Expansion:
         self._kept: list[Expr] = []
 
     def rewrite(self, expr: Expr) -> Expr:
-        """An equal expression."""
+        """An equal expression in which products are pushed inwards."""
         found = self._seen.get(expr)
         if found is None:
             found = self._seen[expr] = self._rewrite(expr)
@@ -59,26 +64,30 @@ class Expansion:
     def _rewrite(self, expr: Expr) -> Expr:
         if expr.group is not None:
             return expr
-        match expr:
+        node = as_node(expr)
+        match node:
             case Sum():
-                plain = total([expr.constant, *(c * self.rewrite(term) for c, term in expr.terms)])
-                lower = self._shared_maximum(expr)
+                plain = total([node.constant, *(c * self.rewrite(term) for c, term in node.terms)])
+                lower = self._shared_maximum(node)
                 return plain if lower is None else tighten(plain, self.rewrite(lower))
             case Product():
-                return self._multiply([self.rewrite(factor) for factor in expr.factors])
+                return self._multiply([self.rewrite(factor) for factor in node.factors])
             case Maximum():
-                return maximum(self.rewrite(argument) for argument in expr.arguments)
+                return maximum(self.rewrite(argument) for argument in node.arguments)
             case Where():
-                return where(expr.condition, self.rewrite(expr.then), self.rewrite(expr.otherwise))
+                return where(node.condition, self.rewrite(node.then), self.rewrite(node.otherwise))
             case Choice():
-                return choose(expr.selector, [self.rewrite(option) for option in expr.options])
+                return choose(node.selector, [self.rewrite(option) for option in node.options])
             case Quotient():
-                return ceil_div(self.rewrite(expr.numerator), expr.denominator)
+                return ceil_div(self.rewrite(node.numerator), node.denominator)
             case Rounded():
-                return rounded(self.rewrite(expr.argument), expr.denominator)
+                return rounded(self.rewrite(node.argument), node.denominator)
             case Tightened():
-                return tighten(self.rewrite(expr.argument), self.rewrite(expr.lower), expr.upper)
-        return expr
+                return tighten(self.rewrite(node.argument), self.rewrite(node.lower), node.upper)
+            case Constant() | Variable() | IsOne() | Function():
+                return expr
+            case _:
+                assert_never(node)
 
     def _multiply(self, factors: Sequence[Expr]) -> Expr:
         """The product of rewritten factors, all of them non-negative."""

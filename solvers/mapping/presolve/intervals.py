@@ -1,8 +1,9 @@
-"""Interval ends over the rows that are still open, and the probing that closes rows."""
+"""Intervals over the rows that are still open, and the probing that closes rows."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping as MappingABC
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from itertools import product as cartesian
 
@@ -21,8 +22,8 @@ CHOICES = 128
 
 
 @dataclass(slots=True)
-class Open:
-    """What is not excluded yet.
+class OpenSpace:
+    """The rows and choices that are not excluded yet.
 
     Parameters
     ----------
@@ -44,8 +45,8 @@ class Open:
         return (*map(len, self.rows), len(self.choices))
 
 
-class Ends(IntervalReader):
-    """Lower and upper ends over the open rows of every group.
+class TableIntervals(IntervalReader):
+    """Lower and upper bounds over the open rows of every group.
 
     Parameters
     ----------
@@ -58,7 +59,7 @@ class Ends(IntervalReader):
         self,
         tables: Tables,
         rows: Sequence[Indices],
-        fixed: Mapping[Variable, int] | None = None,
+        fixed: MappingABC[Variable, int] | None = None,
         spread: int | None = None,
     ) -> None:
         super().__init__(fixed or {})
@@ -94,13 +95,15 @@ def _safe(value: float, direction: int) -> int:
     return int(value + direction * abs(value) * BAND)
 
 
-def everything(problem: LayerProblem, tables: Tables) -> Open:
+def whole_space(problem: LayerProblem, tables: Tables) -> OpenSpace:
     """All rows and all choices."""
     domains = [selector.domain for selector in problem.space.selectors]
-    return Open([np.arange(size) for size in tables.sizes], list(cartesian(*domains)))
+    return OpenSpace([np.arange(size) for size in tables.sizes], list(cartesian(*domains)))
 
 
-def probe(problem: LayerProblem, tables: Tables, left: Open, cutoff: int | None, limits: Limits) -> Open:
+def probe(
+    problem: LayerProblem, tables: Tables, left: OpenSpace, cutoff: int | None, limits: Limits
+) -> OpenSpace:
     """Close every row and choice that alone breaks a limit or cannot beat the cutoff.
 
     Stops early, with fewer closed, where a limit strikes.
@@ -117,7 +120,9 @@ def probe(problem: LayerProblem, tables: Tables, left: Open, cutoff: int | None,
     return left
 
 
-def _pass(problem: LayerProblem, tables: Tables, left: Open, cutoff: int | None, limits: Limits) -> Open:
+def _pass(
+    problem: LayerProblem, tables: Tables, left: OpenSpace, cutoff: int | None, limits: Limits
+) -> OpenSpace:
     selectors = problem.space.selectors
     singles = left.choices if len(left.choices) <= CHOICES else [()]
     alive = np.ones(len(singles), dtype=bool)
@@ -128,23 +133,25 @@ def _pass(problem: LayerProblem, tables: Tables, left: Open, cutoff: int | None,
                 return left
             if alive[index]:
                 fixed = dict(zip(selectors, chosen, strict=True)) if chosen else {}
-                ends = Ends(tables, left.rows, fixed, position)
-                fits[position][index] = _promising(problem, ends, cutoff, len(left.rows[position]))
+                intervals = TableIntervals(tables, left.rows, fixed, position)
+                fits[position][index] = _promising(problem, intervals, cutoff, len(left.rows[position]))
                 alive[index] = fits[position][index].any()
     kept = [fit[alive].any(axis=0) for fit in fits]
     rows = [rows[keep] for rows, keep in zip(left.rows, kept, strict=True)]
     fits = [fit[alive][:, keep] for fit, keep in zip(fits, kept, strict=True)]
     if singles == [()]:
-        return Open(rows, left.choices if alive[0] else [])
-    return Open(rows, [chosen for chosen, lives in zip(singles, alive, strict=True) if lives], fits)
+        return OpenSpace(rows, left.choices if alive[0] else [])
+    return OpenSpace(rows, [chosen for chosen, lives in zip(singles, alive, strict=True) if lives], fits)
 
 
-def _promising(problem: LayerProblem, ends: Ends, cutoff: int | None, size: int) -> NDArray[np.bool_]:
+def _promising(
+    problem: LayerProblem, intervals: TableIntervals, cutoff: int | None, size: int
+) -> NDArray[np.bool_]:
     keep = np.ones(size, dtype=bool)
     for limit in problem.limits:
-        keep &= ends.low(limit.expr) <= limit.bound * (1 + BAND)
+        keep &= intervals.low(limit.expr) <= limit.bound * (1 + BAND)
     if cutoff is not None:
         a, b = problem.objective.key_powers
-        energy, cycles = (ends.low(e) for e in (problem.statement.energy, problem.statement.cycles))
+        energy, cycles = (intervals.low(e) for e in (problem.statement.energy, problem.statement.cycles))
         keep &= energy**a * cycles**b < cutoff * (1 + BAND)
     return keep

@@ -15,10 +15,10 @@ from tilewright.formulation.mapping.problem import LayerProblem, layer_problem
 from tilewright.formulation.objective import Objective, parse_objective
 from tilewright.formulation.result import Status
 from tilewright.hardware.mapping.load import load_engine
-from tilewright.solvers.mapping import repeated_solves as sweeps
+from tilewright.solvers.mapping import repeated_solves
 from tilewright.solvers.mapping.answer_sets import pareto_front
 from tilewright.solvers.mapping.exhaustive import minima
-from tilewright.solvers.mapping.repeated_solves import lexicographic, swept_front
+from tilewright.solvers.mapping.repeated_solves import front_by_repeated_solves, lexicographic
 from tilewright.workloads.errors import InputError
 from tilewright.workloads.mapping.layer_text import parse_layer
 
@@ -60,9 +60,9 @@ def test_lexicographic_optimum(model: str, solver: str, data: st.DataObject) -> 
 
 @pytest.mark.parametrize("solver", ["cpsat", "exhaustive"])
 def test_swept_front_is_the_front(solver: str) -> None:
-    """Every exact solver sweeps the same front as the search tree finds at once."""
+    """Every exact solver finds the same front as the search tree at once."""
     problem = problem_of(EDP)
-    answers = swept_front(problem, solver)
+    answers = front_by_repeated_solves(problem, solver)
     expected = pareto_front(problem)
     assert answers.complete
     assert expected.complete
@@ -73,15 +73,15 @@ def test_swept_front_is_the_front(solver: str) -> None:
 
 def test_front_without_time_is_not_complete() -> None:
     """Where a limit strikes, what was found is returned and nothing more is claimed."""
-    answers = swept_front(problem_of(EDP), "branch", Limits(seconds=0.0))
+    answers = front_by_repeated_solves(problem_of(EDP), "branch", Limits(seconds=0.0))
     assert not answers.complete
 
 
 def test_front_of_nothing_is_complete() -> None:
     """A problem without a mapping has an empty front."""
     problem = problem_of(EDP).capped("cycles", 1)
-    assert swept_front(problem, "cpsat") == swept_front(problem, "branch")
-    assert swept_front(problem, "branch").complete
+    assert front_by_repeated_solves(problem, "cpsat") == front_by_repeated_solves(problem, "branch")
+    assert front_by_repeated_solves(problem, "branch").complete
 
 
 @pytest.mark.parametrize(("first", "second"), [(EDP, CYCLES), (ENERGY, EDP), (CYCLES, CYCLES)])
@@ -106,4 +106,4 @@ def test_failing_solver_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
 
     monkeypatch.setattr("tilewright.solvers.mapping.branch.Branch.solve", die)
     with pytest.raises(RuntimeError, match="branch: MemoryError: full"):
-        sweeps.swept_front(problem_of(EDP), "branch")
+        repeated_solves.front_by_repeated_solves(problem_of(EDP), "branch")

@@ -1,20 +1,22 @@
 """One part of the map space as a relaxation, and what its bounds mean for the objective key.
 
-A cell fixes some choices and a range of cycles.  The model's objective is energy or cycles over a scale.
-Where both count, it is the logarithm of their product: logarithms are concave, so over the cell's ranges
-the chord lies below them, and the narrower the range the closer it is.
+A subproblem fixes some choices and a range of cycles.  The model's objective is energy or cycles over a
+scale. Where both count, it is the logarithm of their product: logarithms are concave, so over the
+subproblem's ranges the chord lies below them, and the narrower the range the closer it is.
 
 Solvers compute in floats within tolerances.  ``MARGIN`` is taken off every bound before it becomes a bound
 of the key; it is ten times the largest tolerance, with columns between 0 and 1 and right-hand sides of the
-order of 1.  The key is an integer (energy in its scaled unit), so what is left may be rounded up.  A cell
-is closed only where its bound reaches the incumbent after the margin is taken off; decisions within the
-margin of the incumbent are therefore visited and excluded one after the other, never assumed away.
+order of 1.  The key is an integer (energy in its scaled unit), so what is left may be rounded up.  A
+subproblem is closed only where its bound reaches the incumbent after the margin is taken off; decisions
+within the margin of the incumbent are therefore visited and excluded one after the other, never assumed
+away.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
+from collections.abc import Mapping as MappingABC
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,15 +28,15 @@ from tilewright.solvers.mapping.mip.boxes import grow
 from tilewright.solvers.mapping.mip.decision import Decision, distinct, evaluated, twin
 from tilewright.solvers.mapping.mip.forms import Form
 from tilewright.solvers.mapping.mip.linear import Linear
-from tilewright.solvers.mapping.mip.partition import Cell
 from tilewright.solvers.mapping.mip.reader import FormReader
 from tilewright.solvers.mapping.mip.relaxation import Relaxation
+from tilewright.solvers.mapping.mip.subproblems import Subproblem
 
 MARGIN = 1e-6
 
 
-class Stated:
-    """The relaxation of a cell.
+class SubproblemModel:
+    """The relaxation of a subproblem.
 
     Parameters
     ----------
@@ -46,20 +48,20 @@ class Stated:
         self,
         problem: LayerProblem,
         tables: Tables,
-        cell: Cell,
+        subproblem: Subproblem,
         key: int | None,
         check: Callable[[], None] = lambda: None,
     ) -> None:
         self.problem = problem
         self.tables = tables
-        self.cell = cell
-        self.rows = [distinct(tables, axis, rows) for axis, rows in enumerate(cell.left.rows)]
+        self.subproblem = subproblem
+        self.rows = [distinct(tables, axis, rows) for axis, rows in enumerate(subproblem.left.rows)]
         self.options = {
-            selector: sorted({chosen[i] for chosen in cell.left.choices})
+            selector: sorted({chosen[i] for chosen in subproblem.left.choices})
             for i, selector in enumerate(problem.space.selectors)
         }
         reader = FormReader(tables, self.rows, self.options, check)
-        self._ends = reader.ends
+        self._intervals = reader.intervals
         tiles = [t.group.rows[rows] for t, rows in zip(tables.tables, self.rows, strict=True)]
         columns = [*tiles, *(None for _ in self.options)]
         a, b = self.powers = problem.objective.key_powers
@@ -69,7 +71,7 @@ class Stated:
         self.relaxation = Relaxation(reader.monomials, columns, check)
         # logarithms know no zero: where energy may be 0, they say nothing about the key
         figures = (problem.statement.energy, problem.statement.cycles)
-        self._zero = bool(a and b) and min(float(self._ends.low(expr)) for expr in figures) < 1
+        self._zero = bool(a and b) and min(float(self._intervals.low(expr)) for expr in figures) < 1
         if self._zero:
             key = None
         self._ranges = self._bounds(key)
@@ -81,7 +83,7 @@ class Stated:
             self.relaxation.at_most(form, limit)
         self._state_objective(energy, cycles, key)
         self._boxes: list[list[NDArray[np.bool_]]] = []
-        for box, choices in cell.boxes:
+        for box, choices in subproblem.boxes:
             self._state_box(box, choices)
 
     @property
@@ -95,16 +97,19 @@ class Stated:
         result = []
         least = 1.0 if a and b else 0.0
         for expr, power in ((statement.energy, a), (statement.cycles, b)):
-            low = max(least, float(self._ends.low(expr))) if power else 1.0
-            high = max(low, float(self._ends.high(expr))) if power else 1.0
+            low = max(least, float(self._intervals.low(expr))) if power else 1.0
+            high = max(low, float(self._intervals.high(expr))) if power else 1.0
             if not math.isfinite(high):
                 raise OverflowError(
                     "the objective has no finite bound: it cannot be stated as a linear model"
                 )
             result.append((low, high))
-        if b and self.cell.cycles is not None:
+        if b and self.subproblem.cycles is not None:
             low, high = result[1]
-            result[1] = (max(low, float(self.cell.cycles[0])), min(high, float(self.cell.cycles[1])))
+            result[1] = (
+                max(low, float(self.subproblem.cycles[0])),
+                min(high, float(self.subproblem.cycles[1])),
+            )
         if key is not None:
             e, d = (max(low, 1.0) for low, _ in result)
             caps = [(key / d**b) ** (1 / a) if a else 1.0, (key / e**a) ** (1 / b) if b else 1.0]
@@ -197,7 +202,7 @@ class Stated:
 
     @property
     def cycle_range(self) -> tuple[int, int]:
-        """Cycles that the cell and the incumbent leave."""
+        """Cycles that the subproblem and the incumbent leave."""
         low, high = self._ranges[1]
         return math.ceil(low * (1 - 1e-12)), math.floor(high * (1 + 1e-12))
 
@@ -227,14 +232,14 @@ class Stated:
         point = self.point(decision)
         assert point is not None
         fixed = dict(zip(self.problem.space.selectors, decision.choices, strict=True))
-        first = len(self.cell.boxes) % max(len(self.rows), 1)
+        first = len(self.subproblem.boxes) % max(len(self.rows), 1)
         places = point[: len(self.rows)]
         members = grow(self.problem, self.tables, self.rows, fixed, places, key, first)
         box = [rows[inside] for rows, inside in zip(self.rows, members, strict=True)]
-        self.cell.boxes.append((box, fixed))
+        self.subproblem.boxes.append((box, fixed))
         self._state_box(box, fixed)
 
-    def _state_box(self, box: Sequence[Indices], choices: Mapping[Variable, int]) -> None:
+    def _state_box(self, box: Sequence[Indices], choices: MappingABC[Variable, int]) -> None:
         inside = [np.isin(rows, members) for rows, members in zip(self.rows, box, strict=True)]
         inside += [np.isin(values, [choices[selector]]) for selector, values in self.options.items()]
         if all(part.any() for part in inside):

@@ -1,4 +1,4 @@
-"""The map space in cells: one per choice of orders and residencies, and ranges of cycles within.
+"""The map space in subproblems: one per choice of orders and residencies, and ranges of cycles within.
 
 A choice that is decided removes all cases from a model, and intervals over the rows left open by it close
 many more rows than they do for all choices together.
@@ -14,16 +14,16 @@ from tilewright.formulation.expression import Variable
 from tilewright.formulation.limits import Limits
 from tilewright.formulation.mapping.problem import LayerProblem
 from tilewright.formulation.mapping.tables import Indices, Tables
-from tilewright.solvers.mapping.cpsat.intervals import Ends, Open, probe
 from tilewright.solvers.mapping.mip.decision import Decision
+from tilewright.solvers.mapping.presolve.intervals import OpenSpace, TableIntervals, probe
 
-CELLS = 256  # beyond so many, choices stay in the model
+MOST = 256  # beyond so many, choices stay in the model
 
 Excluded = tuple[list[Indices], dict[Variable, int]]
 
 
 @dataclass(order=True)
-class Cell:
+class Subproblem:
     """A part of the map space.
 
     Parameters
@@ -36,49 +36,51 @@ class Cell:
     """
 
     bound: int
-    left: Open = field(compare=False)
+    left: OpenSpace = field(compare=False)
     cycles: tuple[int, int] | None = field(default=None, compare=False)
     boxes: list[Excluded] = field(default_factory=list, compare=False)
     visited: list[Decision] = field(default_factory=list, compare=False)
 
 
-def cells_of(
-    problem: LayerProblem, tables: Tables, left: Open, key: int | None, limits: Limits
-) -> list[Cell]:
-    """What is left of the space, in cells that may hold something better than ``key``."""
+def subproblems_of(
+    problem: LayerProblem, tables: Tables, left: OpenSpace, key: int | None, limits: Limits
+) -> list[Subproblem]:
+    """What is left of the space, in subproblems that may hold something better than ``key``."""
     if left.empty:
         return []
     parts: Sequence[list[tuple[int, ...]]] = [left.choices]
-    if len(left.choices) <= CELLS:
+    if len(left.choices) <= MOST:
         parts = [[chosen] for chosen in left.choices]
-    cells = []
+    subproblems = []
     for choices in parts:
         limits.heed()
-        here = probe(problem, tables, Open(list(left.rows), list(choices)), key, limits)
+        here = probe(problem, tables, OpenSpace(list(left.rows), list(choices)), key, limits)
         if not here.empty:
-            cells.append(cell_of(problem, tables, here))
-    return cells
+            subproblems.append(subproblem_of(problem, tables, here))
+    return subproblems
 
 
-def cell_of(problem: LayerProblem, tables: Tables, left: Open) -> Cell:
-    """A cell with its bound by intervals, and its range of cycles where they count beside energy."""
+def subproblem_of(problem: LayerProblem, tables: Tables, left: OpenSpace) -> Subproblem:
+    """A subproblem with its bound by intervals, and its range of cycles where they count beside energy."""
     fixed = {
         selector: left.choices[0][i]
         for i, selector in enumerate(problem.space.selectors)
         if len({chosen[i] for chosen in left.choices}) == 1
     }
-    ends = Ends(tables, left.rows, fixed)
+    intervals = TableIntervals(tables, left.rows, fixed)
     a, b = problem.objective.key_powers
-    energy = max(0, ends.whole_low(problem.statement.energy)) if a else 1
-    cycles = max(0, ends.whole_low(problem.statement.cycles)) if b else 1
-    both = (max(1, cycles), ends.whole_high(problem.statement.cycles)) if a and b else None
-    return Cell(energy**a * cycles**b, left, both)
+    energy = max(0, intervals.whole_low(problem.statement.energy)) if a else 1
+    cycles = max(0, intervals.whole_low(problem.statement.cycles)) if b else 1
+    both = (max(1, cycles), intervals.whole_high(problem.statement.cycles)) if a and b else None
+    return Subproblem(energy**a * cycles**b, left, both)
 
 
-def halves(cell: Cell, low: int, high: int) -> list[Cell]:
-    """The cell's decisions of ``low`` to ``high`` cycles, in two parts."""
+def halves(subproblem: Subproblem, low: int, high: int) -> list[Subproblem]:
+    """The subproblem's decisions of ``low`` to ``high`` cycles, in two parts."""
     middle = min(max(isqrt(low * high), low), high - 1)
     return [
-        Cell(cell.bound, cell.left, cycles, list(cell.boxes), list(cell.visited))
+        Subproblem(
+            subproblem.bound, subproblem.left, cycles, list(subproblem.boxes), list(subproblem.visited)
+        )
         for cycles in ((low, middle), (middle + 1, high))
     ]

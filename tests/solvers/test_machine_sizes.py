@@ -1,4 +1,4 @@
-"""Surveys of one layer over many sizes of the machine, against the evaluator and the exact solver."""
+"""Best mappings of one layer for many sizes of the machine, against the evaluator and the exact solver."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from tilewright.formulation.mapping.dataflow import style_demands
 from tilewright.formulation.mapping.problem import IMPERFECT, layer_problem
 from tilewright.formulation.objective import parse_objective
 from tilewright.hardware.mapping.styles import dataflow, dataflow_names
-from tilewright.solvers.mapping.machine_sizes import METRICS, Point, survey
+from tilewright.solvers.mapping.machine_sizes import METRICS, MachineSize, best_by_size
 from tilewright.solvers.mapping.solve import solve
 from tilewright.workloads.mapping.layer_text import parse_layer
 from tilewright.workloads.mapping.operator import Operator
@@ -24,17 +24,17 @@ LAYERS = {
 MEMORY = 96
 
 
-def points(flow: str) -> list[Point]:
+def points(flow: str) -> list[MachineSize]:
     style = dataflow(flow)
-    return [Point(style.array(pes), Fraction(rate)) for pes in (4, 6) for rate in (1, 3)]
+    return [MachineSize(style.array(pes), Fraction(rate)) for pes in (4, 6) for rate in (1, 3)]
 
 
 @pytest.mark.parametrize("flow", dataflow_names())
 @pytest.mark.parametrize("layer", LAYERS)
-def test_survey_equals_the_exact_solver_at_every_point(flow: str, layer: str) -> None:
+def test_best_mapping_equals_the_exact_solver_at_every_point(flow: str, layer: str) -> None:
     """Where powers of two parts are all there is, every point's best value is the proven optimum."""
     operator, style = LAYERS[layer], dataflow(flow)
-    found = survey(operator, style, MEMORY, points(flow))
+    found = best_by_size(operator, style, MEMORY, points(flow))
     for point in points(flow):
         engine = style.engine_of(point.array, point.bandwidth, MEMORY)
         for metric in METRICS:
@@ -58,10 +58,10 @@ def test_survey_equals_the_exact_solver_at_every_point(flow: str, layer: str) ->
 
 @pytest.mark.parametrize("flow", dataflow_names())
 def test_memory_figures_are_those_of_the_mapping(flow: str) -> None:
-    """The tiles that a survey tells are those that the evaluator counts in the global memory."""
+    """The tiles that a best mapping tells of are those that the evaluator counts in the global memory."""
     operator: Operator = LAYERS["conv"]
     style = dataflow(flow)
-    for (point, _), best in survey(operator, style, MEMORY, points(flow)).items():
+    for (point, _), best in best_by_size(operator, style, MEMORY, points(flow)).items():
         engine = style.engine_of(point.array, point.bandwidth, MEMORY)
         problem = layer_problem(operator, engine, parse_objective("edp"), factors=IMPERFECT)
         tiles = {a.tensor: a.tile for a in problem.evaluate(best.mapping).accesses if a.level == "GLB"}
@@ -72,8 +72,8 @@ def test_memory_figures_are_those_of_the_mapping(flow: str) -> None:
 def test_more_resources_never_cost_more() -> None:
     """More PEs along an axis or more bandwidth keep every mapping, so the best cannot get worse."""
     operator, style = LAYERS["conv"], dataflow("shidiannao")
-    grid = [Point((a, b), Fraction(rate)) for a in (1, 2, 4) for b in (1, 3) for rate in (1, 2, 4)]
-    found = survey(operator, style, MEMORY, grid)
+    grid = [MachineSize((a, b), Fraction(rate)) for a in (1, 2, 4) for b in (1, 3) for rate in (1, 2, 4)]
+    found = best_by_size(operator, style, MEMORY, grid)
     for one in grid:
         for other in grid:
             larger = all(x <= y for x, y in zip(one.array, other.array, strict=True))

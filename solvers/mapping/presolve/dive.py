@@ -19,8 +19,8 @@ from tilewright.formulation.limits import LimitReachedError, Limits
 from tilewright.formulation.mapping.chains import AxisGroup
 from tilewright.formulation.mapping.problem import LayerProblem
 from tilewright.formulation.mapping.tables import Indices, Tables
-from tilewright.solvers.mapping.cpsat.intervals import Open
 from tilewright.solvers.mapping.exhaustive import values
+from tilewright.solvers.mapping.presolve.intervals import OpenSpace
 
 SAMPLE = 4096
 MOVES = 48  # small moves of one group
@@ -45,7 +45,7 @@ class Point:
 
 
 class Dive:
-    """One descent.
+    """Iterated descent over one or two axis groups at a time.
 
     Parameters
     ----------
@@ -56,7 +56,13 @@ class Dive:
     """
 
     def __init__(
-        self, problem: LayerProblem, tables: Tables, limits: Limits, left: Open, share: float, longest: float
+        self,
+        problem: LayerProblem,
+        tables: Tables,
+        limits: Limits,
+        left: OpenSpace,
+        share: float,
+        longest: float,
     ) -> None:
         self._problem = problem
         self._tables = tables

@@ -14,8 +14,8 @@ from tilewright.formulation.mapping.search import LayerSearch
 from tilewright.formulation.objective import parse_objective
 from tilewright.formulation.result import Status
 from tilewright.hardware.mapping.load import load_engine
-from tilewright.solvers.mapping import large_problems as opening
-from tilewright.solvers.mapping.large_problems import is_large, open_search
+from tilewright.solvers.mapping import large_problems
+from tilewright.solvers.mapping.large_problems import is_large, offer_initial_solution
 from tilewright.solvers.mapping.solve import solve
 from tilewright.workloads.mapping.layer_text import parse_layer
 
@@ -26,12 +26,12 @@ INSTANCES = st.sampled_from(["hierarchy", "dmazerunner"]).flatmap(
 
 @settings(max_examples=effort(40))
 @given(INSTANCES)
-def test_opening_is_on_both_sides_of_the_optimum(instance: Instance) -> None:
+def test_initial_solution_is_on_both_sides_of_the_optimum(instance: Instance) -> None:
     """Its bound is none above, its mapping is none below what enumeration finds."""
     problem = instance.problem()
     best = solve(problem, "exhaustive")
     search = LayerSearch(problem, Limits())
-    open_search(search)
+    offer_initial_solution(search)
     if best.key is None:
         assert search.key is None
         return
@@ -45,7 +45,7 @@ def test_answers_are_the_same_with_an_opening(instance: Instance) -> None:
     """Branch and bound proves the same optimum after it."""
     plain = solve(instance.problem(), "branch")
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(opening, "LARGE", 0)
+        patch.setattr(large_problems, "LARGE", 0)
         opened = solve(instance.problem(), "branch")
     assert (opened.status, opened.key, opened.bound) == (plain.status, plain.key, plain.bound)
 
