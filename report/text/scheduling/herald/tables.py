@@ -44,6 +44,15 @@ def _claims(document: ScheduleDocument | CodesignDocument) -> Table:
     return figures
 
 
+def space_line(document: ScheduleDocument | CodesignDocument) -> Text:
+    """What the claim is about: every schedule over these mappings, on these machines."""
+    text = f"space: schedules over one mapping per layer and dataflow, of least {document.settings.metric}"
+    if isinstance(document, CodesignDocument):
+        steps = f"{document.pe_step} PEs and {document.bandwidth_step} B/cycle"
+        text += f"; partitions in steps of {steps}, {document.search} search"
+    return Text(text, "dim")
+
+
 def schedule_views(document: ScheduleDocument, seconds: float) -> list[RenderableType]:
     """Status, figures, and what each engine does."""
     title = head_text(
@@ -59,7 +68,7 @@ def schedule_views(document: ScheduleDocument, seconds: float) -> list[Renderabl
         views += ["", engines_table(document.metrics, [one.engine for one in document.schedule or ()])]
     if document.message:
         views += ["", Text(document.message)]
-    return [*views, "", Text(f"took {seconds_text(seconds)}")]
+    return [*views, "", space_line(document), Text(f"took {seconds_text(seconds)}")]
 
 
 def add_schedule_figures(figures: Table, metrics: ScheduleMetricsRecord) -> None:
@@ -115,4 +124,5 @@ def codesign_views(document: CodesignDocument, seconds: float) -> list[Renderabl
             objective_text(objective, point.bound),
         )
     message: list[RenderableType] = ["", Text(document.message)] if document.message else []
-    return [title, "", figures, "", table, *message, "", Text(f"took {seconds_text(seconds)}")]
+    ending = [space_line(document), Text(f"took {seconds_text(seconds)}")]
+    return [title, "", figures, "", table, *message, "", *ending]
