@@ -129,8 +129,8 @@ def summary_views(rows: Sequence[Row], by: Sequence[str]) -> list[RenderableType
     for row in zip(*columns.values(), strict=True):
         table.add_row(*row)
     note = Text(
-        "gaps are value / proven optimum - 1, over even storage and the cost model's own tiles; shares of runs at "
-        "most so far from it; median time",
+        "gaps are value / proven optimum - 1, over even storage and the cost model's own tiles; "
+        "shares of runs at most so far from it; median time",
         "dim",
     )
     told = [
