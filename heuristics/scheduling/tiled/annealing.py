@@ -1,13 +1,14 @@
-"""Sizes of atoms by simulated annealing (Atomic Dataflow, section IV-A, algorithm 1), as printed and repaired.
+"""Sizes of atoms by simulated annealing (Atomic Dataflow, section IV-A, algorithm 1), as printed and
+repaired.
 
-The state is a number of cycles that every atom should take.  As printed, each layer takes the size whose cycles
-are nearest to it, and the energy is the variance of the layers' cycles.  Variance is not free of scale, so that
-tiny atoms win, and nearness alone ignores how well an atom fills the array.  Repaired, the energy is the
-coefficient of variation over all atoms, and each layer takes, of the sizes within 30 % of the state, the one of
-least work and traffic.
+The state is a number of cycles that every atom should take.  As printed, each layer takes the size whose
+cycles are nearest to it, and the energy is the variance of the layers' cycles.  Variance is not free of
+scale, so that tiny atoms win, and nearness alone ignores how well an atom fills the array.  Repaired, the
+energy is the coefficient of variation over all atoms, and each layer takes, of the sizes within 30 % of the
+state, the one of least work and traffic.
 
-The paper prints no parameters.  Here temperatures are multiples of the first energy and the length of a move is
-a multiple of the first state.
+The paper prints no parameters.  Here temperatures are multiples of the first energy and the length of a move
+is a multiple of the first state.
 """
 
 from __future__ import annotations
@@ -111,7 +112,8 @@ def _layer(problem: TiledProblem, unit: int, room: float) -> _Layer:
     menu = fitting_menu(problem, problem.units[unit], room)
     order = np.argsort(menu.cycles, kind="stable")
     each = np.maximum(menu.cycles, menu.need / problem.machine.port_rate)
-    return _Layer(menu.sizes[order], menu.cycles[order], menu.atoms[order], (menu.atoms * each)[order])
+    cost: Floats = (menu.atoms * each)[order].astype(np.float64)
+    return _Layer(menu.sizes[order], menu.cycles[order], menu.atoms[order], cost)
 
 
 def _energy(layers: list[_Layer], picks: list[int], printed: bool) -> float:

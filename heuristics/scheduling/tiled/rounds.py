@@ -87,8 +87,10 @@ class RoundOrder:
         return step
 
     def cost(self) -> float:
-        """Cycles of the rounds that are found, without any movement of data."""
-        return self._best(self._begin(), self.lookahead)[0]
+        """Cycles of the rounds that `steps` finds, without any movement of data."""
+        longest = np.zeros(self.dag.tasks, dtype=np.int64)
+        np.maximum.at(longest, self.steps(), self.dag.cycles)
+        return float(longest.sum())
 
     def _begin(self) -> _State:
         starts, _ = self.dag.edges
@@ -99,9 +101,8 @@ class RoundOrder:
         """Least cost of what is left, and the round to begin with."""
         least, first = np.inf, state.ready[:0]
         choices = list(self._choices(state))
-        if len(choices) == 1 and self.lookahead:
-            if depth == self.lookahead:
-                return least, choices[0]
+        if len(choices) == 1 and depth == self.lookahead > 0:
+            return least, choices[0]  # the first of several rounds, and no choice: its cost is of no interest
         for chosen in choices:
             cost = float(self.dag.cycles[chosen].max()) + self._rest(self._after(state, chosen), depth - 1)
             if cost < least:
