@@ -55,7 +55,7 @@ class Annealing:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Layer:
-    """Sizes that a layer may take, by ascending cycles: how many atoms, and what all of them cost together."""
+    """Sizes that a layer may take, by ascending cycles: how many atoms, and what they cost together."""
 
     sizes: Longs
     cycles: Longs

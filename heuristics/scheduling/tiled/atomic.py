@@ -3,7 +3,8 @@
 Sizes of atoms (section IV-A), rounds (IV-B), places and buffers (IV-C) are found in turn and the whole is
 evaluated; the best plan is kept.  The paper's pipeline is
 ``atomic[atoms=printed,order=rules,mapping=permutations,buffering=occupation,refine=off]``.  By default the
-stages are repaired where they fall short, several starts compete, and the time that is left goes into the sizes.
+stages are repaired where they fall short, several starts compete, and the time that is left goes into the
+sizes.
 """
 
 from __future__ import annotations

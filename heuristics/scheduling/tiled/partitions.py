@@ -49,9 +49,9 @@ def regions(engines: int, work: Sequence[int]) -> list[int]:
 def cnn_partition(problem: TiledProblem, work: Sequence[int], groups: int, *, room: float) -> Placed:
     """Layers dealt to groups of engines, samples pipelined layer by layer (section II-B, figure 3a).
 
-    Groups are equally large.  Layers go to them, the ones of most work first, each to the group with the least.
-    In each slot of time a group does its layers for one sample each; a layer of a later slot works on an earlier
-    sample, so that nothing within a slot depends on another group.
+    Groups are equally large.  Layers go to them, the ones of most work first, each to the group with the
+    least. In each slot of time a group does its layers for one sample each; a layer of a later slot works on
+    an earlier sample, so that nothing within a slot depends on another group.
     """
     machine = problem.machine
     load = [0] * groups

@@ -1,7 +1,7 @@
 """Better sizes of atoms with the evaluator inside: hill climbing from any sizes.
 
-Atom sizes decide more than order and places do.  A move gives one layer, or all layers of the same shape, one of
-the sizes that its own estimate likes, and stays if the whole plan is not worse.
+Atom sizes decide more than order and places do.  A move gives one layer, or all layers of the same shape,
+one of the sizes that its own estimate likes, and stays if the whole plan is not worse.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """Which atoms run in which round: Atomic Dataflow's dynamic program (section IV-B, algorithm 2).
 
 A round is at most as many executable atoms as there are engines, and lasts as long as its longest atom.  The
-cost of what is left depends on nothing but what is left, so it is remembered (the paper's ``Table``).  Not all
-combinations of the candidates are tried: they are taken level by level,
+cost of what is left depends on nothing but what is left, so it is remembered (the paper's ``Table``).  Not
+all combinations of the candidates are tried: they are taken level by level,
 
 1. atoms of layers that have begun,
 2. atoms of layers as deep as those,
@@ -12,8 +12,8 @@ combinations of the candidates are tried: they are taken level by level,
 and only within the level that no longer fits is there a choice.  The paper does not say how the choices there
 are kept few.  Here each option is one way to sort that level: by layer, longest way to the end first, longest
 atom first, shortest atom first; ``options=0`` tries every combination.  A network has hundreds of rounds, and
-the paper does not say how deep it recurses either: ``lookahead`` rounds are looked at, and beyond them what is
-left costs its work over all engines.
+the paper does not say how deep it recurses either: ``lookahead`` rounds are looked at, and beyond them what
+is left costs its work over all engines.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ TIES = 4
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _State:
-    """What is left: per task how many producers it waits for, the executable tasks, and atoms left per layer."""
+    """What is left: per task the producers it waits for, executable tasks, atoms per layer, and cycles."""
 
     waiting: Ints
     ready: Longs

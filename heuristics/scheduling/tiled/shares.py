@@ -55,8 +55,8 @@ def shared_sizes(
 
     Parameters
     ----------
-    room : part of the buffer that an atom takes at most, so that the next one's operands can arrive meanwhile;
-        where no atom takes as little, all of it
+    room : part of the buffer that an atom takes at most, so that the next one's operands can arrive
+        meanwhile; where no atom takes as little, all of it
     engines : per unit how many it has; by default all
 
     Raises

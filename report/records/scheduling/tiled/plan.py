@@ -1,8 +1,8 @@
 """Plans as plain data: borders of atoms per layer, and columns of whole numbers in little space.
 
-A column is its numbers as 32-bit integers, little-endian, each but the first as the difference to the one before
-it, compressed by zlib, in base64.  A plan of some thousand atoms has some ten thousand movements, so a row for
-each would make documents of megabytes.
+A column is its numbers as 32-bit integers, little-endian, each but the first as the difference to the one
+before it, compressed by zlib, in base64.  A plan of some thousand atoms has some ten thousand movements, so a
+row for each would make documents of megabytes.
 """
 
 from __future__ import annotations
