@@ -56,12 +56,14 @@ class RoundOrder:
     engines : atoms of one round, at most
     options : ways to fill a level that does not fit, at most 4; 0 for every combination
     lookahead : rounds whose choices are weighed together; 0 for all that are left
+    ranked : whether the priority rules hold; otherwise all candidates are of one level
     """
 
     dag: AtomicDag
     engines: int
     options: int = 1
     lookahead: int = 1
+    ranked: bool = True
     _table: dict[tuple[bytes, int], float] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
@@ -126,7 +128,7 @@ class RoundOrder:
         if len(ready) <= self.engines:
             yield ready
             return
-        level = self._levels(state)[self._group[ready]]
+        level = self._levels(state)[self._group[ready]] if self.ranked else np.zeros_like(ready)
         sorted_levels = np.sort(level)
         limit = sorted_levels[self.engines - 1]
         sure, rivals = ready[level < limit], ready[level == limit]
