@@ -43,6 +43,10 @@ def check_command(
     from tilewright.report.records.scheduling.herald.files import is_schedule
 
     data = read_data(result)
+    if isinstance(data, dict) and str(data.get("schema", "")).startswith("tilewright.plan/"):
+        from tilewright.cli.scheduling.tiled_check import check_plan
+
+        return check_plan(data, str(result), prove, format)
     if is_schedule(data):
         from tilewright.cli.scheduling.check import check_schedules
 

@@ -140,18 +140,23 @@ def _suites() -> Listing:
 
 def _systems() -> Listing:
     from tilewright.hardware.scheduling.herald.system_file import list_systems, load_system
+    from tilewright.hardware.scheduling.tiled.load import list_tiled_machines, load_tiled_machine
 
     rows = []
     for name in list_systems():
         system = load_system(name)
         subs = ", ".join(f"{sub.flow_names} {sub.pes}" for sub in system.subs)
         rows.append((name, len(system.subs), system.pes, f"{system.description}; {subs} PEs"))
+    for name in list_tiled_machines():
+        machine = load_tiled_machine(name)
+        rows.append((name, machine.engines, machine.macs_per_cycle, machine.description))
     return Listing(("system", "engines", "PEs", _DESCRIPTION), tuple(rows))
 
 
 def _methods() -> Listing:
     from tilewright.heuristics.mapping.registry import HEURISTICS
     from tilewright.solvers.scheduling.herald.registry import METHODS
+    from tilewright.solvers.scheduling.tiled.registry import METHODS as PLANNERS
 
     rows = []
     for name in HEURISTICS.names():
@@ -163,6 +168,10 @@ def _methods() -> Listing:
         about = (found.__doc__ or "").partition("\n")[0]
         about += f" Options: {options}." if options else ""
         rows.append((name, "schedule", "yes" if found.exact else "no", about))
+    for name in PLANNERS.names():
+        entry, options = PLANNERS.entry(name), PLANNERS.options(name)
+        about = f"{entry.about}. Source: {entry.source}." + (f" Options: {options}." if options else "")
+        rows.append((name, "plan", "yes" if PLANNERS.make(name).exact else "no", about))
     return Listing(("method", "finds", "exact", _DESCRIPTION), tuple(rows))
 
 

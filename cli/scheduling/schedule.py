@@ -8,6 +8,7 @@ from typing import Annotated
 import typer
 
 from tilewright.cli import options
+from tilewright.workloads.errors import InputError
 
 OBJECTIVES = ("makespan", "energy", "edp")
 FORMATS = ("table", "json")
@@ -69,17 +70,23 @@ def schedule_command(
             rich_help_panel="Problem",
         ),
     ] = None,
+    batch: Annotated[
+        int | None,
+        typer.Option("--batch", "-b", help="Samples, on tiled machines.", rich_help_panel="Problem"),
+    ] = None,
     objective: Goal = "makespan",
     metric: Metric = None,
     method: Annotated[
-        str,
+        str | None,
         typer.Option(
             "--method",
             "-m",
-            help="Such as herald[[order=depth-first]; see [b]list methods[/b].",
+            help="Such as herald[[order=depth-first]; see [b]list methods[/b]; by default cpsat, on tiled"
+            " machines atomic.",
+            show_default=False,
             rich_help_panel="Search",
         ),
-    ] = "cpsat",
+    ] = None,
     time_limit: options.TimeLimit = "60",
     gap: options.Gap = "0",
     threads: options.Threads = None,
@@ -94,14 +101,51 @@ def schedule_command(
     quiet: options.Quiet = False,
     verbose: options.Verbose = False,
 ) -> int:
-    """Schedule the layers of several networks on the sub-accelerators of a system, with a bound."""
+    """Schedule networks on the sub-accelerators of a system, or one on a tiled machine, with a bound."""
     options.parse_choice(format, "--format", FORMATS)
     options.parse_choice(objective, "--objective", OBJECTIVES)
+
+    from tilewright.cli.scheduling.tiled_schedule import is_tiled
+
+    if is_tiled(system):
+        from tilewright.cli.scheduling.tiled_schedule import DEFAULT_METHOD, PlanRequest, refuse, run_plan
+
+        refuse(
+            {
+                "--keep-activations": keep_activations is not None,
+                "--metric": metric is not None,
+                "--gantt": gantt is not None,
+                "--occupancy": occupancy is not None,
+                "--report": report is not None,
+            }
+        )
+        return run_plan(
+            PlanRequest(
+                model=workload,
+                system=system,
+                batch=1 if batch is None else batch,
+                objective=objective,
+                method=method or DEFAULT_METHOD,
+                time_limit=options.parse_duration(time_limit),
+                gap=options.parse_gap(gap),
+                threads=options.parse_threads(threads),
+                seed=seed,
+                require_optimal=require_optimal,
+                form=format,
+                out=out,
+                log=log,
+                quiet=quiet,
+                verbose=verbose,
+            )
+        )
+    if batch is not None:
+        raise InputError("--batch", None, "is for tiled machines; a workload states its own")
 
     from tilewright.cli.scheduling.schedule_run import ScheduleRequest, run_schedule
     from tilewright.solvers.mapping.machine_sizes import METRICS
     from tilewright.solvers.scheduling.herald.registry import METHODS
 
+    method = method or "cpsat"
     METHODS.make(method)
     if metric is not None:
         options.parse_choice(metric, "--metric", METRICS)

@@ -58,7 +58,7 @@ def list_order(dag: AtomicDag, machine: TiledMachine, *, priority: Longs | None 
     _starts, tails = path_lengths(dag)
     chosen = tails if priority is None else priority
     edge_starts, producers = dag.edges
-    out_starts, out = _successors(edge_starts, producers, dag.tasks)
+    out_starts, out = successors_of(edge_starts, producers, dag.tasks)
     engine, step = _list_order(
         edge_starts,
         producers,
@@ -70,6 +70,12 @@ def list_order(dag: AtomicDag, machine: TiledMachine, *, priority: Longs | None 
         machine.engines,
     )
     return engine, step
+
+
+def successors_of(starts: Longs, producers: Ints, tasks: int) -> tuple[Longs, Ints]:
+    """Readers of every task, as starts and tasks; the inverse of `AtomicDag.edges`."""
+    begin, found = _successors(starts, producers, tasks)
+    return begin, found
 
 
 @njit(cache=True, nogil=True)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
@@ -44,23 +45,49 @@ class SizeMenu:
     cycles: Longs
 
 
-def shared_sizes(problem: TiledProblem, *, room: float = 0.5) -> tuple[AtomSize, ...]:
-    """Per unit the size of atoms with the least estimated time when the unit has the machine to itself.
+def shared_sizes(
+    problem: TiledProblem, *, room: float = 0.5, engines: Sequence[int] | None = None
+) -> tuple[AtomSize, ...]:
+    """Per unit the size of atoms with the least estimated time when the unit has its engines to itself.
 
     The estimate is the number of rounds over all engines times the longer of an atom's cycles and
-    the cycles in
-    which its operands and result pass the engine's port; ties go to fewer bytes.  An atom takes at most
-    ``room`` of the buffer, so that the next one's operands can arrive meanwhile; where no atom
-    does, all of it.
+    the cycles in which its operands and result pass the engine's port; ties go to fewer bytes.
+
+    Parameters
+    ----------
+    room : part of the buffer that an atom takes at most, so that the next one's operands can arrive
+        meanwhile; where no atom takes as little, all of it
+    engines : per unit how many it has; by default all
 
     Raises
     ------
     InputError : for a unit whose least atom fits no buffer
     """
-    return tuple(_best(problem, unit, room) for unit in problem.units)
+    counts = [problem.machine.engines] * len(problem.units) if engines is None else engines
+    return tuple(
+        shared_size_list(problem, unit, count, room=room)[0]
+        for unit, count in zip(problem.units, counts, strict=True)
+    )
 
 
-def _best(problem: TiledProblem, unit: Unit, room: float) -> AtomSize:
+def shared_size_list(
+    problem: TiledProblem, unit: Unit, engines: int, *, room: float = 0.5, most: int = 1
+) -> list[AtomSize]:
+    """The sizes of least estimated time, best first; see `shared_sizes`."""
+    menu = fitting_menu(problem, unit, room)
+    rounds = -(-menu.atoms * problem.batch // engines)
+    time = rounds * np.maximum(menu.cycles, menu.need / problem.machine.port_rate)
+    order = np.lexsort((menu.atoms * menu.need, time))[:most]
+    return [AtomSize(*(int(one) for one in menu.sizes[at])) for at in order]
+
+
+def fitting_menu(problem: TiledProblem, unit: Unit, room: float) -> SizeMenu:
+    """The candidate sizes that take at most a part of the buffer; where none does, those that fit at all.
+
+    Raises
+    ------
+    InputError : for a unit whose least atom fits no buffer
+    """
     machine = problem.machine
     limit = machine.engine.buffer_bytes
     late = sum(read.late for read in unit.reads)
@@ -72,13 +99,9 @@ def _best(problem: TiledProblem, unit: Unit, room: float) -> AtomSize:
             unit.name,
             f"its smallest atom needs {int(menu.need.min())} bytes, a buffer has {limit}",
         )
-    roomy = fits & (menu.need <= room * limit)
-    rounds = -(-menu.atoms * problem.batch // machine.engines)
-    time = rounds * np.maximum(menu.cycles, menu.need / machine.port_rate)
-    time = np.where(roomy if roomy.any() else fits, time, np.inf)
-    order = np.lexsort((menu.atoms * menu.need, time))
-    rows, columns, inputs, outputs = (int(one) for one in menu.sizes[order[0]])
-    return AtomSize(rows, columns, inputs, outputs)
+    roomy = menu.need <= room * limit
+    kept = roomy if roomy.any() else fits
+    return SizeMenu(menu.sizes[kept], menu.atoms[kept], menu.need[kept], menu.cycles[kept])
 
 
 @lru_cache(maxsize=1024)

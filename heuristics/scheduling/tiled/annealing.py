@@ -1,0 +1,131 @@
+"""Sizes of atoms by simulated annealing (Atomic Dataflow, section IV-A, algorithm 1), as printed and
+repaired.
+
+The state is a number of cycles that every atom should take.  As printed, each layer takes the size whose
+cycles are nearest to it, and the energy is the variance of the layers' cycles.  Variance is not free of
+scale, so that tiny atoms win, and nearness alone ignores how well an atom fills the array.  Repaired, the
+energy is the coefficient of variation over all atoms, and each layer takes, of the sizes within 30 % of the
+state, the one of least work and traffic.
+
+The paper prints no parameters.  Here temperatures are multiples of the first energy and the length of a move
+is a multiple of the first state.
+"""
+
+from __future__ import annotations
+
+import math
+import random
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from tilewright.formulation.scheduling.tiled.problem import TiledProblem
+from tilewright.formulation.scheduling.tiled.tiling import AtomSize
+from tilewright.heuristics.scheduling.tiled.shares import fitting_menu
+
+Longs = npt.NDArray[np.int64]
+Floats = npt.NDArray[np.float64]
+
+NEAR = 0.3
+"""Part of the state within which the repaired choice may take any size."""
+
+
+@dataclass(frozen=True, slots=True)
+class Annealing:
+    """Parameters of algorithm 1.
+
+    Parameters
+    ----------
+    printed : as the paper prints it; otherwise repaired
+    iterations : at most (``ite_max``)
+    length : of a move, as a multiple of the first state (``Len``)
+    temperature : as a multiple of the first energy (``Temp``)
+    cooling : factor per iteration (``lambda``)
+    enough : energy at which to stop, as a multiple of the first (``epsilon``)
+    """
+
+    printed: bool = False
+    iterations: int = 400
+    length: float = 0.5
+    temperature: float = 0.5
+    cooling: float = 0.98
+    enough: float = 0.0
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Layer:
+    """Sizes that a layer may take, by ascending cycles: how many atoms, and what they cost together."""
+
+    sizes: Longs
+    cycles: Longs
+    atoms: Longs
+    cost: Floats
+
+    def nearest(self, state: float) -> int:
+        right = int(np.searchsorted(self.cycles, state))
+        left = max(0, right - 1)
+        right = min(right, len(self.cycles) - 1)
+        return left if abs(self.cycles[left] - state) <= abs(self.cycles[right] - state) else right
+
+    def cheapest_near(self, state: float) -> int:
+        low = int(np.searchsorted(self.cycles, state * (1 - NEAR)))
+        high = int(np.searchsorted(self.cycles, state * (1 + NEAR), side="right"))
+        return self.nearest(state) if low == high else low + int(self.cost[low:high].argmin())
+
+
+def annealed_sizes(
+    problem: TiledProblem, random_numbers: random.Random, rules: Annealing, *, room: float = 0.5
+) -> tuple[AtomSize, ...]:
+    """Per layer the size of atoms that algorithm 1 ends with.
+
+    Parameters
+    ----------
+    room : part of the buffer that an atom may need; where none needs as little, all of it
+
+    Raises
+    ------
+    InputError : for a layer whose least atom fits no buffer
+    """
+    layers = [_layer(problem, i, room) for i in range(len(problem.units))]
+    picks = [random_numbers.randrange(len(one.cycles)) for one in layers]
+    state = sum(int(one.cycles[i]) for one, i in zip(layers, picks, strict=True)) / len(layers)
+    energy = _energy(layers, picks, rules.printed)
+    scale, length = max(energy, 1e-12), rules.length * state
+    temperature = rules.temperature * scale
+    for _ in range(rules.iterations):
+        moved_state = max(1.0, state + random_numbers.uniform(-1, 1) * length)
+        moved = [
+            one.nearest(moved_state) if rules.printed else one.cheapest_near(moved_state) for one in layers
+        ]
+        moved_energy = _energy(layers, moved, rules.printed)
+        temperature *= rules.cooling
+        heat = max(rules.cooling * temperature, 1e-300)
+        if random_numbers.random() <= math.exp(min(0.0, (energy - moved_energy) / heat)):
+            state, energy, picks = moved_state, moved_energy, moved
+        if energy <= rules.enough * scale:
+            break
+    return tuple(_size(one, i) for one, i in zip(layers, picks, strict=True))
+
+
+def _layer(problem: TiledProblem, unit: int, room: float) -> _Layer:
+    menu = fitting_menu(problem, problem.units[unit], room)
+    order = np.argsort(menu.cycles, kind="stable")
+    each = np.maximum(menu.cycles, menu.need / problem.machine.port_rate)
+    cost: Floats = (menu.atoms * each)[order].astype(np.float64)
+    return _Layer(menu.sizes[order], menu.cycles[order], menu.atoms[order], cost)
+
+
+def _energy(layers: list[_Layer], picks: list[int], printed: bool) -> float:
+    """Variance of the layers' cycles, or coefficient of variation over all atoms."""
+    cycles = np.array([one.cycles[i] for one, i in zip(layers, picks, strict=True)], dtype=np.float64)
+    if printed:
+        return float(cycles.var())
+    atoms = np.array([one.atoms[i] for one, i in zip(layers, picks, strict=True)], dtype=np.float64)
+    mean = float(np.average(cycles, weights=atoms))
+    return math.sqrt(float(np.average((cycles - mean) ** 2, weights=atoms))) / mean
+
+
+def _size(layer: _Layer, pick: int) -> AtomSize:
+    rows, columns, inputs, outputs = (int(one) for one in layer.sizes[pick])
+    return AtomSize(rows, columns, inputs, outputs)

@@ -1,0 +1,107 @@
+"""What Atomic Dataflow is compared with (sections II-B and V-A): layer-sequential, CNN-partition, inter-layer
+pipelining and Rammer-like lists.
+
+All share the sizes of atoms that suit the engines which a layer gets, the completion and the evaluator.  So
+CNN-partition may keep on chip what its paper sends through DRAM, which favours it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from tilewright.formulation.options import option
+from tilewright.formulation.scheduling.tiled.search import TiledSearch
+from tilewright.heuristics.scheduling.tiled.lists import layer_sequential, list_order
+from tilewright.heuristics.scheduling.tiled.partitions import cnn_partition, layer_work, pipeline
+from tilewright.heuristics.scheduling.tiled.planning import BUFFERING, Heuristic
+from tilewright.heuristics.scheduling.tiled.shares import shared_sizes
+
+CLPS = (2, 3, 4, 6, 8)
+DEPTHS = (2, 3, 4, 6, 8)
+
+
+@dataclass(frozen=True)
+class LayerSequential(Heuristic):
+    """Layer-sequential: one layer after the other, each shared out over all engines along the zig-zag."""
+
+    room: float = option(0.5, "part of the buffer that an atom may need", low=0.05, high=1.0)
+    buffering: str = option("furthest", "which copy leaves a full buffer", choices=tuple(BUFFERING))
+
+    name = "ls"
+
+    def offer(self, search: TiledSearch) -> None:
+        """All samples of a layer before the next layer."""
+        problem = search.problem.problem
+        dag = problem.dag(shared_sizes(problem, room=self.room))
+        assignment = layer_sequential(dag, problem.machine)
+        self.confirm(search, dag, *assignment, self.name, buffering=self.buffering)
+
+
+@dataclass(frozen=True)
+class RammerLists(Heuristic):
+    """Rammer-like lists: every step takes the ready atoms with the longest way to the end."""
+
+    room: float = option(0.5, "part of the buffer that an atom may need", low=0.05, high=1.0)
+    buffering: str = option("furthest", "which copy leaves a full buffer", choices=tuple(BUFFERING))
+
+    name = "rammer"
+
+    def offer(self, search: TiledSearch) -> None:
+        """One list for all engines; an atom goes where most of what it reads was made."""
+        problem = search.problem.problem
+        dag = problem.dag(shared_sizes(problem, room=self.room))
+        self.confirm(search, dag, *list_order(dag, problem.machine), self.name, buffering=self.buffering)
+
+
+@dataclass(frozen=True)
+class CnnPartition(Heuristic):
+    """CNN-partition: groups of engines for groups of layers, samples pipelined layer by layer."""
+
+    clps: int = option(0, "groups of engines; 0 for the best of 2, 3, 4, 6 and 8", low=0, high=64)
+    room: float = option(0.5, "part of the buffer that an atom may need", low=0.05, high=1.0)
+    buffering: str = option("furthest", "which copy leaves a full buffer", choices=tuple(BUFFERING))
+
+    name = "cnn-p"
+
+    def offer(self, search: TiledSearch) -> None:
+        """With one sample nothing can be pipelined, and the method is layer-sequential (section V-B)."""
+        problem = search.problem.problem
+        machine = problem.machine
+        if problem.batch == 1 or machine.engines == 1:
+            dag = problem.dag(shared_sizes(problem, room=self.room))
+            self.confirm(search, dag, *layer_sequential(dag, machine), self.name, buffering=self.buffering)
+            return
+        work = layer_work(problem)
+        counts = [one for one in CLPS if one <= machine.engines] if self.clps == 0 else [self.clps]
+        for count in counts:
+            if search.done:
+                return
+            found = cnn_partition(problem, work, min(count, machine.engines), room=self.room)
+            self.confirm(search, *found, f"{self.name} {count} groups", buffering=self.buffering)
+
+
+@dataclass(frozen=True)
+class InterLayerPipeline(Heuristic):
+    """Inter-layer pipelining: neighbouring layers on neighbouring regions, pipelined atom by atom."""
+
+    depth: int = option(0, "layers of a segment; 0 for the best of 2, 3, 4, 6 and 8", low=0, high=64)
+    room: float = option(0.5, "part of the buffer that an atom may need", low=0.05, high=1.0)
+    buffering: str = option("furthest", "which copy leaves a full buffer", choices=tuple(BUFFERING))
+
+    name = "il-pipe"
+
+    def offer(self, search: TiledSearch) -> None:
+        """One segment after the other; inside, a layer begins when the first atoms before it are done."""
+        problem = search.problem.problem
+        work = layer_work(problem)
+        depths = (
+            [one for one in DEPTHS if one <= problem.machine.engines] if self.depth == 0 else [self.depth]
+        )
+        for depth in depths or [1]:
+            if search.done:
+                return
+            dag, engine, step = pipeline(problem, work, min(depth, problem.machine.engines), room=self.room)
+            source = f"{self.name} {depth} layers"
+            self.confirm(search, dag, engine, np.asarray(step), source, buffering=self.buffering)

@@ -1,0 +1,149 @@
+"""Layers on regions of engines: CNN-partition's groups and inter-layer pipelines.
+
+Regions are runs of engines along the zig-zag, so neighbours lie next to each other.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import numpy.typing as npt
+
+from tilewright.formulation.scheduling.tiled.costs import least_cycles
+from tilewright.formulation.scheduling.tiled.dag import AtomicDag
+from tilewright.formulation.scheduling.tiled.problem import TiledProblem
+from tilewright.formulation.scheduling.tiled.tiling import AtomSize
+from tilewright.formulation.scheduling.tiled.trips import whole_shapes
+from tilewright.heuristics.scheduling.tiled.lists import zigzag
+from tilewright.heuristics.scheduling.tiled.shares import shared_sizes
+
+Ints = npt.NDArray[np.int32]
+Placed = tuple[AtomicDag, Ints, Ints]
+"""Atoms, and an engine and a step for each."""
+
+
+def layer_work(problem: TiledProblem) -> list[int]:
+    """Least cycles of every layer for one sample on one engine."""
+    engine = problem.machine.engine
+    return [
+        max(1, int(least_cycles(engine, whole_shapes(one.layer.operator, 1))[0])) for one in problem.units
+    ]
+
+
+def regions(engines: int, work: Sequence[int]) -> list[int]:
+    """Engines for each of several parts in proportion to their work, at least one each.
+
+    Raises
+    ------
+    ValueError : for more parts than engines
+    """
+    if len(work) > engines:
+        raise ValueError(f"expected at most {engines} parts, got {len(work)}")
+    counts = [1] * len(work)
+    for _ in range(engines - len(work)):
+        counts[max(range(len(work)), key=lambda i: work[i] / counts[i])] += 1
+    return counts
+
+
+def cnn_partition(problem: TiledProblem, work: Sequence[int], groups: int, *, room: float) -> Placed:
+    """Layers dealt to groups of engines, samples pipelined layer by layer (section II-B, figure 3a).
+
+    Groups are equally large.  Layers go to them, the ones of most work first, each to the group with the
+    least. In each slot of time a group does its layers for one sample each; a layer of a later slot works on
+    an earlier sample, so that nothing within a slot depends on another group.
+    """
+    machine = problem.machine
+    load = [0] * groups
+    home = [0] * len(work)
+    for i in sorted(range(len(work)), key=lambda one: -work[one]):
+        home[i] = load.index(min(load))
+        load[home[i]] += work[i]
+    slot = [0] * len(work)
+    for i, unit in enumerate(problem.units):
+        for read in unit.reads:
+            if read.producer is not None:
+                slot[i] = max(slot[i], slot[read.producer] + (home[read.producer] != home[i]))
+    borders = [machine.engines * i // groups for i in range(groups + 1)]
+    sizes = [borders[home[i] + 1] - borders[home[i]] for i in range(len(work))]
+    dag = problem.dag(shared_sizes(problem, room=room, engines=sizes))
+    jobs = sorted((slot[i] + sample, i, sample) for i in range(len(work)) for sample in range(problem.batch))
+    along = zigzag(machine)
+    engine, step = np.zeros(dag.tasks, dtype=np.int32), np.zeros(dag.tasks, dtype=np.int32)
+    free = [0] * groups
+    now = 0
+    for k, (time, i, sample) in enumerate(jobs):
+        if k and time != jobs[k - 1][0]:
+            now = max(free)
+            free = [now] * groups
+        mine = along[borders[home[i]] : borders[home[i] + 1]]
+        for tasks in _waves(dag, i, sample):
+            place = np.arange(len(tasks))
+            engine[tasks] = mine[place % len(mine)]
+            step[tasks] = free[home[i]] + place // len(mine)
+            free[home[i]] += -(-len(tasks) // len(mine))
+    return dag, engine, step
+
+
+def pipeline(problem: TiledProblem, work: Sequence[int], depth: int, *, room: float) -> Placed:
+    """Segments of neighbouring layers, each layer on a region as large as its work (section II-B, figure 3b).
+
+    Rows of results come first in every layer, so that the next one begins when the rows that it needs are
+    there: the delay of filling is a few atoms, which is what Tangram's alternating loop order is for.
+    """
+    machine, units = problem.machine, len(problem.units)
+    segments = [range(i, min(units, i + depth)) for i in range(0, units, depth)]
+    share = [0] * units
+    begin = [0] * units
+    for segment in segments:
+        at = 0
+        for i, count in zip(segment, regions(machine.engines, [work[i] for i in segment]), strict=True):
+            begin[i], share[i], at = at, count, at + count
+    dag = problem.dag(_fine(problem, shared_sizes(problem, room=room, engines=share), share))
+    along = zigzag(machine)
+    starts, producers = dag.edges
+    engine, step = np.zeros(dag.tasks, dtype=np.int32), np.zeros(dag.tasks, dtype=np.int32)
+    now = 0
+    for segment in segments:
+        free = np.full(machine.engines, now, dtype=np.int64)
+        for sample in range(problem.batch):
+            for i in segment:
+                mine = along[begin[i] : begin[i] + share[i]]
+                for task in _by_rows(dag, i, sample):
+                    made = producers[starts[task] : starts[task + 1]]
+                    ready = max(now, int(step[made].max()) + 1 if len(made) else now)
+                    when = np.maximum(free[mine], ready)
+                    chosen = int(mine[int(when.argmin())])
+                    engine[task], step[task] = chosen, max(int(free[chosen]), ready)
+                    free[chosen] = int(step[task]) + 1
+        now = int(free.max())
+    return dag, engine, step
+
+
+def _fine(problem: TiledProblem, sizes: Sequence[AtomSize], share: Sequence[int]) -> list[AtomSize]:
+    """Sizes cut along the rows into at least twice as many rounds as fill a region, where rows allow it."""
+    fine = []
+    for size, count in zip(sizes, share, strict=True):
+        rows = max(1, -(-size.rows // 2)) if count < problem.machine.engines else size.rows
+        fine.append(AtomSize(rows, size.columns, size.inputs, size.outputs, size.samples))
+    return fine
+
+
+def _tasks(dag: AtomicDag, unit: int, sample: int) -> npt.NDArray[np.int64]:
+    begin, end = int(dag.base[unit]), int(dag.base[unit + 1])
+    per_sample = (end - begin) // (len(dag.tilings[unit].samples) - 1)
+    return np.arange(begin + sample * per_sample, begin + (sample + 1) * per_sample)
+
+
+def _waves(dag: AtomicDag, unit: int, sample: int) -> list[npt.NDArray[np.int64]]:
+    """Atoms of a layer and sample; first parts of sums come before second ones."""
+    tasks, slots = _tasks(dag, unit, sample), int(dag.slots[unit])
+    return [tasks[slot::slots] for slot in range(slots)]
+
+
+def _by_rows(dag: AtomicDag, unit: int, sample: int) -> list[int]:
+    """Atoms of a layer and sample, rows first, then columns, then parts of sums, then channels."""
+    one, slots = dag.tilings[unit], int(dag.slots[unit])
+    shape = (len(one.channels) - 1, len(one.rows) - 1, len(one.columns) - 1, slots)
+    found: list[int] = _tasks(dag, unit, sample).reshape(shape).transpose(1, 2, 3, 0).ravel().tolist()
+    return found

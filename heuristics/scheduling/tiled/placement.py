@@ -1,0 +1,152 @@
+"""Which engine runs which atom of a round (section IV-C).
+
+A round's atoms are placed when all earlier rounds stand.  Data is taken to lie where it was made and where it
+was last read; what was never read comes from the nearest DRAM port.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from itertools import islice, permutations
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from numba import njit
+from ortools.graph.python.linear_sum_assignment import SimpleLinearSumAssignment
+
+from tilewright.formulation.scheduling.tiled.dag import AtomicDag
+from tilewright.hardware.scheduling.tiled.machine import TiledMachine
+from tilewright.hardware.scheduling.tiled.topology import topology
+from tilewright.heuristics.scheduling.tiled.lists import zigzag
+
+Ints = npt.NDArray[np.int32]
+Longs = npt.NDArray[np.int64]
+
+MOST_PERMUTATIONS = 720
+"""Of the layers of one round; a round of more than six layers tries so many."""
+
+Pick = Callable[[Longs, Longs, Ints], Ints]
+"""Tasks of a round, bytes times hops of each on each engine, engines along the zig-zag -> engine of each."""
+
+
+def place(dag: AtomicDag, machine: TiledMachine, step: Ints, how: str) -> Ints:
+    """An engine per task.
+
+    Parameters
+    ----------
+    step : the round of each task
+    how : ``zigzag`` (in order), ``permutations`` (equation 2), ``matching`` (the least bytes times hops of
+        the round, proven) or ``nearest`` (atoms that read most choose first)
+    """
+    picks: dict[str, Pick] = {
+        "zigzag": lambda tasks, cost, along: along[: len(tasks)],
+        "permutations": lambda tasks, cost, along: _permuted(dag.unit[tasks], cost, along),
+        "matching": lambda tasks, cost, along: matched(cost),
+        "nearest": lambda tasks, cost, along: np.asarray(_nearest(cost, along), dtype=np.int32),
+    }
+    pick = picks[how]
+    # equation 2 counts hops; a byte that stays in its engine is cheaper still than one that passes a port
+    port = 0 if how == "permutations" else 1
+    net, engines = topology(machine), machine.engines
+    hops = net.hops.reshape(net.places, net.places).astype(np.int64) + port
+    dram = hops[engines:, :engines].min(axis=0)
+    near = hops[:engines, :engines].copy()
+    np.fill_diagonal(near, 0)
+    along = zigzag(machine)
+    engine = np.full(dag.tasks, -1, dtype=np.int32)
+    last = np.full(dag.blocks, -1, dtype=np.int32)
+    order = np.argsort(step, kind="stable")
+    bounds = np.flatnonzero(np.diff(step[order])) + 1
+    for tasks in np.split(order, bounds):
+        cost = _costs(
+            tasks, dag.read_starts, dag.reads, dag.block_bytes, dag.block_parent, engine, last, near, dram
+        )
+        engine[tasks] = pick(tasks, cost, along)
+        _remember(tasks, dag.read_starts, dag.reads, engine, last)
+    return engine
+
+
+def matched(cost: Longs) -> Ints:
+    """The assignment of rows to distinct columns of least total cost."""
+    rows, columns = cost.shape
+    solver = SimpleLinearSumAssignment()
+    # rows that stand for no task make the problem square
+    square = np.zeros((columns, columns), dtype=np.int64)
+    square[:rows] = cost
+    left, right = np.divmod(np.arange(columns * columns), columns)
+    solver.add_arcs_with_cost(left, right, square.ravel())
+    if solver.solve() != solver.OPTIMAL:
+        raise ArithmeticError("no assignment of a round's atoms to engines: costs overflow")
+    return np.array([solver.right_mate(i) for i in range(rows)], dtype=np.int32)
+
+
+def _permuted(units: Ints, cost: Longs, along: Ints) -> Ints:
+    """Layers in the order of least cost along the zig-zag (equation 2), atoms of a layer together."""
+    layers = [np.flatnonzero(units == one) for one in dict.fromkeys(units.tolist())]
+    slots = along[: len(units)]
+    best, chosen = -1, slots
+    for one in islice(permutations(range(len(layers))), MOST_PERMUTATIONS):
+        order = np.concatenate([layers[i] for i in one])
+        total = int(cost[order, slots].sum())
+        if best < 0 or total < best:
+            best, chosen = total, np.empty_like(slots)
+            chosen[order] = slots
+    return chosen
+
+
+@njit(cache=True, nogil=True)
+def _costs(
+    tasks: Longs,
+    starts: Longs,
+    reads: Ints,
+    size: Longs,
+    parent: Ints,
+    engine: Ints,
+    last: Ints,
+    near: Longs,
+    dram: Longs,
+) -> Any:  # pragma: no cover
+    engines = len(dram)
+    cost = np.zeros((len(tasks), engines), dtype=np.int64)
+    for i in range(len(tasks)):
+        for k in range(starts[tasks[i]], starts[tasks[i] + 1]):
+            block = reads[k]
+            made = engine[parent[block]] if parent[block] >= 0 else -1
+            copy = last[block]
+            for e in range(engines):
+                if made < 0 and copy < 0:
+                    way = dram[e]
+                elif made < 0:
+                    way = near[copy, e]
+                elif copy < 0:
+                    way = near[made, e]
+                else:
+                    way = min(near[made, e], near[copy, e])
+                cost[i, e] += size[block] * way
+    return cost
+
+
+@njit(cache=True, nogil=True)
+def _remember(tasks: Longs, starts: Longs, reads: Ints, engine: Ints, last: Ints) -> None:  # pragma: no cover
+    for t in tasks:
+        for k in range(starts[t], starts[t + 1]):
+            last[reads[k]] = engine[t]
+
+
+@njit(cache=True, nogil=True)
+def _nearest(cost: Longs, along: Ints) -> Any:  # pragma: no cover
+    rows, engines = cost.shape
+    spread = np.zeros(rows, dtype=np.int64)
+    for i in range(rows):
+        spread[i] = cost[i].max() - cost[i].min()
+    taken = np.zeros(engines, dtype=np.bool_)
+    found = np.zeros(rows, dtype=np.int32)
+    for i in np.argsort(-spread, kind="mergesort"):
+        best = -1
+        for e in along:
+            if not taken[e] and (best < 0 or cost[i, e] < cost[i, best]):
+                best = e
+        taken[best] = True
+        found[i] = best
+    return found

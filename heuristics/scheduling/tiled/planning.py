@@ -1,0 +1,51 @@
+"""From engines and steps to an offered plan: what all methods share."""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+
+from tilewright import __version__
+from tilewright.formulation.method import Outcome
+from tilewright.formulation.result import Origin
+from tilewright.formulation.scheduling.tiled.completion import Eviction, complete
+from tilewright.formulation.scheduling.tiled.dag import AtomicDag
+from tilewright.formulation.scheduling.tiled.search import AtomicPlan, TiledSearch
+
+BUFFERING: dict[str, Eviction] = {"furthest": "furthest", "occupation": "occupation"}
+"""Rules of eviction by the names that options have."""
+
+
+class Heuristic:
+    """A method that guesses."""
+
+    name = ""
+    exact = False
+
+    @property
+    def version(self) -> str:
+        return __version__
+
+    def solve(self, search: TiledSearch) -> Outcome:
+        """Offer plans."""
+        self.offer(search)
+        return Outcome()
+
+    def offer(self, search: TiledSearch) -> None:
+        """Find plans."""
+        raise NotImplementedError
+
+    def confirm(
+        self,
+        search: TiledSearch,
+        dag: AtomicDag,
+        engine: npt.NDArray[np.integer],
+        step: npt.NDArray[np.integer],
+        source: str,
+        *,
+        buffering: str = "furthest",
+    ) -> None:
+        """Complete a plan and offer it."""
+        machine = search.problem.problem.machine
+        plan = complete(dag, machine, engine, step, eviction=BUFFERING[buffering])
+        search.confirm(AtomicPlan(dag, plan), source, Origin.HEURISTIC)

@@ -1,0 +1,124 @@
+"""Better sizes of atoms with the evaluator inside: hill climbing from any sizes.
+
+Atom sizes decide more than order and places do.  A move gives one layer, or all layers of the same shape,
+one of the sizes that its own estimate likes, and stays if the whole plan is not worse.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable, Sequence
+from fractions import Fraction
+
+import numpy as np
+
+from tilewright.formulation.scheduling.tiled.evaluator import Evaluation
+from tilewright.formulation.scheduling.tiled.problem import TiledProblem
+from tilewright.formulation.scheduling.tiled.search import AtomicPlan
+from tilewright.formulation.scheduling.tiled.tiling import AtomSize
+from tilewright.heuristics.scheduling.tiled.shares import shared_size_list
+
+MOST_SIZES = 24
+"""Sizes per layer and kind of estimate that moves try."""
+
+SHARES = (1, 2, 4)
+"""Parts of the machine that the estimates give a layer."""
+
+Sizes = tuple[AtomSize, ...]
+Judged = tuple[Fraction, AtomicPlan, Evaluation]
+"""Key, plan and evaluation that some sizes lead to."""
+
+
+class SizeMoves:
+    """Moves in the sizes of atoms.
+
+    Parameters
+    ----------
+    room : part of the buffer that an atom may need
+    """
+
+    def __init__(self, problem: TiledProblem, *, room: float = 0.5) -> None:
+        self._problem = problem
+        self._room = room
+        self._menus: dict[int, list[AtomSize]] = {}
+        alike: dict[object, list[int]] = {}
+        for i, unit in enumerate(problem.units):
+            alike.setdefault((unit.layer.operator, len(unit.reads)), []).append(i)
+        self._alike = {i: same for same in alike.values() for i in same}
+
+    def menu(self, unit: int) -> list[AtomSize]:
+        """Sizes that a layer may be given, those liked best for all engines first."""
+        first = self._alike[unit][0]
+        if first not in self._menus:
+            found: dict[AtomSize, None] = {}
+            for share in SHARES:
+                engines = max(1, self._problem.machine.engines // share)
+                for room in (self._room, 1.0):
+                    sizes = shared_size_list(
+                        self._problem, self._problem.units[first], engines, room=room, most=MOST_SIZES
+                    )
+                    found.update(dict.fromkeys(sizes))
+            self._menus[first] = list(found)
+        return self._menus[first]
+
+    def moved(self, sizes: Sizes, weights: Sequence[float], random_numbers: random.Random) -> Sizes | None:
+        """Sizes after one move; ``None`` where the layer that was drawn has no other size.
+
+        Parameters
+        ----------
+        weights : per layer, how likely it is drawn
+        """
+        unit = random_numbers.choices(range(len(sizes)), weights)[0]
+        menu = [one for one in self.menu(unit) if one != sizes[unit]]
+        if not menu:
+            return None
+        size = random_numbers.choice(menu)
+        chosen = self._alike[unit] if random_numbers.random() < 0.5 else [unit]
+        return tuple(size if i in chosen else one for i, one in enumerate(sizes))
+
+
+def climb(
+    problem: TiledProblem,
+    start: Sizes,
+    begun: Judged,
+    judge: Callable[[Sizes], Judged | None],
+    done: Callable[[], bool],
+    random_numbers: random.Random,
+    *,
+    room: float = 0.5,
+    most: int | None = None,
+) -> Sizes:
+    """Climb until told to stop; returns the best sizes.
+
+    Parameters
+    ----------
+    begun : what the first sizes lead to
+    judge : what sizes lead to; ``None`` where their atoms fit no buffer
+    done : whether to stop
+    most : moves at most; ``None`` for no limit
+    """
+    moves = SizeMoves(problem, room=room)
+    sizes, best = start, begun
+    weights = losses(best[1], best[2], problem.machine.engines)
+    tried = 0
+    while not done() and (most is None or tried < most):
+        tried += 1
+        moved = moves.moved(sizes, weights, random_numbers)
+        found = None if moved is None else judge(moved)
+        if moved is not None and found is not None and found[0] <= best[0]:
+            sizes, best = moved, found
+            weights = losses(best[1], best[2], problem.machine.engines)
+    return sizes
+
+
+def losses(answer: AtomicPlan, result: Evaluation, engines: int) -> list[float]:
+    """Per layer the cycles of its steps beyond its work over all engines, and a little for every layer."""
+    dag, plan = answer.dag, answer.plan
+    units = len(dag.units)
+    length = np.diff(np.append(result.step_start[: plan.steps], result.cycles))
+    busy = np.bincount(plan.first, minlength=plan.steps)
+    share = length[plan.first] / busy[plan.first]
+    taken = np.bincount(dag.unit, weights=share, minlength=units)
+    least = np.bincount(dag.unit, weights=dag.cycles.astype(np.float64), minlength=units) / engines
+    lost: list[float] = (np.maximum(0.0, taken - least) + 0.1 * result.cycles / units).tolist()
+    return lost

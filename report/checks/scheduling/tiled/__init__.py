@@ -1,0 +1,1 @@
+"""Checks of plans on tiled machines."""

@@ -1,0 +1,1 @@
+"""Documents of plans on tiled machines."""

@@ -1,0 +1,178 @@
+"""The document ``tilewright.plan/1``: what ``schedule`` prints for a tiled machine."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from fractions import Fraction
+from typing import Any, Final, Literal
+
+from pydantic import ConfigDict, Field
+
+from tilewright.formulation.scheduling.tiled.evaluator import Evaluation
+from tilewright.formulation.scheduling.tiled.problem import TiledProblem, tiled_objective
+from tilewright.formulation.scheduling.tiled.search import AtomicPlan, TiledResult
+from tilewright.hardware.scheduling.tiled.topology import topology
+from tilewright.report.records.mapping.build import number, trace_record, versions
+from tilewright.report.records.mapping.document import ClaimRecord, ExactText, Number, StatusName, TraceRecord
+from tilewright.report.records.mapping.operator import Record
+from tilewright.report.records.scheduling.tiled.plan import PlanRecord
+from tilewright.report.records.scheduling.tiled.problem import TiledProblemRecord
+from tilewright.solvers.scheduling.tiled.bounds import dag_bounds
+
+PLAN: Final = "tilewright.plan/1"
+
+
+class PlanMetricsRecord(Record):
+    """What the evaluator says of a plan."""
+
+    cycles: int
+    energy_pj: Number
+    energy_pj_exact: ExactText
+    energy_by_component_pj: dict[str, Number]
+    edp: Number = Field(description="energy_pj times cycles")
+    time_s: float = Field(description="cycles at the machine's clock")
+    compute_cycles: int = Field(description="if nothing ever waited for data")
+    utilization: float = Field(description="of the PEs, memory delay included")
+    compute_utilization: float = Field(description="of the PEs in compute_cycles, without memory delay")
+    atom_utilization: float = Field(description="of the PEs while their engine runs an atom")
+    dram_read_bytes: int
+    dram_write_bytes: int
+    hop_bytes: int = Field(description="bytes times links between routers")
+    network_overhead: float = Field(description="part of the cycles that links add")
+    reuse: float = Field(description="part of the read results' bytes that never came from DRAM")
+    busiest_link: str
+    busiest_link_bytes: float
+    peak_buffer_bytes: list[int] = Field(description="the fullest that each engine's buffer gets")
+    atoms: int
+    steps: int
+    transfers: int
+    atoms_bound_cycles: int = Field(
+        description="no plan of these very atoms takes fewer cycles; the document's bound is over all sizes"
+    )
+
+
+class PlanSettingsRecord(Record):
+    """How the search was asked to run."""
+
+    method: str
+    time_limit_s: float | None
+    gap: float
+    threads: int
+    seed: int
+
+
+class PlanDocument(ClaimRecord):
+    """The whole document of ``schedule`` on a tiled machine."""
+
+    model_config = ConfigDict(title=PLAN, serialize_by_alias=True, populate_by_name=True)
+
+    schema_name: Literal["tilewright.plan/1"] = Field(alias="schema")
+    command: Literal["schedule"]
+    complete: bool = Field(description="whether the search has ended; false in a file of a running one")
+    workload: str
+    system: str
+    layers: int
+    objective: Literal["makespan", "energy", "edp"]
+    settings: PlanSettingsRecord
+    status: StatusName
+    value: Number | None
+    value_exact: ExactText | None
+    bound: Number | None = Field(description="no plan has a smaller value, whatever its sizes of atoms")
+    bound_exact: ExactText | None
+    gap: float | None
+    metrics: PlanMetricsRecord | None
+    message: str
+    wall_s: float
+    input_hash: str
+    trace: list[TraceRecord]
+    problem: TiledProblemRecord
+    plan: PlanRecord | None
+    versions: dict[str, str]
+
+    def to_data(self) -> dict[str, Any]:
+        """Plain data in the sequence of the contract."""
+        return self.model_dump()
+
+
+def plan_document(
+    problem: TiledProblem,
+    objective: str,
+    result: TiledResult,
+    settings: PlanSettingsRecord,
+    *,
+    complete: bool = True,
+) -> PlanDocument:
+    """The document of one result."""
+    record = TiledProblemRecord.of(problem)
+    shown = tiled_objective(objective)
+    answer, evaluation = result.answer, result.evaluation
+    found = None if answer is None or evaluation is None else plan_metrics(problem, answer, evaluation)
+    return PlanDocument.model_validate(
+        {
+            "schema": PLAN,
+            "command": "schedule",
+            "complete": complete,
+            "workload": problem.network.name,
+            "system": problem.machine.name,
+            "layers": len(problem.units),
+            "objective": objective,
+            "settings": settings,
+            "status": result.status.value,
+            "value": None if result.key is None else number(result.key),
+            "value_exact": None if result.key is None else str(result.key),
+            "bound": None if result.bound is None else number(result.bound),
+            "bound_exact": None if result.bound is None else str(result.bound),
+            "gap": result.gap,
+            "metrics": found,
+            "message": result.message,
+            "wall_s": result.wall_seconds,
+            "input_hash": inputs_hash(record, objective),
+            "trace": [trace_record(shown, point) for point in result.trace],
+            "problem": record,
+            "plan": None if answer is None else PlanRecord.of(answer),
+            "versions": versions(),
+        }
+    )
+
+
+def inputs_hash(problem: TiledProblemRecord, objective: str) -> str:
+    """SHA-256 of everything that was asked; the machine's name and description do not count."""
+    content = problem.model_dump(exclude={"machine": {"name", "description"}})
+    return hashlib.sha256(json.dumps([content, objective]).encode()).hexdigest()
+
+
+def plan_metrics(problem: TiledProblem, answer: AtomicPlan, found: Evaluation) -> PlanMetricsRecord:
+    """What the evaluator said, as data."""
+    machine, energy = problem.machine, found.energy
+    exact = Fraction(energy.total)
+    parts = {
+        name: number(Fraction(getattr(energy, name)))
+        for name in ("compute", "registers", "buffer", "network", "dram", "static")
+    }
+    net = topology(machine)
+    busiest = int((found.link_bytes[: len(net.names)] / net.rates).argmax())
+    return PlanMetricsRecord(
+        cycles=found.cycles,
+        energy_pj=number(exact),
+        energy_pj_exact=str(exact),
+        energy_by_component_pj=parts,
+        edp=number(exact * found.cycles),
+        time_s=found.cycles / (machine.clock_mhz * 1e6),
+        compute_cycles=found.compute_cycles,
+        utilization=found.utilization,
+        compute_utilization=found.compute_utilization,
+        atom_utilization=found.atom_utilization,
+        dram_read_bytes=found.dram_read_bytes,
+        dram_write_bytes=found.dram_write_bytes,
+        hop_bytes=found.hop_bytes,
+        network_overhead=found.network_overhead,
+        reuse=found.reuse,
+        busiest_link=net.names[busiest],
+        busiest_link_bytes=float(found.link_bytes[busiest]),
+        peak_buffer_bytes=[int(one) for one in found.peak_bytes],
+        atoms=answer.dag.tasks,
+        steps=answer.plan.steps,
+        transfers=len(answer.plan.transfers),
+        atoms_bound_cycles=dag_bounds(answer.dag, machine).cycles,
+    )

@@ -1,0 +1,175 @@
+"""Plans as plain data: borders of atoms per layer, and columns of whole numbers in little space.
+
+A column is its numbers as 32-bit integers, little-endian, each but the first as the difference to the one
+before it, compressed by zlib, in base64.  A plan of some thousand atoms has some ten thousand movements, so a
+row for each would make documents of megabytes.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import zlib
+
+import numpy as np
+import numpy.typing as npt
+from pydantic import Field
+
+from tilewright.formulation.scheduling.tiled.dag import AtomicDag
+from tilewright.formulation.scheduling.tiled.plan import Plan, Residency, Transfers
+from tilewright.formulation.scheduling.tiled.problem import TiledProblem
+from tilewright.formulation.scheduling.tiled.search import AtomicPlan
+from tilewright.formulation.scheduling.tiled.tiling import Tiling
+from tilewright.report.records.mapping.operator import Record
+from tilewright.workloads.errors import InputError
+
+MOST_ROWS = 1 << 26
+"""Rows of a column, at most."""
+
+Ints = npt.NDArray[np.int32]
+
+
+def packed(column: npt.NDArray[np.integer]) -> str:
+    """A column as text."""
+    steps = np.diff(column.astype(np.int64), prepend=0)
+    return base64.b64encode(zlib.compress(steps.astype("<i4").tobytes(), 9)).decode("ascii")
+
+
+def unpacked(text: str, rows: int, where: str) -> Ints:
+    """The column of a text; raises ``InputError`` where it does not have so many rows."""
+    try:
+        reader = zlib.decompressobj()
+        raw = reader.decompress(base64.b64decode(text, validate=True), 4 * rows + 1)
+    except (binascii.Error, ValueError, zlib.error) as error:
+        raise InputError(where, None, f"not a packed column: {error}") from None
+    if len(raw) != 4 * rows:
+        raise InputError(where, None, f"expected {rows} whole numbers")
+    numbers = np.cumsum(np.frombuffer(raw, dtype="<i4").astype(np.int64))
+    if rows and not -(2**31) <= int(numbers.min()) <= int(numbers.max()) < 2**31:
+        raise InputError(where, None, "numbers beyond 32 bits")
+    return numbers.astype(np.int32)
+
+
+class LayerAtomsRecord(Record):
+    """How a layer is cut; borders ascend from 0 to the size of the axis."""
+
+    layer: str
+    atoms: int
+    samples: list[int]
+    channels: list[int]
+    rows: list[int]
+    columns: list[int]
+    inputs: list[int] = Field(description="borders of partial sums over input channels")
+
+
+class TransfersRecord(Record):
+    """Movements, a packed column per field; places are engines, then DRAM ports."""
+
+    count: int = Field(ge=0, le=MOST_ROWS)
+    block: str
+    source: str
+    target: str
+    bytes: str
+    first: str
+    last: str
+
+
+class ResidencyRecord(Record):
+    """What lies in buffers when, a packed column per field."""
+
+    count: int = Field(ge=0, le=MOST_ROWS)
+    block: str
+    engine: str
+    start: str
+    end: str
+
+
+class PlanRecord(Record):
+    """A plan with the atoms that it runs, a packed column per field of the tasks."""
+
+    layers: list[LayerAtomsRecord]
+    tasks: int = Field(ge=1, le=MOST_ROWS)
+    steps: int = Field(ge=1, le=MOST_ROWS)
+    engine: str
+    first: str
+    last: str
+    transfers: TransfersRecord
+    residency: ResidencyRecord
+
+    @classmethod
+    def of(cls, answer: AtomicPlan) -> PlanRecord:
+        """The record of a plan."""
+        dag, plan = answer.dag, answer.plan
+        moving, held = plan.transfers, plan.residency
+        return cls(
+            layers=layer_records(dag),
+            tasks=dag.tasks,
+            steps=plan.steps,
+            engine=packed(plan.engine),
+            first=packed(plan.first),
+            last=packed(plan.last),
+            transfers=TransfersRecord(
+                count=len(moving),
+                block=packed(moving.block),
+                source=packed(moving.source),
+                target=packed(moving.target),
+                bytes=packed(moving.bytes),
+                first=packed(moving.first),
+                last=packed(moving.last),
+            ),
+            residency=ResidencyRecord(
+                count=len(held),
+                block=packed(held.block),
+                engine=packed(held.engine),
+                start=packed(held.start),
+                end=packed(held.end),
+            ),
+        )
+
+    def build(self, problem: TiledProblem, where: str) -> AtomicPlan:
+        """The plan; raises ``InputError`` where it does not fit the problem's layers."""
+        names = [unit.name for unit in problem.units]
+        if [one.layer for one in self.layers] != names:
+            raise InputError(where, "layers", f"expected the {len(names)} layers of the network, in order")
+        cuts = [
+            Tiling(tuple(o.samples), tuple(o.channels), tuple(o.rows), tuple(o.columns), tuple(o.inputs))
+            for o in self.layers
+        ]
+        try:
+            dag = problem.dag(cuts)
+        except ValueError as error:
+            raise InputError(where, "layers", str(error)) from None
+        if dag.tasks != self.tasks:
+            raise InputError(where, "tasks", f"{self.tasks}, the layers are cut into {dag.tasks}")
+
+        def column(owner: Record, name: str, rows: int) -> Ints:
+            return unpacked(getattr(owner, name), rows, f"{where}.{name}")
+
+        moving, held = self.transfers, self.residency
+        block, source, target, size, first, last = (
+            column(moving, name, moving.count)
+            for name in ("block", "source", "target", "bytes", "first", "last")
+        )
+        transfers = Transfers(block, source, target, size.astype(np.int64), first, last)
+        residency = Residency(
+            *(column(held, name, held.count) for name in ("block", "engine", "start", "end"))
+        )
+        tasks = [column(self, name, self.tasks) for name in ("engine", "first", "last")]
+        return AtomicPlan(dag, Plan(tasks[0], tasks[1], tasks[2], transfers, residency, self.steps))
+
+
+def layer_records(dag: AtomicDag) -> list[LayerAtomsRecord]:
+    """How every layer is cut."""
+    counts = np.diff(dag.base)
+    return [
+        LayerAtomsRecord(
+            layer=unit.name,
+            atoms=int(count),
+            samples=list(one.samples),
+            channels=list(one.channels),
+            rows=list(one.rows),
+            columns=list(one.columns),
+            inputs=list(one.parts),
+        )
+        for unit, one, count in zip(dag.units, dag.tilings, counts, strict=True)
+    ]

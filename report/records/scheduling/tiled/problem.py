@@ -1,0 +1,184 @@
+"""Networks and tiled machines as plain data, so that a document stands on its own."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal
+
+from pydantic import Field
+
+from tilewright.formulation.scheduling.tiled.problem import TiledProblem, tiled_objective
+from tilewright.hardware.scheduling.tiled.machine import TiledMachine, TileEngine, machine_to_dict
+from tilewright.report.records.mapping.operator import OperatorRecord, Record
+from tilewright.workloads.errors import InputError
+from tilewright.workloads.network import Layer, Link, Network
+
+MAX_SIDE = 256
+"""Engines along a side of a grid in a document, at most."""
+
+Positive = Annotated[float, Field(gt=0, allow_inf_nan=False)]
+Energy = Annotated[float, Field(ge=0, allow_inf_nan=False)]
+
+
+class PlacedLayerRecord(Record):
+    """A layer of a network."""
+
+    name: str
+    operator: int = Field(ge=0, description="its place among the network's operators")
+    stored_weights: bool
+
+
+class LinkRecord(Record):
+    """A tensor on its way to one operand of one layer."""
+
+    producer: str | None
+    consumer: str
+    operand: str
+    tensor: str
+    elements: int
+    channel: int | None
+    moves: list[str]
+
+
+class NetworkRecord(Record):
+    """A network of batch 1; equal operators stand once."""
+
+    name: str
+    operators: list[OperatorRecord] = Field(min_length=1)
+    layers: list[PlacedLayerRecord] = Field(min_length=1)
+    links: list[LinkRecord]
+    outputs: list[str]
+
+    @classmethod
+    def of(cls, network: Network) -> NetworkRecord:
+        """The record of a network."""
+        places: dict[Any, int] = {}
+        for layer in network.layers:
+            places.setdefault(layer.operator, len(places))
+        return cls(
+            name=network.name,
+            operators=[OperatorRecord.of(one) for one in places],
+            layers=[
+                PlacedLayerRecord(
+                    name=one.name, operator=places[one.operator], stored_weights=one.stored_weights
+                )
+                for one in network.layers
+            ],
+            links=[
+                LinkRecord(
+                    producer=one.producer,
+                    consumer=one.consumer,
+                    operand=one.operand,
+                    tensor=one.tensor,
+                    elements=one.elements,
+                    channel=one.channel,
+                    moves=list(one.moves),
+                )
+                for one in network.links
+            ],
+            outputs=sorted(network.outputs),
+        )
+
+    def build(self, where: str) -> Network:
+        """The network; raises ``InputError`` where the record contradicts itself."""
+        operators = [one.build(f"{where}.operators[{i}]") for i, one in enumerate(self.operators)]
+        for layer in self.layers:
+            if layer.operator >= len(operators):
+                raise InputError(where, layer.name, f"operator {layer.operator} of {len(operators)}")
+        layers = [
+            Layer(one.name, operators[one.operator], "document", stored_weights=one.stored_weights)
+            for one in self.layers
+        ]
+        links = [
+            Link(o.producer, o.consumer, o.operand, o.tensor, o.elements, o.channel, tuple(o.moves))
+            for o in self.links
+        ]
+        return Network(self.name, layers, links, outputs=self.outputs)
+
+
+class TileEngineRecord(Record):
+    """One engine of the grid, fields as in the machine's file."""
+
+    rows: int = Field(ge=1)
+    columns: int = Field(ge=1)
+    dataflow: Literal["kc", "yx", "pairs"]
+    vector_lanes: int = Field(ge=1)
+    buffer_bytes: int = Field(ge=1)
+    mac_energy: Energy
+    buffer_read_energy: Energy
+    buffer_write_energy: Energy
+    register_energy: Energy
+    vector_energy: Energy
+    lanes: int = Field(ge=1)
+    startup_cycles: int = Field(ge=0)
+    element_bytes: int = Field(ge=1)
+    static_power: Energy
+
+
+class TiledMachineRecord(Record):
+    """A tiled machine in full; rates in bytes per cycle, energies in pJ per byte."""
+
+    name: str
+    description: str
+    width: int = Field(ge=1, le=MAX_SIDE)
+    height: int = Field(ge=1, le=MAX_SIDE)
+    engine: TileEngineRecord
+    clock_mhz: Positive
+    topology: Literal["mesh", "torus", "htree"]
+    link_rate: Positive
+    port_rate: Positive
+    dram_rate: Positive
+    dram_ports: list[list[int]] = Field(min_length=1)
+    dram_port_rate: Positive
+    dram_energy: Energy
+    hop_energy: Energy
+    hop_cycles: int = Field(ge=0)
+
+    @classmethod
+    def of(cls, machine: TiledMachine) -> TiledMachineRecord:
+        """The record of a machine."""
+        return cls.model_validate(machine_to_dict(machine))
+
+    def build(self, where: str) -> TiledMachine:
+        """The machine; raises ``InputError`` for a DRAM port outside the grid."""
+        for port in self.dram_ports:
+            if len(port) != 2 or not (0 <= port[0] < self.width and 0 <= port[1] < self.height):
+                raise InputError(where, "dram_ports", f"expected positions on the grid, got {port}")
+        data = self.model_dump()
+        data["engine"] = TileEngine(**data["engine"])
+        data["dram_ports"] = tuple((port[0], port[1]) for port in self.dram_ports)
+        return TiledMachine(**data)
+
+
+class TiledProblemRecord(Record):
+    """What was asked but for the objective.
+
+    Names and descriptions do not decide anything.
+    """
+
+    network: NetworkRecord
+    machine: TiledMachineRecord
+    batch: int = Field(ge=1)
+    fuse: bool = Field(description="whether element-wise layers ride on the layer that they follow")
+    partial_sums: Literal["chain", "reduction"]
+
+    @classmethod
+    def of(cls, problem: TiledProblem) -> TiledProblemRecord:
+        """The record of a problem."""
+        return cls(
+            network=NetworkRecord.of(problem.network),
+            machine=TiledMachineRecord.of(problem.machine),
+            batch=problem.batch,
+            fuse=problem.fuse,
+            partial_sums=problem.partial_sums,
+        )
+
+    def build(self, objective: str, where: str) -> TiledProblem:
+        """The problem; raises ``InputError`` where the record contradicts itself."""
+        return TiledProblem(
+            self.network.build(f"{where}.network"),
+            self.machine.build(f"{where}.machine"),
+            tiled_objective(objective),
+            batch=self.batch,
+            fuse=self.fuse,
+            partial_sums=self.partial_sums,
+        )

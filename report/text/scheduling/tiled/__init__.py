@@ -1,0 +1,1 @@
+"""Plans on tiled machines as tables."""

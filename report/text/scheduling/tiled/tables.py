@@ -1,0 +1,104 @@
+"""Plans on tiled machines as tables."""
+
+from __future__ import annotations
+
+from rich.console import RenderableType
+from rich.table import Table
+from rich.text import Text
+
+from tilewright.formulation.scheduling.tiled.problem import tiled_objective
+from tilewright.report.records.scheduling.tiled.document import PlanDocument, PlanMetricsRecord
+from tilewright.report.text.quantities import (
+    bytes_text,
+    count_text,
+    energy_text,
+    gap_text,
+    objective_text,
+    percent_text,
+    seconds_text,
+    si_text,
+)
+from tilewright.report.text.tables import head_text, plain_table, status_text
+
+MOST_LAYERS = 12
+"""Layers that the table of atoms shows, those with the most atoms."""
+
+
+def plan_views(document: PlanDocument, seconds: float) -> list[RenderableType]:
+    """Status, figures, energy by component, and the layers with the most atoms."""
+    batch = document.problem.batch
+    title = head_text(
+        f"{document.workload} on {document.system}",
+        f"objective {document.objective}",
+        f"{document.layers} layers",
+        *([f"batch {batch}"] if batch > 1 else []),
+        document.settings.method,
+    )
+    figures = _claims(document)
+    views: list[RenderableType] = [title, "", figures]
+    if document.metrics is not None:
+        add_plan_figures(figures, document.metrics)
+        views += ["", energy_table(document.metrics)]
+    if document.plan is not None:
+        views += ["", atoms_table(document)]
+    if document.message:
+        views += ["", Text(document.message)]
+    return [*views, "", Text(f"took {seconds_text(seconds)}")]
+
+
+def _claims(document: PlanDocument) -> Table:
+    """Status, value, bound and gap; further rows follow."""
+    objective = tiled_objective(document.objective)
+    figures = plain_table([("", "left"), ("", "right")])
+    figures.show_header = False
+    figures.add_row("status", status_text(document.status, document.gap))
+    if document.value is not None:
+        figures.add_row("value", objective_text(objective, document.value))
+    if document.bound is not None:
+        figures.add_row("bound over all sizes", objective_text(objective, document.bound))
+        figures.add_row("gap", gap_text(document.gap))
+    return figures
+
+
+def add_plan_figures(figures: Table, metrics: PlanMetricsRecord) -> None:
+    """Rows for cycles, energy, utilization, traffic and buffers."""
+    slack = (metrics.cycles - metrics.atoms_bound_cycles) / max(1, metrics.cycles)
+    figures.add_row("cycles", count_text(metrics.cycles))
+    figures.add_row(
+        "least of these atoms", f"{count_text(metrics.atoms_bound_cycles)} ({percent_text(slack)} below)"
+    )
+    figures.add_row("without memory delay", count_text(metrics.compute_cycles))
+    figures.add_row("time", si_text(metrics.time_s, "s"))
+    figures.add_row("energy", energy_text(metrics.energy_pj))
+    figures.add_row("EDP", si_text(float(metrics.edp) * 1e-12, "J·cycle"))
+    used = f"{percent_text(metrics.utilization, 1)}, {percent_text(metrics.compute_utilization, 1)} without"
+    figures.add_row("PE utilization, memory delay", used)
+    figures.add_row("DRAM read", bytes_text(metrics.dram_read_bytes, 8))
+    figures.add_row("DRAM written", bytes_text(metrics.dram_write_bytes, 8))
+    figures.add_row("results reused on chip", percent_text(metrics.reuse, 1))
+    figures.add_row("network overhead", percent_text(metrics.network_overhead, 1))
+    figures.add_row("busiest link", f"{metrics.busiest_link}, {si_text(metrics.busiest_link_bytes, 'B')}")
+    figures.add_row("fullest buffer", bytes_text(max(metrics.peak_buffer_bytes), 8))
+    figures.add_row("atoms, steps", f"{count_text(metrics.atoms)}, {count_text(metrics.steps)}")
+
+
+def energy_table(metrics: PlanMetricsRecord) -> Table:
+    """Energy by component with its share of the whole."""
+    table = plain_table([("energy", "left"), ("", "right"), ("share", "right")])
+    whole = sum(metrics.energy_by_component_pj.values()) or 1
+    for name, part in metrics.energy_by_component_pj.items():
+        table.add_row(name, energy_text(part), percent_text(part / whole, 1))
+    return table
+
+
+def atoms_table(document: PlanDocument) -> Table:
+    """Layers with the most atoms and into how many parts each axis is cut."""
+    names = ("samples", "channels", "rows", "columns", "inputs")
+    table = plain_table([("layer", "left"), ("atoms", "right"), *((name, "right") for name in names)])
+    layers = [] if document.plan is None else document.plan.layers
+    for one in sorted(layers, key=lambda layer: -layer.atoms)[:MOST_LAYERS]:
+        table.add_row(one.layer, count_text(one.atoms), *(str(len(getattr(one, name)) - 1) for name in names))
+    if len(layers) > MOST_LAYERS:
+        rest = sum(sorted(one.atoms for one in layers)[:-MOST_LAYERS])
+        table.add_row(f"{len(layers) - MOST_LAYERS} others", count_text(rest), *[""] * len(names))
+    return table

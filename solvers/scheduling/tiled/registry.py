@@ -1,0 +1,45 @@
+"""Methods that plan one network on a tiled machine, by name.  A new one is a module and a row here."""
+
+from __future__ import annotations
+
+from tilewright.formulation.registry import Entry, Registry
+from tilewright.formulation.scheduling.tiled.search import TiledMethod
+
+_ROOM = "tilewright.heuristics.scheduling.tiled"
+_PAPER = "Atomic Dataflow (Zheng et al.)"
+
+METHODS: Registry[TiledMethod] = Registry(
+    "--method",
+    {
+        "atomic": Entry(
+            f"{_ROOM}.atomic",
+            "AtomicDataflow",
+            "Atoms, their order and their places in turn, then better sizes",
+            f"{_PAPER}, sections III and IV",
+        ),
+        "ls": Entry(
+            f"{_ROOM}.baselines",
+            "LayerSequential",
+            "One layer after the other, each shared out over all engines",
+            f"{_PAPER}, section II-B",
+        ),
+        "cnn-p": Entry(
+            f"{_ROOM}.baselines",
+            "CnnPartition",
+            "Groups of engines for groups of layers, samples pipelined layer by layer",
+            "CNN-Partition (Shen et al.)",
+        ),
+        "il-pipe": Entry(
+            f"{_ROOM}.baselines",
+            "InterLayerPipeline",
+            "Neighbouring layers on neighbouring regions, pipelined atom by atom",
+            "Tangram (Gao et al.)",
+        ),
+        "rammer": Entry(
+            f"{_ROOM}.baselines",
+            "RammerLists",
+            "Every engine takes the ready atom with the longest way to the end",
+            "Rammer (Ma et al.)",
+        ),
+    },
+)

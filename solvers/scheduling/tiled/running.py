@@ -1,0 +1,62 @@
+"""One network planned on one tiled machine: problem, bounds over all sizes, method, limits and result."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from fractions import Fraction
+
+from tilewright.formulation.limits import Limits
+from tilewright.formulation.result import TracePoint
+from tilewright.formulation.scheduling.tiled.evaluator import Evaluation
+from tilewright.formulation.scheduling.tiled.problem import TiledProblem
+from tilewright.formulation.scheduling.tiled.search import AtomicPlan, TiledGoal, TiledSearch
+from tilewright.solvers.running import SearchRun
+from tilewright.solvers.scheduling.tiled.bounds import Bounds, size_bounds
+from tilewright.solvers.scheduling.tiled.registry import METHODS
+
+GRACE = 0.8
+"""Seconds that a search has to come back; all that it has found is in its state, so that none is lost."""
+
+ROUNDING = Fraction(1, 10**9)
+"""Part of a bound on energy that is given away for the rounding of sums of floats."""
+
+TiledRun = SearchRun[TiledGoal, AtomicPlan, Evaluation | None]
+
+
+def bound_key(goal: TiledGoal, bounds: Bounds) -> Fraction:
+    """The key that bounds on cycles and energy imply."""
+    energy = Fraction(bounds.energy) * (1 - ROUNDING)
+    return goal.problem.objective.key(energy, bounds.cycles)
+
+
+def plan_run(
+    state: Callable[[], TiledProblem],
+    method: str,
+    limits: Limits,
+    told: Callable[[TracePoint], None] = lambda point: None,
+    phase: Callable[[str], None] = lambda text: None,
+) -> TiledRun:
+    """A search for a plan in a thread of its own, which signals and limits end.
+
+    The bound of the search holds over all sizes of atoms, whatever the method chooses.
+
+    Parameters
+    ----------
+    state : states the problem; part of the call that the limits cover
+    told, phase : told of every better plan and bound, and of what begins
+
+    Raises
+    ------
+    InputError : for an unknown method or option
+    """
+    planner = METHODS.make(method)
+
+    def begin(heard: Callable[[TracePoint], None]) -> TiledSearch:
+        goal = TiledGoal(state())
+        phase(f"{planner.name} on {len(goal.problem.units)} layers")
+        return TiledSearch(goal, limits, heard, exact=planner.exact)
+
+    def before(search: TiledSearch) -> None:
+        search.raise_bound(bound_key(search.problem, size_bounds(search.problem.problem)), "all sizes")
+
+    return SearchRun(begin, planner, method, limits, told, before, grace=GRACE)

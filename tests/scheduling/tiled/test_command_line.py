@@ -1,0 +1,110 @@
+"""``schedule``, ``check`` and ``list`` for tiled machines, as a user calls them."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tilewright.cli.main import run
+
+MODEL = """\
+- conv:N=1,K=32,C=16,P=8,Q=8,R=3,S=3,name=first
+- conv:N=1,K=32,C=32,P=8,Q=8,R=1,S=1,name=second
+"""
+
+Caller = Callable[..., tuple[int, str, str]]
+
+
+@pytest.fixture
+def call(capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Caller:
+    """Calls the command line in a folder with a small model."""
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "model.yaml").write_text(MODEL)
+
+    def call_it(*arguments: str) -> tuple[int, str, str]:
+        capsys.readouterr()
+        code = int(run(list(arguments)))
+        captured = capsys.readouterr()
+        return code, captured.out, captured.err
+
+    return call_it
+
+
+def plan(call: Caller, *arguments: str) -> Any:
+    """The document of a plan."""
+    code, out, err = call("schedule", "model.yaml", "--system", "atomic-2x2", "-f", "json", *arguments)
+    assert code == 0, err
+    return json.loads(out)
+
+
+@pytest.mark.parametrize("objective", ["makespan", "energy", "edp"])
+def test_a_plan_holds_when_it_is_checked(call: Caller, tmp_path: Path, objective: str) -> None:
+    """The document written during the search equals the one printed, and check confirms it from it alone."""
+    document = plan(call, "-m", "atomic[moves=3]", "-o", objective, "--batch", "2", "--out", "plan.json")
+    assert json.loads((tmp_path / "plan.json").read_text()) == document
+    assert document["schema"] == "tilewright.plan/1"
+    assert document["status"] == "feasible"
+    assert 0 < document["bound"] <= document["value"]
+    metrics = document["metrics"]
+    assert sum(metrics["energy_by_component_pj"].values()) == pytest.approx(metrics["energy_pj"])
+    (tmp_path / "model.yaml").unlink()
+    code, out, _ = call("check", "plan.json", "-f", "json")
+    assert (code, json.loads(out)["faults"]) == (0, [])
+
+
+def test_a_changed_plan_fails_its_check(call: Caller, tmp_path: Path) -> None:
+    """Another bound, figure, engine or machine is found out, each by its name."""
+    document = plan(call, "-m", "ls")
+    changes: list[tuple[str, Callable[[Any], object]]] = [
+        ("bound_exact", lambda d: d.update(bound=d["bound"] + 1, bound_exact=str(d["bound"] + 1))),
+        ("metrics.reuse", lambda d: d["metrics"].update(reuse=0.25)),
+        ("illegal plan", lambda d: d["plan"].update(engine=d["plan"]["first"])),
+        ("input_hash", lambda d: d["problem"]["machine"].update(link_rate=99.0)),
+        ("plan.engine", lambda d: d["plan"].update(engine="AAAA")),
+    ]
+    for name, change in changes:
+        altered = json.loads(json.dumps(document))
+        change(altered)
+        (tmp_path / "altered.json").write_text(json.dumps(altered))
+        code, out, _ = call("check", "altered.json", "-f", "json")
+        assert code == 5
+        assert any(name in fault for fault in json.loads(out)["faults"]), (name, out)
+
+
+def test_a_table_shows_value_and_both_bounds(call: Caller) -> None:
+    """The table has the gap over all sizes, the least of the chosen atoms, and the layers."""
+    code, out, err = call("schedule", "model.yaml", "--system", "atomic-2x2[link=8]", "--method", "rammer")
+    assert code == 0
+    for text in ("bound over all sizes", "least of these atoms", "network overhead", "first", "second"):
+        assert text in out
+    assert "rammer on 2 layers" in err
+
+
+@pytest.mark.parametrize(
+    ("arguments", "told"),
+    [
+        (("--system", "atomic-2x2", "--batch", "0"), "batch: expected at least 1, got 0"),
+        (("--system", "atomic-2x2[buffer=0.0625]"), "its smallest atom needs"),
+        (("--system", "atomic-2x3"), "did you mean 'atomic-2x2'"),
+        (("--system", "atomic-2x2[links=8]"), "did you mean 'link'"),
+        (("--system", "atomic-2x2", "--metric", "edp"), "--metric: is not for tiled machines"),
+        (("--system", "atomic-2x2", "--method", "atomik"), "did you mean 'atomic'"),
+        (("--system", "hda-edge-maelstrom", "--batch", "2"), "--batch: is for tiled machines"),
+    ],
+)
+def test_bad_input_is_one_line(call: Caller, arguments: tuple[str, ...], told: str) -> None:
+    """What cannot be is said in one line, with exit code 2."""
+    code, out, err = call("schedule", "model.yaml", "-q", *arguments)
+    assert (code, out) == (2, "")
+    assert told in err
+    assert len(err.strip().splitlines()) == 1
+
+
+def test_machines_and_methods_are_listed(call: Caller) -> None:
+    """``list`` names tiled machines among systems and their methods among methods."""
+    assert "atomic-8x8" in call("list", "systems")[1]
+    assert "il-pipe" in call("list", "methods")[1]
