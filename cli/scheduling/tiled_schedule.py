@@ -9,7 +9,7 @@ from pathlib import Path
 from tilewright.cli.exits import Exit
 from tilewright.cli.terminal.clock import call
 from tilewright.cli.terminal.console import error_line, show, write
-from tilewright.cli.terminal.lines import Task
+from tilewright.cli.terminal.lines import ProgressItem
 from tilewright.cli.terminal.progress import Progress, make_progress
 from tilewright.cli.terminal.saving import SavedFile
 from tilewright.cli.terminal.signals import graceful_stop
@@ -137,7 +137,7 @@ def _progress(request: PlanRequest, problem: TiledProblem, stack: ExitStack) -> 
         f"{network.name} on {machine.name}{samples}, objective {request.objective}, "
         f"{len(problem.units)} layers"
     )
-    progress.task(Task(1, 1, network.name, request.method))
+    progress.task(ProgressItem(1, 1, network.name, request.method))
     return progress
 
 

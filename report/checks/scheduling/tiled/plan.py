@@ -12,7 +12,7 @@ from tilewright.formulation.scheduling.tiled.problem import TiledProblem, tiled_
 from tilewright.formulation.scheduling.tiled.search import TiledGoal
 from tilewright.report.checks.mapping.document import claim_faults, metric_faults
 from tilewright.report.checks.trace import trace_faults
-from tilewright.report.records.mapping.build import number
+from tilewright.report.records.claims import number
 from tilewright.report.records.scheduling.tiled.document import PlanDocument, inputs_hash, plan_metrics
 from tilewright.solvers.scheduling.tiled.bounds import size_bounds
 from tilewright.solvers.scheduling.tiled.registry import METHODS

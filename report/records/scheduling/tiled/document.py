@@ -13,8 +13,9 @@ from tilewright.formulation.scheduling.tiled.evaluator import Evaluation
 from tilewright.formulation.scheduling.tiled.problem import TiledProblem, tiled_objective
 from tilewright.formulation.scheduling.tiled.search import AtomicPlan, TiledResult
 from tilewright.hardware.scheduling.tiled.topology import topology
-from tilewright.report.records.mapping.build import number, trace_record, versions
-from tilewright.report.records.mapping.document import ClaimRecord, ExactText, Number, StatusName, TraceRecord
+from tilewright.report.records.claims import ClaimRecord, ExactText, Number, StatusName, claim, number
+from tilewright.report.records.mapping.build import trace_record, versions
+from tilewright.report.records.mapping.document import TraceRecord
 from tilewright.report.records.mapping.operator import Record
 from tilewright.report.records.scheduling.tiled.plan import PlanRecord
 from tilewright.report.records.scheduling.tiled.problem import TiledProblemRecord
@@ -118,12 +119,7 @@ def plan_document(
             "layers": len(problem.units),
             "objective": objective,
             "settings": settings,
-            "status": result.status.value,
-            "value": None if result.key is None else number(result.key),
-            "value_exact": None if result.key is None else str(result.key),
-            "bound": None if result.bound is None else number(result.bound),
-            "bound_exact": None if result.bound is None else str(result.bound),
-            "gap": result.gap,
+            **claim(shown, result, number),
             "metrics": found,
             "message": result.message,
             "wall_s": result.wall_seconds,
