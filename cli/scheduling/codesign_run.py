@@ -3,26 +3,21 @@
 from __future__ import annotations
 
 from contextlib import ExitStack
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 
-from tilewright.cli.scheduling.request import SchedulingRequest, resolve_workload
+from tilewright.cli.scheduling.request import SchedulingRequest
 from tilewright.cli.terminal.saving import SavedFile, kept
 from tilewright.cli.terminal.signals import graceful_stop
-from tilewright.formulation.limits import LimitReachedError
-from tilewright.formulation.result import Status, TracePoint
-from tilewright.formulation.search import UnsoundBoundError
+from tilewright.formulation.result import TracePoint
 from tilewright.hardware.mapping.styles import CLOCK_MHZ, dataflow
 from tilewright.hardware.scheduling.herald.classes import accelerator_class, with_steps
 from tilewright.report.records.files import json_text
 from tilewright.report.records.scheduling.herald.document import CodesignDocument, codesign_document
 from tilewright.report.text.scheduling.herald.tables import codesign_views
-from tilewright.solvers.background import failure_text
-from tilewright.solvers.running import LEFT_BEHIND
-from tilewright.solvers.scheduling.herald.partition import PartitionOutcome, PartitionSearch
-from tilewright.solvers.scheduling.herald.schedule import GRACE
-from tilewright.solvers.watched import Watched
-from tilewright.workloads.errors import InputError
+from tilewright.solvers.scheduling.herald.partition import PartitionOutcome
+from tilewright.solvers.scheduling.herald.partition_run import PartitionRun
+from tilewright.workloads.scheduling.workload_file import resolve_workload
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -53,15 +48,10 @@ def run_codesign(request: CodesignRequest) -> int:
         progress = request.progress(stack, head, workload)
 
         def told(point: TracePoint) -> None:
-            if not watched.abandoned:
-                progress.point(point)
-                saved.changed()
+            progress.point(point)
+            saved.changed()
 
-        def note(text: str) -> None:
-            if not watched.abandoned:
-                progress.phase(text)
-
-        search = PartitionSearch(
+        run = PartitionRun(
             workload,
             resources,
             flows,
@@ -70,7 +60,7 @@ def run_codesign(request: CodesignRequest) -> int:
             request.search,
             request.metric,
             told=told,
-            note=note,
+            note=progress.phase,
         )
 
         def document_of(outcome: PartitionOutcome, *, complete: bool) -> CodesignDocument:
@@ -78,18 +68,8 @@ def run_codesign(request: CodesignRequest) -> int:
                 workload, resources, flows, request.search, outcome, settings, complete=complete
             )
 
-        saved = SavedFile(
-            request.out, lambda: json_text(document_of(search.outcome(), complete=False).to_data())
-        )
-        watched = Watched(search.run, limits, grace=GRACE)
-        watched.run()
-        failure = watched.failure
-        if isinstance(failure, InputError | UnsoundBoundError):
-            raise failure
-        message = LEFT_BEHIND if watched.abandoned and not stop.is_set() else ""
-        outcome = search.outcome(message)
-        if failure is not None and not isinstance(failure, LimitReachedError):
-            outcome = replace(outcome, status=Status.ERROR, message=failure_text(failure))
+        saved = SavedFile(request.out, lambda: json_text(document_of(run.so_far(), complete=False).to_data()))
+        outcome = run.run()
         document = document_of(outcome, complete=True)
         request.deliver(document, saved, codesign_views)
     failures = [] if saved.failure is None else [saved.failure]

@@ -16,13 +16,14 @@ from typing import Any
 import jsonschema
 import pytest
 from calls import HARD, SMALL, Call, finish, start
-from tilewright.cli.mapping.layer_run import SearchRun
 
 from tilewright.cli.mapping import map_run
 from tilewright.cli.mapping.results import Results
 from tilewright.cli.terminal.signals import Interruption, graceful_stop
 from tilewright.report.records.schemas import result_schema
+from tilewright.solvers.mapping import network_search
 from tilewright.solvers.processes import shielded
+from tilewright.solvers.running import SearchRun
 
 LARGER = "conv:N=48,K=1440,C=720,P=60,Q=60,R=3,S=3,pad=1"
 """A layer whose first mapping takes many seconds."""
@@ -229,9 +230,9 @@ def test_signal_in_this_process_sets_the_event() -> None:
 
 MOMENTS: dict[str, tuple[object, str, int, int]] = {
     "before the first layer": (map_run, "_search_all", 1, 130),
-    "as the first layer begins": (map_run, "_search", 1, 130),
+    "as the first layer begins": (network_search, "_search", 1, 130),
     "between layers": (Results, "add", 1, 130),
-    "at the last layer's first mapping": (SearchRun, "_listen", 0, 0),
+    "at the last layer's first mapping": (SearchRun, "_heard", 0, 0),
     "after the last layer": (Results, "end", 1, 0),
 }
 """What is called then, which call of it (0: that which tells the last layer's mapping), the exit code."""
@@ -250,7 +251,7 @@ def test_exit_code_says_whether_all_is_there(
     def signalled(*args: Any, **kwargs: Any) -> Any:
         nonlocal calls
         calls += 1
-        last = which == 0 and args[0].problem.operator.bounds["K"] == 4 and args[1].value is not None
+        last = which == 0 and args[0].search.problem.operator.bounds["K"] == 4 and args[1].key
         if calls == which or last:
             monkeypatch.undo()
             os.kill(os.getpid(), number)

@@ -72,7 +72,7 @@ def test_quiet_still_tells_why_a_layer_failed(call: Call, monkeypatch: pytest.Mo
     def broken(*_: object, **__: object) -> None:
         raise RuntimeError("the solver broke")
 
-    monkeypatch.setattr("tilewright.cli.mapping.layer_run.solve", broken)
+    monkeypatch.setattr("tilewright.solvers.running.run_method", broken)
     outcome = call("map", SMALL, *ARCH, "-q", "-f", "json")
     assert (outcome.code, outcome.document["layers"][0]["status"]) == (1, Status.ERROR.value)
     assert outcome.err == "tilewright: error: gemm: RuntimeError: the solver broke\n"
