@@ -234,7 +234,7 @@ def test_composition_roots_are_needed(imports: list[Import]) -> None:
 @pytest.mark.parametrize(
     ("by", "of", "rule"),
     [
-        ("formulation.search", "solvers.base", 0),
+        ("formulation.search", "solvers.running", 0),
         ("formulation.search", "heuristics.options", 0),
         ("heuristics.mapping.kapla", "solvers.mapping.branch", 0),
         ("report.html.figures", "benchmarks.curves", 0),
@@ -257,14 +257,14 @@ def test_reading_finds_every_kind_of_import(tmp_path: Path) -> None:
     """Imports in functions, relative ones, those for types only and names in a text are all read."""
     path = tmp_path / "module.py"
     path.write_text(
-        "import tilewright.solvers.base\n"
+        "import tilewright.solvers.running\n"
         "from ..formulation import search as looking\n"
         "if TYPE_CHECKING:\n    from tilewright.solvers.watched import watched\n"
         "def later():\n    from . import options\n"
         "VERBS = {'check': 'tilewright.cli.check:check_command', 'program': 'tilewright.cli'}\n"
     )
     assert set(_imports("tilewright.cli.evaluate", path)) == {
-        Import("tilewright.cli.evaluate", "tilewright.solvers.base"),
+        Import("tilewright.cli.evaluate", "tilewright.solvers.running"),
         Import("tilewright.cli.evaluate", "tilewright.formulation.search"),
         Import("tilewright.cli.evaluate", "tilewright.solvers.watched", at_start=False),
         Import("tilewright.cli.evaluate", "tilewright.cli.options", at_start=False),
