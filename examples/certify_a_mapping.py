@@ -1,6 +1,6 @@
 """Somebody else's mapping: is it legal, what does it cost, and how far from the best can it be?
 
-    python examples/certify_a_mapping.py
+python examples/certify_a_mapping.py
 """
 
 import tilewright as tw

@@ -1,6 +1,6 @@
 """How far from the optimum do published heuristics end?
 
-    python examples/compare_heuristics.py [--quick]
+python examples/compare_heuristics.py [--quick]
 """
 
 import sys

@@ -1,6 +1,6 @@
 """Several networks on a chip of several engines, and what more memory would bring.
 
-    python examples/schedule_networks.py [--quick]
+python examples/schedule_networks.py [--quick]
 """
 
 import sys

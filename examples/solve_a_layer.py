@@ -1,6 +1,6 @@
 """One layer, one network and one workload, each solved with a proof: the interface in ten lines.
 
-    python examples/solve_a_layer.py [--quick]
+python examples/solve_a_layer.py [--quick]
 """
 
 import sys

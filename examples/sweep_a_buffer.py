@@ -1,6 +1,6 @@
-"""Which buffer is best?  One field of a machine over eight sizes, every point proven, drawn, the best one kept.
+"""Which buffer is best?  One field of a machine over eight sizes, all proven, drawn, the best one kept.
 
-    python examples/sweep_a_buffer.py [--quick] [PICTURE.png]
+python examples/sweep_a_buffer.py [--quick] [PICTURE.png]
 """
 
 import sys

@@ -93,7 +93,7 @@ def test_faults_name_the_file_and_the_field(path: str, value: object, told: str)
 
 
 def test_every_preset_can_be_changed(tmp_path: Path) -> None:
-    """Presets and files read the same way whether or not they are changed; a document's machine has no file."""
+    """Presets and files read the same way, changed or not; a document's machine has no file."""
     for name in list_presets():
         assert tw.machine(name).with_().engine == tw.machine(name).engine
     path = tmp_path / "own.yaml"
