@@ -25,7 +25,7 @@ TREE_SOLVER = "branch"
 
 
 @dataclass(frozen=True, slots=True)
-class AnswerSet:
+class TimedAnswerSet:
     """Several mappings that answer one question.
 
     Parameters
@@ -59,9 +59,9 @@ class AnswerSets:
     then : the second objective
     """
 
-    front: AnswerSet | None = None
-    best: AnswerSet | None = None
-    optima: AnswerSet | None = None
+    front: TimedAnswerSet | None = None
+    best: TimedAnswerSet | None = None
+    optima: TimedAnswerSet | None = None
     then: SecondObjective | None = None
 
 
@@ -145,8 +145,8 @@ def assembled(
         assert problem is not None
         return problem.key_of(solution.evaluation)
 
-    def made(field: str, solutions: Sequence[Solution]) -> AnswerSet:
-        return AnswerSet(tuple(solutions), answers[field].complete, seconds[field])
+    def made(field: str, solutions: Sequence[Solution]) -> TimedAnswerSet:
+        return TimedAnswerSet(tuple(solutions), answers[field].complete, seconds[field])
 
     front = best = optima = None
     if "front" in answers:

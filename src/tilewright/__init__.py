@@ -19,7 +19,6 @@ if TYPE_CHECKING:
     from tilewright.api.documents import load as load
     from tilewright.api.mapping.checking import MappingCheck as MappingCheck
     from tilewright.api.mapping.document import MappingDocument as MappingDocument
-    from tilewright.api.mapping.document import MappingResult as MappingResult
     from tilewright.api.mapping.evaluation import MappingEvaluation as MappingEvaluation
     from tilewright.api.mapping.evaluation import evaluate as evaluate
     from tilewright.api.mapping.layer import Layer as Layer
@@ -34,6 +33,7 @@ if TYPE_CHECKING:
     from tilewright.api.mapping.network_call import map_network as map_network
     from tilewright.api.mapping.problem import LayerOnMachine as LayerOnMachine
     from tilewright.api.mapping.problem import NetworkOnMachine as NetworkOnMachine
+    from tilewright.api.mapping.result import MappingResult as MappingResult
     from tilewright.api.scheduling.checking import ScheduleCheck as ScheduleCheck
     from tilewright.api.scheduling.codesign import codesign as codesign
     from tilewright.api.scheduling.plan import Codesign as Codesign
@@ -65,7 +65,8 @@ _PLACES = {
     "tilewright.api.catalog": ("methods",),
     "tilewright.api.documents": ("check", "load"),
     "tilewright.api.mapping.checking": ("MappingCheck",),
-    "tilewright.api.mapping.document": ("MappingDocument", "MappingResult"),
+    "tilewright.api.mapping.document": ("MappingDocument",),
+    "tilewright.api.mapping.result": ("MappingResult",),
     "tilewright.api.mapping.evaluation": ("MappingEvaluation", "evaluate"),
     "tilewright.api.mapping.layer": ("Layer", "Network", "layer", "models", "network"),
     "tilewright.api.mapping.machine": ("Machine", "machine", "machines"),

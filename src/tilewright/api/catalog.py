@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from tilewright.heuristics.mapping.registry import HEURISTICS
 from tilewright.solvers.mapping.methods import method_names
 from tilewright.solvers.scheduling.herald.registry import METHODS
 from tilewright.workloads.errors import InputError
@@ -24,8 +23,3 @@ def methods(of: str = "mapping") -> list[str]:
     if of not in WINGS:
         raise InputError("of", None, f"expected {' or '.join(WINGS)}, got {of!r}")
     return method_names() if of == "mapping" else METHODS.names()
-
-
-def heuristics() -> list[str]:
-    """Names of the published heuristics for layers; none proves what it finds."""
-    return HEURISTICS.names()

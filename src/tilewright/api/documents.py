@@ -8,7 +8,8 @@ from typing import Any
 
 from tilewright.api.arguments import interruptible, read_budget
 from tilewright.api.mapping.checking import MappingCheck, Told, check_mappings
-from tilewright.api.mapping.document import MappingDocument, MappingResult
+from tilewright.api.mapping.document import MappingDocument
+from tilewright.api.mapping.result import MappingResult
 from tilewright.api.scheduling.checking import ScheduleCheck, check_schedules
 from tilewright.api.scheduling.plan import Codesign, Plan
 from tilewright.formulation.limits import Limits

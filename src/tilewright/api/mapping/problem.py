@@ -9,10 +9,11 @@ from pathlib import Path
 from typing import Literal
 
 from tilewright.api.arguments import Budget, interruptible, named_arguments
-from tilewright.api.mapping.document import MappingDocument, MappingResult, only_layer
-from tilewright.api.mapping.layer import Layer, Network, network
+from tilewright.api.mapping.document import MappingDocument, only_layer
+from tilewright.api.mapping.layer import Layer, Network
 from tilewright.api.mapping.machine import Machine, machine_of
 from tilewright.api.mapping.mapping import LayerMapping
+from tilewright.api.mapping.result import MappingResult
 from tilewright.formulation.mapping.mapping import Mapping
 from tilewright.formulation.mapping.problem import LayerProblem
 from tilewright.formulation.objective import parse_objective
@@ -260,11 +261,6 @@ class NetworkOnMachine(_OnMachine):
     def __repr__(self) -> str:
         count = len(self.stated.layers)
         return f"NetworkOnMachine({self.network.name!r} on {self.machine.name!r}, {count} distinct layers)"
-
-
-def network_of(value: Network | Layer | str | Path) -> Network | Layer:
-    """A network or a layer from whatever stands for one."""
-    return value if isinstance(value, Network | Layer) else network(value)
 
 
 def _stored(starts: Start | Sequence[Start]) -> list[StoredMapping]:
