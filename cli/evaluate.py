@@ -6,7 +6,7 @@ from collections.abc import Mapping as MappingABC
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -54,9 +54,9 @@ def evaluate_command(
     options.parse_choice(format, "--format", ("table", "json"))
     options.parse_factors(factors)
 
-    from tilewright.cli.mapping.stored_mappings import mappings_in
     from tilewright.cli.terminal.console import tell
     from tilewright.report.records.files import read_data
+    from tilewright.report.records.mapping.stored_mappings import mappings_in
     from tilewright.report.records.scheduling.herald.files import is_schedule
 
     data = read_data(mapping)
@@ -183,71 +183,21 @@ def _print_json(found: list[tuple[StoredMapping, LayerProblem, Evaluation]]) -> 
     import json
 
     from tilewright.cli.terminal.console import write
-    from tilewright.report.records.claims import shown_value
-    from tilewright.report.records.mapping.build import factors_of, metrics_record, space_record, versions
-    from tilewright.report.records.mapping.operator import OperatorRecord
+    from tilewright.report.records.mapping.build import versions
+    from tilewright.report.records.mapping.evaluation import evaluation_data
 
-    def entry(stored: StoredMapping, problem: LayerProblem, evaluation: Evaluation) -> dict[str, Any]:
-        key = problem.key_of(evaluation)
-        return {
-            "name": stored.name,
-            "operator": OperatorRecord.of(problem.operator).model_dump(),
-            "bounds": problem.operator.bounds,
-            "arch": problem.engine.name,
-            "cost_model": problem.model.name,
-            "objective": str(problem.objective),
-            "constraints": list(problem.constraints.texts),
-            "factors": factors_of(problem),
-            "space": space_record(problem).model_dump(),
-            "legal": not evaluation.violations,
-            "violations": list(evaluation.violations),
-            "inside": problem.outside(stored.mapping) is None,
-            "outside": problem.outside(stored.mapping),
-            "value": shown_value(problem.objective, key),
-            "value_exact": str(key),
-            "metrics": metrics_record(evaluation, problem.engine).model_dump(),
-            "mapping": {"nodes": stored.mapping.to_data()},
-            "input_hash": problem.content_hash,
-        }
-
-    layers = [entry(*one) for one in found]
+    layers = [
+        evaluation_data(stored.name, problem, stored.mapping, evaluation)
+        for stored, problem, evaluation in found
+    ]
     document = {"schema": SCHEMA, "command": "evaluate", "layers": layers, "versions": versions()}
     write(json.dumps(document, indent=2, ensure_ascii=False) + "\n")
 
 
 def _print_tables(found: list[tuple[StoredMapping, LayerProblem, Evaluation]]) -> None:
-    from rich.table import Table
-    from rich.text import Text
-
     from tilewright.cli.terminal.console import show
-    from tilewright.report.records.claims import shown_value
-    from tilewright.report.records.mapping.build import metrics_record, space_record
-    from tilewright.report.records.mapping.operator import shape_text
-    from tilewright.report.text import tables
-    from tilewright.report.text.mapping.spaces import record_text
-    from tilewright.report.text.quantities import objective_text
+    from tilewright.report.text.mapping.evaluation import evaluation_views
 
     for index, (stored, problem, evaluation) in enumerate(found):
-        operator, engine = problem.operator, problem.engine
-        metrics = metrics_record(evaluation, engine)
-        figures = Table.grid(padding=(0, 3, 0, 0))
-        value = shown_value(problem.objective, problem.key_of(evaluation))
-        if value is not None:
-            figures.add_row(str(problem.objective), objective_text(problem.objective, value))
-        tables.add_figures(figures, metrics, engine, problem.objective)
-        title = tables.head_text(
-            stored.name,
-            f"{operator.kind} {shape_text(operator)}",
-            f"{engine.name}, {problem.model.name} model",
-        )
-        verdict = [Text("legal", style="green")]
-        if evaluation.violations:
-            verdict = [Text(f"illegal: {violation}", style="red") for violation in evaluation.violations]
-        space = record_text(space_record(problem))
-        reason = problem.outside(stored.mapping)
-        if reason is None:
-            verdict.append(Text(f"inside the searched space: {space}", style="green"))
-        else:
-            verdict.append(Text(f"outside the searched space ({space}): {reason}", style="yellow"))
-        views = tables.metrics_views(metrics, operator, engine, stored.mapping)
-        show(*([""] if index else []), title, "", figures, "", *views, "", *verdict)
+        views = evaluation_views(stored.name, problem, stored.mapping, evaluation)
+        show(*([""] if index else []), *views)

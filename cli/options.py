@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import re
 from collections.abc import Collection
 from pathlib import Path
@@ -186,7 +185,9 @@ def parse_count(count: int | None, flag: str) -> int | None:
 def parse_threads(count: int | None) -> int:
     """Worker threads: as many as asked for, by default one per core that the process may use."""
     if count is None:
-        return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+        from tilewright.solvers.processes import available_cores
+
+        return available_cores()
     parse_count(count, "--threads")
     return count
 

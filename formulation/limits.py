@@ -7,9 +7,10 @@ import time
 from dataclasses import dataclass, field, replace
 
 from tilewright.formulation.stopping import NEVER, Either, Gap, Running, Seconds, Stop
+from tilewright.workloads.errors import TilewrightError
 
 
-class LimitReachedError(Exception):
+class LimitReachedError(TilewrightError):
     """A limit struck within something of which a part is of no use, such as laying out a problem."""
 
 

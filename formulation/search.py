@@ -25,16 +25,17 @@ from tilewright.formulation.result import (
     TracePoint,
     relative_gap,
 )
+from tilewright.workloads.errors import TilewrightError
 
 Evaluation_co = TypeVar("Evaluation_co", covariant=True)
 Listener = Callable[[TracePoint], None]
 
 
-class UnsoundBoundError(RuntimeError):
+class UnsoundBoundError(TilewrightError, RuntimeError):
     """A bound was claimed that a confirmed key contradicts."""
 
 
-class DisagreementError(RuntimeError):
+class DisagreementError(TilewrightError, RuntimeError):
     """The evaluator refuses what a method's statement of the problem allows."""
 
 

@@ -7,12 +7,12 @@ from __future__ import annotations
 import os
 from collections.abc import Callable
 from pathlib import Path
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from pydantic import BaseModel, ValidationError
 
 from tilewright.hardware.units import shown
-from tilewright.hardware.yaml_file import YamlError, parse_yaml
+from tilewright.hardware.yaml_file import YamlDocument, YamlError, parse_yaml
 from tilewright.workloads.disk import DESCRIPTION_BYTES, read_text
 from tilewright.workloads.errors import InputError
 
@@ -65,21 +65,51 @@ def parse_description(text: str, where: str, schema: type[_File], build: Callabl
     ------
     InputError : for text that is not YAML or does not fit the schema, with line and field
     """
+    document = _parsed(text, where)
+    return build_description(document.data, where, schema, build, document.line)
+
+
+def read_data(text: str, where: str) -> Any:
+    """The plain data of a YAML text, numbers with a point as ``Decimal``; raises ``InputError``."""
+    return _parsed(text, where).data
+
+
+def _parsed(text: str, where: str) -> YamlDocument:
     try:
-        document = parse_yaml(text)
+        return parse_yaml(text)
     except YamlError as problem:
         place = where if problem.line is None else f"{where}:{problem.line}"
         column = None if problem.column is None else f"column {problem.column}"
         raise InputError(place, column, f"not valid YAML: {problem}") from None
+
+
+def build_description(
+    data: object,
+    where: str,
+    schema: type[_File],
+    build: Callable[[_File], _Built],
+    line_of: Callable[[Location], int | None] = lambda location: None,
+) -> _Built:
+    """What plain data describe, as a YAML file would hold them.
+
+    Parameters
+    ----------
+    where, schema, build : as in `parse_description`
+    line_of : the line of a field, where there are lines
+
+    Raises
+    ------
+    InputError : for data that do not fit the schema, with the field
+    """
     try:
-        return build(schema.model_validate(document.data))
+        return build(schema.model_validate(data))
     except ValidationError as error:
         location, message = _first_problem(error)
     except FieldError as problem:
         location, message = problem.location, str(problem)
     except RecursionError:
         location, message = (), "nested too deeply"
-    line = document.line(location)
+    line = line_of(location)
     raise InputError(where if line is None else f"{where}:{line}", _field_text(location), message)
 
 

@@ -10,6 +10,11 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 
+def available_cores() -> int:
+    """Cores that this process may use."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
 def leave_with_parent() -> None:
     """In a worker: the terminal's signals are the parent's to heed; where that dies nothing stays behind."""
     for number in _terminal():

@@ -22,6 +22,7 @@ FLOORS = {
     "heuristics": "quick answers to formulated problems; no solver is known, so one may start from them",
     "solvers": "proven answers; a proof starts from what a heuristic finds",
     "report": "answers as documents, text, plots and pages",
+    "api": "what a Python program asks: questions, answers, and how they show themselves",
     "benchmarks": "many runs and what they tell, drawn with the means of reports",
     "cli": "how a person asks; may use all below",
 }
@@ -29,7 +30,8 @@ FLOORS = {
 
 COMPOSITION_ROOTS = {
     "cli.main": "the table of all verbs",
-    "cli.check": "one verb for documents of both wings",
+    "api.documents": "documents of both wings are loaded and checked alike",
+    "api.catalog": "names the methods of both wings",
     "cli.evaluate": "one verb for documents of both wings",
     "cli.doctor": "times a small proof of each wing",
     "cli.catalog": "lists and shows what both wings ship",

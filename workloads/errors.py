@@ -7,7 +7,11 @@ from collections.abc import Iterable
 from pathlib import Path
 
 
-class InputError(ValueError):
+class TilewrightError(Exception):
+    """Base of all errors that this package raises for its users; ``docs/python.md`` has the tree."""
+
+
+class InputError(TilewrightError, ValueError):
     """Bad input, told in one line: ``where: field: message``.
 
     Parameters
@@ -28,7 +32,7 @@ class InputError(ValueError):
         return " ".join(": ".join(parts).split())
 
 
-class OutputError(Exception):
+class OutputError(TilewrightError):
     """A file that could not be written, told in one line: ``path: cannot be written: reason``.
 
     Parameters

@@ -9,8 +9,9 @@ from typing import Protocol
 from tilewright.benchmarks.cells import CellAnswer, Place
 from tilewright.benchmarks.run import Counts
 from tilewright.cli.terminal.clock import call
-from tilewright.cli.terminal.console import SteadyStream, error_line, make_console, tell
+from tilewright.cli.terminal.console import SteadyStream, error_line, tell
 from tilewright.report.text.quantities import seconds_text
+from tilewright.report.text.rendering import make_console
 
 
 class BenchProgress(Protocol):

@@ -12,8 +12,9 @@ import typer
 
 from tilewright.cli import options
 from tilewright.cli.exits import Exit
-from tilewright.cli.terminal.console import WIDTH, rendered, show, write
+from tilewright.cli.terminal.console import rendered, show, write
 from tilewright.report.text.csv_text import csv_lines
+from tilewright.report.text.rendering import WIDTH
 from tilewright.workloads.errors import one_line
 
 _DESCRIPTION = "description"

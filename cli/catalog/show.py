@@ -215,8 +215,8 @@ def _show_result(document: ResultDocument, where: str, patterns: list[str]) -> i
 def _show_directives(path: Path, patterns: list[str]) -> int:
     from fnmatch import fnmatchcase
 
-    from tilewright.cli.mapping.stored_mappings import read_mappings
     from tilewright.formulation.mapping.directives import Directives, write_directives
+    from tilewright.report.records.mapping.stored_mappings import read_mappings
 
     stored = read_mappings(path)
     names = [one.name for one in stored]

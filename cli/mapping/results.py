@@ -4,18 +4,14 @@ from __future__ import annotations
 
 import re
 import sys
-from collections.abc import Sequence
 from pathlib import Path
 
 from tilewright.cli.terminal.console import show, standard, write
 from tilewright.formulation.mapping.constraints import applicable
 from tilewright.formulation.mapping.mapping import Mapping
-from tilewright.formulation.objective import Objective
-from tilewright.hardware.mapping.engine import Engine
 from tilewright.report.records import files
-from tilewright.report.records.mapping.build import totals_record, versions
-from tilewright.report.records.mapping.document import SCHEMA, LayerRecord, ResultDocument, SettingsRecord
-from tilewright.report.records.mapping.engine import ArchRecord
+from tilewright.report.records.mapping.document import LayerRecord, ResultDocument
+from tilewright.report.records.mapping.growing import GrowingDocument
 from tilewright.report.records.mapping.mapping_file import StoredMapping, render_mapping
 from tilewright.workloads.disk import check_writable, is_stream, write_file
 from tilewright.workloads.errors import InputError, OutputError
@@ -26,11 +22,11 @@ _LONGEST_NAME = 200
 
 
 class Results:
-    """The growing result document of one call.
+    """Where the growing result document of one call goes.
 
     Parameters
     ----------
-    wanted : names of the distinct layers that were asked for, in order
+    growing : the document
     form : what goes to stdout
     out : file that always holds the document so far
     folder : folder for one mapping file per layer
@@ -42,75 +38,28 @@ class Results:
     """
 
     def __init__(
-        self,
-        *,
-        model: str,
-        batch: int,
-        engine: Engine,
-        cost_model: str,
-        objective: Objective,
-        constraints: Sequence[str],
-        notes: Sequence[str],
-        settings: SettingsRecord,
-        wanted: Sequence[str],
-        form: str,
-        out: Path | None,
-        folder: Path | None,
-        has_files: bool,
+        self, growing: GrowingDocument, *, form: str, out: Path | None, folder: Path | None, has_files: bool
     ) -> None:
-        self.layers: list[LayerRecord] = []
-        self.operators: list[Operator] = []
         self.failures: dict[Path, str] = {}
-        self.engine = engine
-        self.objective = objective
-        self._model = model
-        self._batch = batch
-        self._cost_model = cost_model
-        self._constraints = list(constraints)
-        self._notes = list(notes)
-        self._settings = settings
-        self._wanted = list(wanted)
+        self._growing = growing
+        self._engine = growing.network.engine
         self._form = form
         self._out = out
         self._folder = folder
         self._has_files = has_files
         self._files: set[str] = set()
-        self._arch = ArchRecord.of(engine)
-        self._versions = versions()
-
-    def document(self, *, ended: bool = True) -> ResultDocument:
-        """The document so far; complete only where the run has ended with every layer present."""
-        missing = self._wanted[len(self.layers) :]
-        return ResultDocument(
-            schema=SCHEMA,
-            command="map",
-            complete=ended and not missing,
-            model=self._model,
-            batch=self._batch,
-            arch=self._arch,
-            cost_model=self._cost_model,
-            objective=str(self.objective),
-            constraints=self._constraints,
-            notes=self._notes,
-            settings=self._settings,
-            layers=list(self.layers),
-            missing=missing,
-            totals=totals_record(self.objective, self.engine, self.layers),
-            versions=self._versions,
-        )
 
     def begin(self) -> None:
         """What comes before the first layer."""
         if self._form == "jsonl":
-            write(files.jsonl_head(self.document(ended=False)))
+            write(files.jsonl_head(self._growing.document(ended=False)))
         elif self._form == "csv":
             write(files.csv_head())
         self._save(ended=False)
 
     def add(self, layer: LayerRecord, operator: Operator) -> None:
         """A layer has been solved."""
-        self.layers.append(layer)
-        self.operators.append(operator)
+        self._growing.layers.append(layer)
         if self._form == "jsonl":
             write(files.jsonl_layer(layer))
         elif self._form == "csv":
@@ -123,7 +72,7 @@ class Results:
 
     def end(self, seconds: float) -> ResultDocument:
         """Print what is printed at the end, and complete the file."""
-        document = self.document()
+        document = self._growing.document()
         self._save(ended=True)
         match self._form:
             case "json":
@@ -131,38 +80,16 @@ class Results:
             case "jsonl":
                 write(files.jsonl_totals(document))
             case "table":
-                self._show(document, seconds)
+                from tilewright.report.text.mapping.documents import document_views
+
+                show(*document_views(document, seconds))
         return document
-
-    def _show(self, document: ResultDocument, seconds: float) -> None:
-        from tilewright.report.text import tables
-        from tilewright.report.text.mapping.answer_sets import further_views
-        from tilewright.report.text.mapping.spaces import beside_lines, space_lines
-
-        summary = tables.summary_text(document, seconds)
-        if len(document.layers) == 1 and not document.missing:
-            layer = document.layers[0]
-            view = tables.layer_view(layer, self.operators[0], self.engine, self.objective)
-            show(view, *further_views(layer, self.objective), "", summary)
-            return
-        title = tables.head_text(
-            document.model,
-            self.engine.name,
-            f"objective {self.objective}",
-            f"{self._cost_model} model",
-            f"batch {self._batch}",
-        )
-        table = tables.layers_table(document, self.objective)
-        views = [view for one in document.layers for view in further_views(one, self.objective, one.name)]
-        beside = beside_lines(document.layers, self.objective)
-        lines = ["", *space_lines(document.layers)]
-        show(title, "", table, *lines, *tables.clashes(document), *beside, *views, "", summary)
 
     def _save(self, *, ended: bool) -> None:
         if self._out is None or (is_stream(self._out) and not ended):
             return
         form = files.output_format(self._out, self._form)
-        self._write(self._out, files.render(self.document(ended=ended), form))
+        self._write(self._out, files.render(self._growing.document(ended=ended), form))
 
     def _write(self, path: Path, text: str) -> None:
         """Write a file; where that fails the run goes on, and what it found still reaches stdout."""
@@ -188,10 +115,10 @@ class Results:
             name=layer.name,
             mapping=Mapping.from_data(layer.mapping.nodes, layer.name),
             operator=operator,
-            engine=self.engine,
-            cost_model=self._cost_model,
-            objective=str(self.objective),
-            constraints=applicable(layer.constraints, operator, self.engine),
+            engine=self._engine,
+            cost_model=self._growing.network.cost_model,
+            objective=str(self._growing.network.objective),
+            constraints=applicable(layer.constraints, operator, self._engine),
             factors=layer.factors,
         )
         return render_mapping(stored)

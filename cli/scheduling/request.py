@@ -29,12 +29,8 @@ from tilewright.report.records.scheduling.herald.document import (
     objective_name,
 )
 from tilewright.solvers.scheduling.herald.build import METRIC_OF
-from tilewright.workloads.catalog import resolve_model
 from tilewright.workloads.disk import check_writable
-from tilewright.workloads.errors import InputError, did_you_mean
-from tilewright.workloads.scheduling.workload import Part, Workload
-from tilewright.workloads.scheduling.workload_file import is_workload, list_workloads, load_workload
-from tilewright.workloads.yaml_file import read_yaml
+from tilewright.workloads.scheduling.workload import Workload
 
 Delivered = TypeVar("Delivered", ScheduleDocument, CodesignDocument)
 
@@ -139,23 +135,3 @@ class SchedulingRequest:
             codes = {"infeasible": Exit.INFEASIBLE, "interrupted": Exit.INTERRUPTED, "error": Exit.ERROR}
             return codes.get(status, Exit.LIMIT)
         return Exit.NOT_OPTIMAL if self.require_optimal and status != "optimal" else Exit.OK
-
-
-def resolve_workload(text: str) -> Workload:
-    """A workload by name or file, or a model as a workload of its own.
-
-    Raises ``InputError`` for anything else, with the nearest name.
-    """
-    if text in list_workloads():
-        return load_workload(text)
-    path = Path(text)
-    if path.suffix.lower() in (".yaml", ".yml") and path.is_file() and is_workload(read_yaml(path)):
-        return load_workload(text)
-    try:
-        network = resolve_model(text)
-    except InputError as error:
-        nearest = did_you_mean(text, list_workloads())
-        if nearest:
-            raise InputError(text, None, f"no such workload or model{nearest}") from None
-        raise error
-    return Workload(network.name, (Part(network.name, network),))

@@ -6,7 +6,7 @@ from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from tilewright.cli.scheduling.request import SchedulingRequest, resolve_workload
+from tilewright.cli.scheduling.request import SchedulingRequest
 from tilewright.cli.terminal.saving import SavedFile, kept
 from tilewright.cli.terminal.signals import graceful_stop
 from tilewright.formulation.result import TracePoint
@@ -18,6 +18,7 @@ from tilewright.report.records.files import json_text
 from tilewright.report.records.scheduling.herald.document import ScheduleDocument, schedule_document
 from tilewright.report.text.scheduling.herald.tables import schedule_views
 from tilewright.solvers.scheduling.herald.schedule import schedule_run
+from tilewright.workloads.scheduling.workload_file import resolve_workload
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -48,7 +48,7 @@ def check_plan(data: dict[str, Any], where: str, prove: bool, form: str) -> int:
 def _print_table(document: PlanDocument, faults: list[str]) -> None:
     from rich.text import Text
 
-    from tilewright.cli.mapping.proof import STYLES
+    from tilewright.report.text.proofs import STYLES
     from tilewright.report.text.tables import plain_table, status_text
 
     table = plain_table([("workload", "left"), ("machine", "left"), ("result", "left"), ("claims", "left")])

@@ -8,23 +8,14 @@ from __future__ import annotations
 
 import errno
 import os
-import re
 import sys
-from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any, TextIO
 
+from tilewright.report.text.rendering import UNSAFE, WIDTH, cleaned, make_console, rendered_lines
 from tilewright.workloads.errors import OutputError
 
 if TYPE_CHECKING:
     from rich.console import Console
-
-WIDTH = 80
-"""Columns of a table that does not go to a terminal."""
-
-_CONTROLS = "\x00-\x08\x0b-\x1f\x7f-\x9f"  # all but tab and newline
-_INVISIBLE = "\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ufeff"  # separators, and what turns text around
-_UNSAFE = re.compile(f"[{_CONTROLS}{_INVISIBLE}\ud800-\udfff]")
-_PICTURES = 0x2400
 
 
 class _Standard:
@@ -68,37 +59,9 @@ def give_up(stream: TextIO | None, number: int) -> None:
         os.close(nowhere)
 
 
-def cleaned(text: str) -> str:
-    """The text with a visible sign for every control character but tab and newline."""
-    return _UNSAFE.sub(_sign, text)
-
-
-def _sign(match: re.Match[str]) -> str:
-    code = ord(match[0])
-    if code == 0x7F:
-        return "\u2421"
-    return chr(_PICTURES + code) if code < 0x20 else "\ufffd"
-
-
 def _escaped(text: str) -> str:
     """The text with control characters as JSON writes them; inside a JSON text it means the same."""
-    return _UNSAFE.sub(lambda match: f"\\u{ord(match[0]):04x}", text)
-
-
-def make_console(**options: Any) -> Console:
-    """A console of this program: no markup, and no control characters of what it is given."""
-    from rich.console import Console
-    from rich.segment import Segment
-
-    class Cleaned(Console):
-        def render(self, *args: Any, **kwargs: Any) -> Iterable[Segment]:
-            for segment in super().render(*args, **kwargs):
-                if segment.control:
-                    yield segment
-                else:
-                    yield Segment(cleaned(segment.text), segment.style)
-
-    return Cleaned(highlight=False, markup=False, emoji=False, **options)
+    return UNSAFE.sub(lambda match: f"\\u{ord(match[0]):04x}", text)
 
 
 def results_console() -> Console:
@@ -109,16 +72,10 @@ def results_console() -> Console:
 
 def rendered(*renderables: Any) -> list[str]:
     """Tables and texts as the lines that stdout shows, without the spaces that pad them at the right."""
-    from io import StringIO
-
     console = results_console()
-    stream = StringIO()
-    buffer = make_console(
-        file=stream, width=console.width, force_terminal=console.is_terminal, no_color=console.no_color
+    return rendered_lines(
+        renderables, console.width, is_terminal=console.is_terminal, no_color=console.no_color
     )
-    for renderable in renderables:
-        buffer.print(renderable)
-    return [line.rstrip(" ") for line in stream.getvalue().split("\n")[:-1]]
 
 
 def show(*renderables: Any) -> None:

@@ -12,12 +12,13 @@ from rich.live import Live
 from rich.spinner import Spinner
 from rich.text import Text
 
-from tilewright.cli.terminal.console import SteadyStream, make_console
+from tilewright.cli.terminal.console import SteadyStream
 from tilewright.cli.terminal.lines import HEADINGS, ProgressItem, point_line
 from tilewright.formulation.objective import Objective
 from tilewright.formulation.result import TracePoint
 from tilewright.report.records.mapping.document import LayerRecord
 from tilewright.report.text.quantities import gap_text, objective_text, seconds_text
+from tilewright.report.text.rendering import make_console
 from tilewright.report.text.tables import STYLES
 
 _HISTORY = 6

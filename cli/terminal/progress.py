@@ -9,11 +9,12 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import Protocol
 
-from tilewright.cli.terminal.console import SteadyStream, cleaned, standard
+from tilewright.cli.terminal.console import SteadyStream, standard
 from tilewright.cli.terminal.lines import HEADINGS, ProgressItem, answer_set_lines, done_line, point_line
 from tilewright.formulation.objective import Objective
 from tilewright.formulation.result import TracePoint
 from tilewright.report.records.mapping.document import LayerRecord
+from tilewright.report.text.rendering import cleaned
 from tilewright.workloads.disk import check_writable
 from tilewright.workloads.errors import InputError, OutputError
 

@@ -12,6 +12,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from types import FrameType
 
+from tilewright.solvers.interrupts import stop_on_signals
+
 _HANGUP = getattr(signal, "SIGHUP", None)  # not everywhere
 
 
@@ -47,24 +49,7 @@ def heeded() -> list[signal.Signals]:
 
 @contextmanager
 def graceful_stop() -> Iterator[threading.Event]:
-    """An event that the first signal sets; the second raises `Interruption` in the main thread.
-
-    The handlers that were there before come back at the end.  Outside the main thread, where handlers
-    cannot be set, the event is never set by a signal.
-    """
-    stop = threading.Event()
-
-    def handle(number: int, frame: FrameType | None) -> None:
-        if stop.is_set() and number != _HANGUP:
-            raise Interruption
-        stop.set()
-
-    if threading.current_thread() is not threading.main_thread():
+    """An event that the first signal sets; the second raises `Interruption` in the main thread."""
+    again = [] if _HANGUP is None else [_HANGUP]
+    with stop_on_signals(heeded(), Interruption, again) as stop:
         yield stop
-        return
-    before = {number: signal.signal(number, handle) for number in heeded()}
-    try:
-        yield stop
-    finally:
-        for number, handler in before.items():
-            signal.signal(number, handler)

@@ -6,15 +6,22 @@ import os
 from functools import cache
 from importlib import resources
 from pathlib import Path
+from typing import Any
 
-from tilewright.hardware.description import SUFFIX, names_a_file, parse_description, read_description
+from tilewright.hardware.description import (
+    SUFFIX,
+    names_a_file,
+    parse_description,
+    read_data,
+    read_description,
+)
 from tilewright.hardware.mapping.build import build_engine
 from tilewright.hardware.mapping.engine import Engine
 from tilewright.hardware.mapping.identity import engine_hash, engine_to_dict
 from tilewright.hardware.mapping.schema import MachineFile
 from tilewright.workloads.errors import InputError, unknown_name
 
-__all__ = ["engine_hash", "engine_to_dict", "list_presets", "load_engine", "parse_engine"]
+__all__ = ["engine_hash", "engine_to_dict", "list_presets", "load_description", "load_engine", "parse_engine"]
 
 
 def list_presets() -> list[str]:
@@ -39,6 +46,20 @@ def load_engine(name_or_path: str | os.PathLike[str]) -> Engine:
     return parse_engine(read_description(path), str(path), path.stem)
 
 
+def load_description(name_or_path: str | os.PathLike[str]) -> tuple[Any, str]:
+    """The plain data of a preset or a machine file, and what errors call the file.
+
+    Raises
+    ------
+    InputError : for an unknown name, or a file that is no YAML
+    """
+    if names_a_file(name_or_path):
+        path = Path(name_or_path)
+        return read_data(read_description(path), str(path)), str(path)
+    name = os.fspath(name_or_path)
+    return read_data(_preset_text(name), f"{name}{SUFFIX}"), f"{name}{SUFFIX}"
+
+
 def parse_engine(text: str, where: str, name: str) -> Engine:
     """The engine that a machine file's text describes.
 
@@ -57,7 +78,11 @@ def parse_engine(text: str, where: str, name: str) -> Engine:
 
 @cache
 def _load_preset(name: str) -> Engine:
+    return parse_engine(_preset_text(name), f"{name}{SUFFIX}", name)
+
+
+def _preset_text(name: str) -> str:
     if name not in list_presets():
         raise InputError(name, None, unknown_name(name, list_presets()))
     resource = resources.files("tilewright.hardware.mapping") / "presets" / f"{name}{SUFFIX}"
-    return parse_engine(resource.read_text(encoding="utf-8"), f"{name}{SUFFIX}", name)
+    return resource.read_text(encoding="utf-8")

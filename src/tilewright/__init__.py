@@ -1,5 +1,154 @@
-"""Mappings and schedules of neural networks on spatial accelerators, with proofs."""
+"""Mappings and schedules of neural networks on spatial accelerators, with proofs.
+
+The interface is loaded name by name, so that ``import tilewright`` is quick; ``docs/python.md`` has it all::
+
+    import tilewright as tw
+
+    layer = tw.layer("conv:K=64,C=64,P=56,Q=56,R=3,S=3,pad=1")
+    result = tw.solve(layer.on(tw.machine("nvdla-256"), objective="edp"), stop=tw.seconds(60) | tw.gap(0.01))
+    print(result)
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from tilewright.api.catalog import methods as methods
+    from tilewright.api.documents import check as check
+    from tilewright.api.documents import load as load
+    from tilewright.api.mapping.checking import MappingCheck as MappingCheck
+    from tilewright.api.mapping.document import MappingDocument as MappingDocument
+    from tilewright.api.mapping.evaluation import MappingEvaluation as MappingEvaluation
+    from tilewright.api.mapping.evaluation import evaluate as evaluate
+    from tilewright.api.mapping.layer import Layer as Layer
+    from tilewright.api.mapping.layer import Network as Network
+    from tilewright.api.mapping.layer import layer as layer
+    from tilewright.api.mapping.layer import models as models
+    from tilewright.api.mapping.layer import network as network
+    from tilewright.api.mapping.machine import Machine as Machine
+    from tilewright.api.mapping.machine import machine as machine
+    from tilewright.api.mapping.machine import machines as machines
+    from tilewright.api.mapping.mapping import LayerMapping as LayerMapping
+    from tilewright.api.mapping.network_call import map_network as map_network
+    from tilewright.api.mapping.problem import LayerOnMachine as LayerOnMachine
+    from tilewright.api.mapping.problem import NetworkOnMachine as NetworkOnMachine
+    from tilewright.api.mapping.result import MappingResult as MappingResult
+    from tilewright.api.scheduling.checking import ScheduleCheck as ScheduleCheck
+    from tilewright.api.scheduling.codesign import codesign as codesign
+    from tilewright.api.scheduling.plan import Codesign as Codesign
+    from tilewright.api.scheduling.plan import Plan as Plan
+    from tilewright.api.scheduling.problem import Workload as Workload
+    from tilewright.api.scheduling.problem import WorkloadOnSystem as WorkloadOnSystem
+    from tilewright.api.scheduling.problem import list_workloads as list_workloads
+    from tilewright.api.scheduling.problem import workload as workload
+    from tilewright.api.scheduling.system import System as System
+    from tilewright.api.scheduling.system import system as system
+    from tilewright.api.scheduling.system import systems as systems
+    from tilewright.api.solving import solve as solve
+    from tilewright.formulation.limits import LimitReachedError as LimitReachedError
+    from tilewright.formulation.result import Status as Status
+    from tilewright.formulation.search import DisagreementError as DisagreementError
+    from tilewright.formulation.search import UnsoundBoundError as UnsoundBoundError
+    from tilewright.formulation.stopping import Stop as Stop
+    from tilewright.formulation.stopping import gap as gap
+    from tilewright.formulation.stopping import seconds as seconds
+    from tilewright.formulation.stopping import stagnation as stagnation
+    from tilewright.solvers.observer import Observer as Observer
+    from tilewright.workloads.errors import InputError as InputError
+    from tilewright.workloads.errors import OutputError as OutputError
+    from tilewright.workloads.errors import TilewrightError as TilewrightError
 
 __version__ = "0.1.0"
 
-__all__ = ["__version__"]
+_PLACES = {
+    "tilewright.api.catalog": ("methods",),
+    "tilewright.api.documents": ("check", "load"),
+    "tilewright.api.mapping.checking": ("MappingCheck",),
+    "tilewright.api.mapping.document": ("MappingDocument",),
+    "tilewright.api.mapping.result": ("MappingResult",),
+    "tilewright.api.mapping.evaluation": ("MappingEvaluation", "evaluate"),
+    "tilewright.api.mapping.layer": ("Layer", "Network", "layer", "models", "network"),
+    "tilewright.api.mapping.machine": ("Machine", "machine", "machines"),
+    "tilewright.api.mapping.mapping": ("LayerMapping",),
+    "tilewright.api.mapping.network_call": ("map_network",),
+    "tilewright.api.mapping.problem": ("LayerOnMachine", "NetworkOnMachine"),
+    "tilewright.api.scheduling.checking": ("ScheduleCheck",),
+    "tilewright.api.scheduling.codesign": ("codesign",),
+    "tilewright.api.scheduling.plan": ("Codesign", "Plan"),
+    "tilewright.api.scheduling.problem": ("Workload", "WorkloadOnSystem", "list_workloads", "workload"),
+    "tilewright.api.scheduling.system": ("System", "system", "systems"),
+    "tilewright.api.solving": ("solve",),
+    "tilewright.formulation.limits": ("LimitReachedError",),
+    "tilewright.formulation.result": ("Status",),
+    "tilewright.formulation.search": ("DisagreementError", "UnsoundBoundError"),
+    "tilewright.formulation.stopping": ("Stop", "gap", "seconds", "stagnation"),
+    "tilewright.solvers.observer": ("Observer",),
+    "tilewright.workloads.errors": ("InputError", "OutputError", "TilewrightError"),
+}
+"""The names of the interface by the module that has them."""
+
+_MODULES = {name: module for module, names in _PLACES.items() for name in names}
+
+__all__ = [
+    "Codesign",
+    "DisagreementError",
+    "InputError",
+    "Layer",
+    "LayerMapping",
+    "LayerOnMachine",
+    "LimitReachedError",
+    "Machine",
+    "MappingCheck",
+    "MappingDocument",
+    "MappingEvaluation",
+    "MappingResult",
+    "Network",
+    "NetworkOnMachine",
+    "Observer",
+    "OutputError",
+    "Plan",
+    "ScheduleCheck",
+    "Status",
+    "Stop",
+    "System",
+    "TilewrightError",
+    "UnsoundBoundError",
+    "Workload",
+    "WorkloadOnSystem",
+    "__version__",
+    "check",
+    "codesign",
+    "evaluate",
+    "gap",
+    "layer",
+    "list_workloads",
+    "load",
+    "machine",
+    "machines",
+    "map_network",
+    "methods",
+    "models",
+    "network",
+    "seconds",
+    "solve",
+    "stagnation",
+    "system",
+    "systems",
+    "workload",
+]
+
+
+def __getattr__(name: str) -> object:
+    """A name of the interface, loaded when it is first asked for."""
+    if name not in _MODULES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    from importlib import import_module
+
+    found: object = getattr(import_module(_MODULES[name]), name)
+    globals()[name] = found
+    return found
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *_MODULES})

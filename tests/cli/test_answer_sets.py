@@ -19,9 +19,6 @@ import pytest
 from calls import Call, finish, start
 
 from tilewright.cli.main import run
-from tilewright.cli.mapping.answer_sets import adopted, undominated
-from tilewright.cli.mapping.proof import Verdict, prove
-from tilewright.cli.terminal.progress import AllProgress
 from tilewright.formulation.limits import Limits
 from tilewright.formulation.mapping.problem import LayerProblem, layer_problem
 from tilewright.formulation.mapping.search import LayerResult
@@ -31,14 +28,20 @@ from tilewright.hardware.mapping.load import load_engine
 from tilewright.report.checks.mapping.answer_sets import further_faults
 from tilewright.report.records.files import load_document, render
 from tilewright.report.records.mapping.build import layer_record, then_record
+from tilewright.report.records.mapping.claims import claim_of
 from tilewright.report.records.schemas import result_schema
+from tilewright.solvers.mapping.adoption import adopted, undominated
 from tilewright.solvers.mapping.answer_sets import AnswerSet, best_mappings, optimal_mappings, pareto_front
+from tilewright.solvers.mapping.second_opinion import prove
 from tilewright.solvers.mapping.solve import solve
+from tilewright.solvers.second_opinion import Verdict
 from tilewright.workloads.mapping.layer_text import parse_layer
 
 TINY = "gemm:M=4,N=2,K=4"
 LONG = "conv:N=4,K=64,C=64,P=28,Q=28,R=3,S=3,pad=1"
 """A layer with a mapping at once, whose front takes much longer."""
+
+SEARCHES = "tilewright.solvers.mapping.answer_set_searches"
 
 ALL = ("--pareto", "--best", "4", "--all-optimal")
 EYERISS = ("-a", "eyeriss-168", "--factors", "perfect", "-o", "edp", "-q")
@@ -291,7 +294,7 @@ def test_signal_returns_the_front_so_far(tmp_path: Path) -> None:
 def test_deaf_search_is_left_behind(call: Call, monkeypatch: pytest.MonkeyPatch) -> None:
     """A front that does not heed its limit is given up; the layer's own mapping is all of it."""
     release = threading.Event()
-    monkeypatch.setattr("tilewright.cli.mapping.answer_sets.pareto_front", lambda *_: release.wait(20))
+    monkeypatch.setattr(f"{SEARCHES}.pareto_front", lambda *_: release.wait(20))
     began = time.monotonic()
     outcome = call("map", TINY, *EYERISS, "--pareto", "-f", "json", "-t", "3")
     release.set()
@@ -309,7 +312,7 @@ def test_crash_does_not_lose_the_layer(call: Call, monkeypatch: pytest.MonkeyPat
     def crash(*_: object) -> AnswerSet:
         raise RuntimeError("broken")
 
-    monkeypatch.setattr("tilewright.cli.mapping.answer_sets.pareto_front", crash)
+    monkeypatch.setattr(f"{SEARCHES}.pareto_front", crash)
     (layer,) = valid(call("map", TINY, *EYERISS, *ALL, "-f", "json").document)["layers"]
     assert (layer["status"], layer["message"]) == ("optimal", "Pareto front: RuntimeError: broken")
     assert layer["front"]["complete"] is False
@@ -333,7 +336,7 @@ def solved() -> tuple[LayerProblem, LayerResult, AnswerSet]:
 
 
 def joined(problem: LayerProblem, result: LayerResult, found: AnswerSet) -> LayerResult:
-    return adopted(result, found, problem, Limits(), "front", AllProgress([]))
+    return adopted(result, found, problem, Limits(), "front")
 
 
 def worse(result: LayerResult, found: AnswerSet, origin: Origin = Origin.EXACT) -> LayerResult:
@@ -465,7 +468,7 @@ def test_false_second_bound_is_refuted() -> None:
     second = then_record(cycles, replace(first, key=claim, bound=claim))
     layer = layer_record(["gemm"], operator, engine, energy, (), first, "perfect", then=second)
     assert not list(further_faults(layer, problem))
-    assert prove(layer, problem, Limits(seconds=60)).verdict is Verdict.REFUTED
+    assert prove(claim_of(layer), problem, Limits(seconds=60)).verdict is Verdict.REFUTED
 
 
 def test_second_objective_must_fit(call: Call) -> None:

@@ -12,18 +12,19 @@ import numpy as np
 import pytest
 from calls import SMALL, Call
 
-from tilewright.cli.mapping import proof
-from tilewright.cli.mapping.proof import Verdict, proof_solvers
 from tilewright.formulation.mapping.problem import LayerProblem, layer_problem
 from tilewright.formulation.mapping.search import LayerSearch
 from tilewright.formulation.method import Outcome
 from tilewright.formulation.objective import parse_objective
 from tilewright.hardware.mapping.load import load_engine
+from tilewright.solvers.mapping import second_opinion
 from tilewright.solvers.mapping.answer_sets import best_mappings
 from tilewright.solvers.mapping.branch import Branch
 from tilewright.solvers.mapping.cpsat import solver as cpsat_solver
 from tilewright.solvers.mapping.presolve.dive import Dive
 from tilewright.solvers.mapping.presolve.intervals import OpenSpace
+from tilewright.solvers.mapping.second_opinion import proof_solvers
+from tilewright.solvers.second_opinion import Verdict
 from tilewright.workloads.mapping.layer_text import parse_layer
 
 Lie = Callable[[dict[str, Any]], None]
@@ -201,7 +202,7 @@ def test_wrong_bound_of_a_solver_is_caught(
     assert call("check", path).code == 0
     with pytest.MonkeyPatch.context() as patch:
         if not small:
-            patch.setattr(proof, "_ENUMERABLE", 0)
+            patch.setattr(second_opinion, "_ENUMERABLE", 0)
         outcome = call("check", path, "--prove", "-f", "json", "-q")
     assert outcome.code == 5
     found = outcome.document["layers"][0]["proof"]

@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 from calls import SMALL, Call
 
-from tilewright.cli.mapping.stored_mappings import read_mappings
 from tilewright.formulation.mapping.directives import parse_directives
 from tilewright.heuristics.mapping.registry import HEURISTICS
+from tilewright.report.records.mapping.stored_mappings import read_mappings
 from tilewright.solvers.scheduling.herald.registry import METHODS
 
 

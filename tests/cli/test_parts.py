@@ -11,7 +11,6 @@ from pathlib import Path
 import pytest
 
 from tilewright.cli.exits import Exit, exit_of_layers
-from tilewright.cli.mapping.selection import select_jobs
 from tilewright.cli.options import parse_duration, parse_gap, parse_threads
 from tilewright.cli.terminal import progress as progress_module
 from tilewright.cli.terminal.lines import ProgressItem
@@ -20,6 +19,7 @@ from tilewright.formulation.objective import parse_objective
 from tilewright.formulation.result import Origin, TracePoint
 from tilewright.workloads.catalog import resolve_model
 from tilewright.workloads.errors import InputError
+from tilewright.workloads.selection import select_layers
 
 EDP = parse_objective("edp")
 
@@ -158,8 +158,8 @@ def test_log_that_cannot_be_written(tmp_path: Path) -> None:
 def test_jobs_keep_the_order_of_the_network() -> None:
     """Distinct operators come in the order of their first layer, with all their names."""
     network = resolve_model("onnx:resnet50")
-    jobs = select_jobs(network, [], all_operators=False)
+    jobs = select_layers(network, [], all_operators=False)
     assert (len(jobs), sum(len(job.names) for job in jobs)) == (24, 54)
     assert jobs[0].names[0] == "conv1"
-    every = select_jobs(network, [], all_operators=True)
+    every = select_layers(network, [], all_operators=True)
     assert sum(len(job.names) for job in every) == len(network)

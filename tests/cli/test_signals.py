@@ -21,6 +21,7 @@ from tilewright.cli.mapping import map_run
 from tilewright.cli.mapping.results import Results
 from tilewright.cli.terminal.signals import Interruption, graceful_stop
 from tilewright.report.records.schemas import result_schema
+from tilewright.solvers.mapping import network_search
 from tilewright.solvers.processes import shielded
 from tilewright.solvers.running import SearchRun
 
@@ -229,7 +230,7 @@ def test_signal_in_this_process_sets_the_event() -> None:
 
 MOMENTS: dict[str, tuple[object, str, int, int]] = {
     "before the first layer": (map_run, "_search_all", 1, 130),
-    "as the first layer begins": (map_run, "_search", 1, 130),
+    "as the first layer begins": (network_search, "_search", 1, 130),
     "between layers": (Results, "add", 1, 130),
     "at the last layer's first mapping": (SearchRun, "_heard", 0, 0),
     "after the last layer": (Results, "end", 1, 0),

@@ -11,8 +11,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from joined import joined_problems
 
-from tilewright.cli.mapping.proof import Verdict
-from tilewright.cli.scheduling.proof import _ask
 from tilewright.formulation.limits import Limits
 from tilewright.formulation.result import Status
 from tilewright.formulation.scheduling.herald.evaluator import evaluate_schedule
@@ -35,6 +33,8 @@ from tilewright.heuristics.scheduling.herald.scheduler import (
 )
 from tilewright.solvers.scheduling.herald.bounds import basic_bounds
 from tilewright.solvers.scheduling.herald.registry import METHODS
+from tilewright.solvers.scheduling.herald.second_opinion import ask_for_better
+from tilewright.solvers.second_opinion import Verdict
 
 
 @settings(max_examples=effort(60), deadline=None)
@@ -65,7 +65,7 @@ def test_proven_optima_are_those_of_enumeration(
     METHODS.make("cpsat").solve(search)
     result = search.result("cpsat", "")
     assert (result.status, result.key) == (Status.OPTIMAL, optimum)
-    verdict, _, text = _ask(problem, objective, optimum, Limits(seconds=20, threads=1))
+    verdict, _, text = ask_for_better(problem, objective, optimum, Limits(seconds=20, threads=1))
     assert verdict is Verdict.CONFIRMED, text
 
 

@@ -14,8 +14,6 @@ from hypothesis import strategies as st
 from joined import joined_problems
 from staying import optimum_by_cycles, staying_problems
 
-from tilewright.cli.mapping.proof import Verdict
-from tilewright.cli.scheduling.proof import _ask
 from tilewright.formulation.limits import Limits
 from tilewright.formulation.result import Status
 from tilewright.formulation.scheduling.herald.evaluator import evaluate_schedule
@@ -28,7 +26,9 @@ from tilewright.heuristics.scheduling.herald.scheduler import greedy
 from tilewright.report.records.scheduling.herald.problem import problem_record
 from tilewright.solvers.scheduling.herald.build import schedule_problem
 from tilewright.solvers.scheduling.herald.registry import METHODS
+from tilewright.solvers.scheduling.herald.second_opinion import ask_for_better
 from tilewright.solvers.scheduling.herald.staying import network_boundary
+from tilewright.solvers.second_opinion import Verdict
 from tilewright.workloads.blueprint import Blueprint
 from tilewright.workloads.scheduling.workload import Part, Workload
 
@@ -87,9 +87,9 @@ def test_proven_optima_are_those_of_enumeration(
         assert other.bound is not None
         assert other.key is not None
         assert other.bound <= optimum <= other.key
-    verdict, _, text = _ask(problem, objective, optimum + 1, Limits(seconds=10, threads=1))
+    verdict, _, text = ask_for_better(problem, objective, optimum + 1, Limits(seconds=10, threads=1))
     assert verdict is not Verdict.CONFIRMED, text
-    verdict, _, text = _ask(problem, objective, optimum, Limits(seconds=10, threads=1))
+    verdict, _, text = ask_for_better(problem, objective, optimum, Limits(seconds=10, threads=1))
     assert verdict is not Verdict.REFUTED, text
 
 

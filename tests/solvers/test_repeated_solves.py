@@ -59,7 +59,7 @@ def test_lexicographic_optimum(model: str, solver: str, data: st.DataObject) -> 
 
 
 @pytest.mark.parametrize("solver", ["cpsat", "exhaustive"])
-def test_swept_front_is_the_front(solver: str) -> None:
+def test_front_by_repeated_solves_is_the_front(solver: str) -> None:
     """Every exact solver finds the same front as the search tree at once."""
     problem = problem_of(EDP)
     answers = front_by_repeated_solves(problem, solver)

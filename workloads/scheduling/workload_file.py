@@ -20,7 +20,7 @@ from typing import Annotated, Any
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from tilewright.workloads.catalog import resolve_model
-from tilewright.workloads.errors import InputError, unknown_name
+from tilewright.workloads.errors import InputError, did_you_mean, unknown_name
 from tilewright.workloads.mapping.layer_text import unique_name
 from tilewright.workloads.scheduling.workload import Part, Workload
 from tilewright.workloads.validation import from_validation
@@ -91,6 +91,26 @@ def load_workload(text: str | Path) -> Workload:
     taken: set[str] = set()
     parts = [_part(where, path.parent, i, entry, taken) for i, entry in enumerate(found.networks)]
     return Workload(found.name or path.stem, tuple(parts), " ".join(found.description.split()))
+
+
+def resolve_workload(text: str) -> Workload:
+    """A workload by name or file, or a model as a workload of its own.
+
+    Raises ``InputError`` for anything else, with the nearest name.
+    """
+    if text in list_workloads():
+        return load_workload(text)
+    path = Path(text)
+    if path.suffix.lower() in (".yaml", ".yml") and path.is_file() and is_workload(read_yaml(path)):
+        return load_workload(text)
+    try:
+        network = resolve_model(text)
+    except InputError as error:
+        nearest = did_you_mean(text, list_workloads())
+        if nearest:
+            raise InputError(text, None, f"no such workload or model{nearest}") from None
+        raise error
+    return Workload(network.name, (Part(network.name, network),))
 
 
 def _part(where: str, folder: Path, position: int, entry: _Entry, taken: set[str]) -> Part:

@@ -24,12 +24,13 @@ from tilewright.formulation.scheduling.tiled.dag import AtomicDag
 from tilewright.formulation.scheduling.tiled.plan import Plan, multicast_groups
 from tilewright.hardware.scheduling.tiled.machine import TiledMachine
 from tilewright.hardware.scheduling.tiled.topology import Topology, topology
+from tilewright.workloads.errors import TilewrightError
 
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int32]
 
 
-class IllegalPlanError(ValueError):
+class IllegalPlanError(TilewrightError, ValueError):
     """A plan that breaks a dependency, a buffer or a link's rule; says which task, block, engine and step."""
 
 

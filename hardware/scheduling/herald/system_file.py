@@ -13,13 +13,21 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Mapping
 from fractions import Fraction
 from pathlib import Path
 from typing import Annotated
 
 from pydantic import BeforeValidator, Field, PlainValidator
 
-from tilewright.hardware.description import FieldError, names_a_file, parse_description, read_description
+from tilewright.hardware.changes import changed
+from tilewright.hardware.description import (
+    FieldError,
+    build_description,
+    names_a_file,
+    parse_description,
+    read_description,
+)
 from tilewright.hardware.mapping.schema import (
     BandwidthField,
     Count,
@@ -34,7 +42,7 @@ from tilewright.hardware.mapping.schema import (
 from tilewright.hardware.mapping.styles import CLOCK_MHZ, dataflow, dataflow_names
 from tilewright.hardware.scheduling.herald.classes import list_system_presets, system_preset
 from tilewright.hardware.scheduling.herald.system import SubAccelerator, System
-from tilewright.hardware.units import parse_text, shown
+from tilewright.hardware.units import exact, parse_text, shown
 from tilewright.workloads.errors import did_you_mean
 
 
@@ -151,3 +159,35 @@ def _build(file: SystemFile, name: str) -> System:
         keep_activations=file.keep_activations,
         description=file.description,
     )
+
+
+def system_description(system: System) -> dict[str, object]:
+    """The fields of a file that describes a system, as `parse_system` reads them."""
+    equal = Fraction(1, len(system.subs))
+    return {
+        "description": system.description,
+        "clock_mhz": exact(system.clock_mhz),
+        "memory": f"{system.memory_bytes} B",
+        "dram_bandwidth": f"{exact(system.dram_bandwidth)} B/cycle",
+        "prefetch": system.prefetch,
+        "context_change": {"cycles": system.context_cycles, "energy": exact(system.context_energy)},
+        "keep_activations": system.keep_activations,
+        "sub_accelerators": [
+            {
+                "name": sub.name,
+                "dataflow": [flow.name for flow in sub.dataflows],
+                "pes": sub.pes,
+                "bandwidth": f"{exact(sub.bandwidth)} B/cycle",
+                **({} if sub.share == equal else {"memory_share": exact(sub.share)}),
+                "reconfiguration_cycles": sub.reconfiguration_cycles,
+                "energy_factor": exact(sub.energy_factor),
+            }
+            for sub in system.subs
+        ],
+    }
+
+
+def changed_system(system: System, changes: Mapping[str, object], name: str) -> System:
+    """A system with some fields of its file changed; raises ``InputError`` with the field."""
+    data = changed(system_description(system), changes, system.name)
+    return build_description(data, system.name, SystemFile, lambda file: _build(file, name))

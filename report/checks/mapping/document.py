@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from fractions import Fraction
 
 from tilewright.formulation.mapping.constraints import applicable
 from tilewright.formulation.mapping.evaluator import Evaluation
@@ -194,10 +193,3 @@ def totals_faults(document: ResultDocument, where: str) -> list[str]:
         for field, value in fresh.items()
         if stored[field] != value
     ]
-
-
-def refutes(value: Fraction | None, claimed: Fraction | None, status: str) -> bool:
-    """Whether a mapping of this value contradicts a claimed bound or a claimed infeasibility."""
-    if value is None:
-        return False
-    return status == "infeasible" or (claimed is not None and value < claimed)

@@ -4,22 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from enum import StrEnum
 from fractions import Fraction
 from threading import Event
-from typing import Any
 
 from tilewright.formulation.limits import Limits
 from tilewright.formulation.mapping.mapping import Mapping
 from tilewright.formulation.mapping.problem import LayerProblem
-from tilewright.formulation.objective import parse_objective
+from tilewright.formulation.objective import Objective
 from tilewright.formulation.result import Status, TracePoint
 from tilewright.formulation.stopping import WhenSet
-from tilewright.report.checks.mapping.document import refutes
-from tilewright.report.records.mapping.document import LayerRecord
 from tilewright.solvers.mapping.registry import SOLVERS
 from tilewright.solvers.mapping.repeated_solves import tied
 from tilewright.solvers.mapping.solve import AUTO, layer_run
+from tilewright.solvers.second_opinion import Proof, Verdict
 from tilewright.workloads.errors import InputError
 
 _PORTFOLIO = {AUTO, "branch"}
@@ -27,37 +24,39 @@ _ENUMERABLE = 2_000_000
 """Mappings up to which enumerating them all comes first."""
 
 
-class Verdict(StrEnum):
-    """What the other solver says of a claim."""
+@dataclass(frozen=True, slots=True)
+class SecondClaim:
+    """What is claimed of a second objective among the optima of the first.
 
-    CONFIRMED = "confirmed"
-    REFUTED = "refuted"
-    UNDECIDED = "undecided"
-    NOTHING = "nothing claimed"
+    Parameters
+    ----------
+    key : of the claimed mapping
+    bound : no optimum of the first objective has a smaller key; ``None`` where none is claimed
+    """
+
+    objective: Objective
+    key: Fraction | None
+    bound: Fraction | None
 
 
 @dataclass(frozen=True, slots=True)
-class Proof:
-    """The verdict, by whom, and what it rests on."""
+class Claim:
+    """What a result claims of one layer.
 
-    verdict: Verdict
+    Parameters
+    ----------
+    key : of the claimed mapping
+    bound : no mapping has a smaller key; ``None`` where none is claimed
+    mapping : ``None`` where there is none
+    solver : who claims it
+    """
+
+    status: Status
+    key: Fraction | None
+    bound: Fraction | None
+    mapping: Mapping | None
     solver: str
-    text: str
-    seconds: float = 0.0
-
-
-STYLES = {"holds": "green", "fails": "bold red", "confirmed": "green", "refuted": "bold red"}
-"""Of words and verdicts in tables; yellow for any other."""
-
-
-def proof_data(proof: Proof) -> dict[str, Any]:
-    """A proof as plain data."""
-    return {
-        "verdict": proof.verdict.value,
-        "solver": proof.solver,
-        "message": proof.text,
-        "wall_s": round(proof.seconds, 4),
-    }
+    then: SecondClaim | None = None
 
 
 def proof_solvers(problem: LayerProblem, recorded: str) -> list[str]:
@@ -80,28 +79,25 @@ def _is_exact(name: str) -> bool:
         return False
 
 
-def prove(layer: LayerRecord, problem: LayerProblem, limits: Limits) -> Proof:
+def prove(claim: Claim, problem: LayerProblem, limits: Limits) -> Proof:
     """Ask other solvers, one after the other, until one decides.
 
     The claim is confirmed by a bound of at least the claimed one (or a proof that nothing exists), and
     refuted by a mapping below it.  What is claimed of a second objective is asked after the first.
     """
-    if layer.bound_key is None and layer.status != "infeasible":
+    if claim.bound is None and claim.status is not Status.INFEASIBLE:
         return Proof(Verdict.NOTHING, "-", "no bound is claimed")
-    for mapping in _incumbent(layer):
-        reason = _strange(problem, mapping)
+    if claim.mapping is not None:
+        reason = _strange(problem, claim.mapping)
         if reason is not None:
             return Proof(Verdict.REFUTED, "-", reason)
-    answer = _prove(layer, problem, limits)
-    if answer.verdict is not Verdict.CONFIRMED or layer.then is None or layer.then.bound_exact is None:
+    answer = _prove(claim, problem, limits)
+    second = claim.then
+    if answer.verdict is not Verdict.CONFIRMED or second is None or second.bound is None:
         return answer
-    second = parse_objective(layer.then.objective)
-    among = tied(problem, Fraction(layer.value_exact or 0), second)
-    claim = layer.model_copy(
-        update={"bound_exact": layer.then.bound_exact, "value_exact": layer.then.value_exact}
-    )
-    other = _prove(claim, among, limits)
-    text = f"{answer.text}; {second} after it: {other.text}"
+    among = tied(problem, claim.key or Fraction(0), second.objective)
+    other = _prove(replace(claim, key=second.key, bound=second.bound), among, limits)
+    text = f"{answer.text}; {second.objective} after it: {other.text}"
     by = answer.solver if other.solver in (answer.solver, "-") else f"{answer.solver}, {other.solver}"
     return Proof(other.verdict, by, text, answer.seconds + other.seconds)
 
@@ -116,34 +112,34 @@ def _strange(problem: LayerProblem, mapping: Mapping) -> str | None:
     return None if reason is None else f"the mapping lies outside the space of the claim: {reason}"
 
 
-def _prove(layer: LayerRecord, problem: LayerProblem, limits: Limits) -> Proof:
+def _prove(claim: Claim, problem: LayerProblem, limits: Limits) -> Proof:
     """Ask one solver after the other for a layer's first claim."""
     answer = Proof(Verdict.UNDECIDED, "-", "no other exact solver")
-    for name in proof_solvers(problem, layer.solver):
+    for name in proof_solvers(problem, claim.solver):
         if limits.expired:
             break
-        answer = _ask(name, layer, problem, limits)
+        answer = _ask(name, claim, problem, limits)
         if answer.verdict is not Verdict.UNDECIDED:
             break
     return answer
 
 
-def _ask(name: str, layer: LayerRecord, problem: LayerProblem, limits: Limits) -> Proof:
-    claimed = layer.bound_key
+def _ask(name: str, claim: Claim, problem: LayerProblem, limits: Limits) -> Proof:
+    claimed = claim.bound
     decided = Event()
 
     def listen(point: TracePoint) -> None:
-        if refutes(point.key, claimed, layer.status) or _reached(point.bound, claimed):
+        if _refutes(point.key, claim) or _reached(point.bound, claimed):
             decided.set()
 
     watched = replace(limits, gap=0.0).stopping(WhenSet(decided))
     before = limits.elapsed
-    result = layer_run(lambda: problem, name, watched, listen, _incumbent(layer)).run()
+    result = layer_run(lambda: problem, name, watched, listen, _incumbent(claim)).run()
     spent = limits.elapsed - before
     bounds = [result.bound, *(point.bound for point in result.trace[-1:])]
-    if refutes(result.key, claimed, layer.status):
+    if _refutes(result.key, claim):
         return Proof(Verdict.REFUTED, name, f"found a mapping of value {_shown(problem, result.key)}", spent)
-    if layer.status == "infeasible":
+    if claim.status is Status.INFEASIBLE:
         if result.status is Status.INFEASIBLE:
             return Proof(Verdict.CONFIRMED, name, "proves that there is no mapping", spent)
     elif result.status is Status.INFEASIBLE:
@@ -162,5 +158,12 @@ def _shown(problem: LayerProblem, key: Fraction | None) -> object:
     return None if key is None else problem.objective.value(key)
 
 
-def _incumbent(layer: LayerRecord) -> Sequence[Mapping]:
-    return [] if layer.mapping is None else [Mapping.from_data(layer.mapping.nodes)]
+def _refutes(key: Fraction | None, claim: Claim) -> bool:
+    """Whether a mapping of this key contradicts a claimed bound or a claimed infeasibility."""
+    if key is None:
+        return False
+    return claim.status is Status.INFEASIBLE or (claim.bound is not None and key < claim.bound)
+
+
+def _incumbent(claim: Claim) -> Sequence[Mapping]:
+    return [] if claim.mapping is None else [claim.mapping]

@@ -1,4 +1,4 @@
-"""Which layers of a network are solved: chosen by name, equal ones once."""
+"""Which layers of a network are looked at: chosen by name, equal ones once."""
 
 from __future__ import annotations
 
@@ -12,14 +12,21 @@ from tilewright.workloads.network import Network
 
 
 @dataclass(frozen=True, slots=True)
-class Job:
-    """An operator to be mapped, and the layers that it stands for."""
+class SelectedLayer:
+    """An operator, and the layers of the network that have it."""
 
     operator: Operator
     names: tuple[str, ...]
 
+    @property
+    def name(self) -> str:
+        """Of the first of the layers."""
+        return self.names[0]
 
-def select_jobs(network: Network, patterns: Sequence[str], all_operators: bool) -> list[Job]:
+
+def select_layers(
+    network: Network, patterns: Sequence[str] = (), all_operators: bool = False
+) -> list[SelectedLayer]:
     """The distinct operators among the chosen layers, in the order of their first appearance.
 
     Parameters
@@ -36,15 +43,15 @@ def select_jobs(network: Network, patterns: Sequence[str], all_operators: bool) 
         if not any(fnmatchcase(name, pattern) for name in names):
             hint = did_you_mean(pattern, names)
             raise InputError("--layers", pattern, f"matches no layer of {network.name}{hint}")
-    jobs: list[Job] = []
+    selected: list[SelectedLayer] = []
     for distinct in network.distinct_layers(mac_only=not all_operators and len(network) > 1):
         chosen = tuple(
             name for name in distinct.names if not patterns or any(fnmatchcase(name, p) for p in patterns)
         )
         if chosen:
-            jobs.append(Job(distinct.layer.operator, chosen))
-    if not jobs:
+            selected.append(SelectedLayer(distinct.layer.operator, chosen))
+    if not selected:
         raise InputError(
             network.name, None, "no layer multiplies and accumulates, expected --all-operators for the others"
         )
-    return jobs
+    return selected

@@ -1,30 +1,39 @@
-"""A second opinion on the costs of a schedule's document: are its mappings the best ones?"""
+"""A second opinion on the costs of a schedule: are its mappings the best ones?"""
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from fractions import Fraction
 
 from tilewright.formulation.limits import LimitReachedError, Limits
 from tilewright.formulation.scheduling.herald.problem import Option, SchedulingProblem
-from tilewright.report.checks.scheduling.herald.schedule import ScheduleCheck
+from tilewright.hardware.scheduling.herald.system import System
 from tilewright.solvers.scheduling.herald.recost import problem_on
 from tilewright.workloads.errors import InputError
+from tilewright.workloads.mapping.operator import Operator
 
 
-def costs_opinion(check: ScheduleCheck, limits: Limits) -> tuple[bool | None, str]:
+def costs_opinion(
+    problem: SchedulingProblem,
+    layers: Callable[[], tuple[Sequence[Operator], System]],
+    metric: str,
+    limits: Limits,
+) -> tuple[bool | None, str]:
     """Compute every layer's costs anew, without the file of cost tables.
+
+    Parameters
+    ----------
+    problem : with the costs in question
+    layers : the operator of every task, and the system; may raise ``InputError``
+    metric : by which the mapping of a layer on a sub-accelerator is chosen
 
     Returns
     -------
     Whether the options are the best ones, ``None`` where that was not decided, and a text.
     """
-    document, problem = check.document, check.problem
-    assert document.problem is not None
-    assert problem is not None
     try:
-        operators = document.problem.operators("problem")
-        metric = document.settings.metric
-        (fresh,) = problem_on(problem, operators, [document.system.build()], metric, limits)
+        operators, system = layers()
+        (fresh,) = problem_on(problem, operators, [system], metric, limits)
     except InputError as error:
         return None, f"costs were not computed again: {error}"
     except LimitReachedError:

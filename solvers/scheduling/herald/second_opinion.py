@@ -1,17 +1,17 @@
-"""A second opinion on the bounds of ``schedule`` and ``codesign``, by ways that did not make them."""
+"""A second opinion on the bounds of schedules and co-designs, by ways that did not make them."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
 from fractions import Fraction
 
-from tilewright.cli.mapping.proof import Proof, Verdict
-from tilewright.cli.scheduling.proof_costs import costs_opinion
 from tilewright.formulation.limits import LimitReachedError, Limits
+from tilewright.formulation.result import Status
 from tilewright.formulation.scheduling.herald.evaluator import evaluate_schedule
 from tilewright.formulation.scheduling.herald.problem import ScheduleObjective, SchedulingProblem
 from tilewright.formulation.scheduling.herald.schedule import Schedule
-from tilewright.hardware.scheduling.herald.classes import accelerator_class, make_system
+from tilewright.hardware.scheduling.herald.system import System
 from tilewright.heuristics.scheduling.herald.scheduler import (
     HeraldSettings,
     Ordering,
@@ -19,12 +19,12 @@ from tilewright.heuristics.scheduling.herald.scheduler import (
     herald,
     metric_of,
 )
-from tilewright.report.checks.scheduling.herald.codesign import CodesignCheck
-from tilewright.report.checks.scheduling.herald.schedule import ScheduleCheck
-from tilewright.report.text.quantities import gap_text
 from tilewright.solvers.scheduling.herald.multipliers import multiplier_bound
 from tilewright.solvers.scheduling.herald.recost import problem_on
 from tilewright.solvers.scheduling.herald.refuter import Finding, schedule_below
+from tilewright.solvers.scheduling.herald.second_opinion_costs import costs_opinion
+from tilewright.solvers.second_opinion import Proof, Verdict
+from tilewright.workloads.mapping.operator import Operator
 
 _PAIRS = 60
 """Tasks up to which the orders of all pairs are stated."""
@@ -34,21 +34,45 @@ _CORES = (24, 96)
 SUMS, PAIRS, HERALD, SURVEYS = "multipliers", "orders of pairs", "herald", "surveys"
 
 
-def prove_schedule(check: ScheduleCheck, limits: Limits) -> Proof:
-    """Ask whether the claimed bound holds."""
-    document, problem = check.document, check.problem
-    before = limits.elapsed
+@dataclass(frozen=True, slots=True)
+class ScheduleClaim:
+    """What a document claims of schedules.
+
+    Parameters
+    ----------
+    bound : no schedule (on any of the systems) has a smaller key; ``None`` where none is claimed
+    metric : by which the mapping of a layer on a sub-accelerator is chosen
+    problem : ``None`` where none can be stated
+    """
+
+    status: Status
+    objective: ScheduleObjective
+    bound: Fraction | None
+    metric: str
+    problem: SchedulingProblem | None
+
+
+def prove_schedule(
+    claim: ScheduleClaim, layers: Callable[[], tuple[Sequence[Operator], System]], limits: Limits
+) -> Proof:
+    """Ask whether the claimed bound holds.
+
+    Parameters
+    ----------
+    layers : the operator of every task, and the system; may raise ``InputError``
+    """
+    problem, before = claim.problem, limits.elapsed
     if problem is None:
         return Proof(Verdict.UNDECIDED, "-", "the problem cannot be stated")
-    if document.status == "infeasible":
+    if claim.status is Status.INFEASIBLE:
         if problem.obstacle is None:
             return Proof(Verdict.REFUTED, "evaluator", "tasks can run one after the other")
         return Proof(Verdict.CONFIRMED, "evaluator", problem.obstacle)
-    if document.bound_key is None:
+    if claim.bound is None:
         return Proof(Verdict.NOTHING, "-", "no bound is claimed")
-    verdict, by, text = _ask(problem, ScheduleObjective(document.objective), document.bound_key, limits)
+    verdict, by, text = ask_for_better(problem, claim.objective, claim.bound, limits)
     if verdict is Verdict.CONFIRMED:
-        least, told = costs_opinion(check, limits)
+        least, told = costs_opinion(problem, layers, claim.metric, limits)
         if least is False:
             verdict, by, text = Verdict.REFUTED, SURVEYS, told
         else:
@@ -56,23 +80,28 @@ def prove_schedule(check: ScheduleCheck, limits: Limits) -> Proof:
     return Proof(verdict, by, text, limits.elapsed - before)
 
 
-def prove_codesign(check: CodesignCheck, limits: Limits) -> Proof:
-    """Ask whether the claimed bound holds on every partition; computes the costs of layers that it needs."""
-    document, best, before = check.document, check.best, limits.elapsed
+def prove_codesign(
+    claim: ScheduleClaim, systems: Sequence[System], operators: Sequence[Operator], limits: Limits
+) -> Proof:
+    """Ask whether the claimed bound holds on every partition; computes the costs of layers that it needs.
+
+    Parameters
+    ----------
+    systems : one per partition
+    operators : of every task
+    """
+    before = limits.elapsed
 
     def answer(verdict: Verdict, by: str, text: str) -> Proof:
         return Proof(verdict, by, text, limits.elapsed - before)
 
-    if document.bound_key is None:
+    if claim.bound is None:
         return answer(Verdict.NOTHING, "-", "no bound is claimed")
-    if best is None or best.problem is None or document.best is None or document.best.problem is None:
+    if claim.problem is None:
         return answer(Verdict.UNDECIDED, "-", "the problem cannot be stated")
-    resources = accelerator_class(document.accelerator_class)
-    systems = [make_system("", resources, document.dataflows, point.parts) for point in document.points]
-    operators = document.best.problem.operators("best: problem")
-    objective, asked = ScheduleObjective(document.objective), dict.fromkeys([SUMS])
+    asked = dict.fromkeys([SUMS])
     try:
-        problems = problem_on(best.problem, operators, systems, document.settings.metric, limits)
+        problems = problem_on(claim.problem, operators, systems, claim.metric, limits)
     except LimitReachedError:
         return answer(Verdict.UNDECIDED, "-", "no time left to compute the costs of layers")
     for index, problem in enumerate(problems):
@@ -82,7 +111,7 @@ def prove_codesign(check: CodesignCheck, limits: Limits) -> Proof:
                 ", ".join(asked),
                 f"no time left after {index} of {len(systems)} partitions",
             )
-        verdict, by, text = _ask(problem, objective, document.bound_key, limits)
+        verdict, by, text = ask_for_better(problem, claim.objective, claim.bound, limits)
         asked[by] = None
         if verdict is not Verdict.CONFIRMED:
             return answer(verdict, by, f"points[{index}]: {text}")
@@ -90,7 +119,7 @@ def prove_codesign(check: CodesignCheck, limits: Limits) -> Proof:
     return answer(Verdict.CONFIRMED, ", ".join(asked), text)
 
 
-def _ask(
+def ask_for_better(
     problem: SchedulingProblem, objective: ScheduleObjective, claimed: Fraction, limits: Limits
 ) -> tuple[Verdict, str, str]:
     """Sums first, then schedules that are quickly made, then orders of pairs where they are not too many."""
@@ -102,7 +131,7 @@ def _ask(
         value = objective.of(found.makespan, found.energy)
         if not found.violations and value < claimed:
             return Verdict.REFUTED, HERALD, f"found a schedule of value {_shown(value)}"
-    away = f"an exact sum gives a bound {gap_text(float((claimed - bound) / claimed))} lower"
+    away = f"an exact sum gives a bound {float((claimed - bound) / claimed):.2%} lower"
     sizes = [size for size in _CORES if size < len(problem.tasks)]
     for core in [*sizes, None] if len(problem.tasks) <= _PAIRS else sizes:
         below = schedule_below(problem, objective, claimed, limits, core)

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 
-from tilewright.cli.terminal.progress import Progress
 from tilewright.formulation.limits import Limits
 from tilewright.formulation.mapping.problem import LayerProblem
 from tilewright.formulation.mapping.search import LayerResult
@@ -17,17 +17,21 @@ LONGEST = 10.0
 
 
 def explained(
-    result: LayerResult, problem: LayerProblem | None, limits: Limits, progress: Progress
+    result: LayerResult,
+    problem: LayerProblem | None,
+    limits: Limits,
+    phase: Callable[[str], None] = lambda text: None,
 ) -> LayerResult:
     """An infeasible answer with the constraints that clash, as far as the time allows.
 
     Parameters
     ----------
     limits : of the whole layer
+    phase : told that the explanation is looked for
     """
     if result.status is not Status.INFEASIBLE or problem is None or limits.expired:
         return result
-    progress.phase("constraints that clash")
+    phase("constraints that clash")
     short = replace(limits.share(longest=LONGEST), gap=0.0)
     watched = Watched(lambda: clashing_constraints(problem, short), short, "clash")
     watched.run()

@@ -1,0 +1,174 @@
+"""What other searches of a layer find, held against its answer.
+
+A better mapping or a proof becomes the layer's own; sets of mappings take in the layer's own mapping where it
+belongs to them; a contradiction is an error, never a result.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping as MappingABC
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from typing import Any
+
+from tilewright.formulation.limits import Limits
+from tilewright.formulation.mapping.problem import LayerProblem
+from tilewright.formulation.mapping.search import LayerResult
+from tilewright.formulation.objective import Objective
+from tilewright.formulation.result import Status, TracePoint
+from tilewright.solvers.mapping.answer_sets import AnswerSet, Solution
+from tilewright.solvers.mapping.registry import SOLVERS
+
+TREE_SOLVER = "branch"
+"""Whose search tree finds best and optimal mappings, and the front where no other solver is asked for."""
+
+
+@dataclass(frozen=True, slots=True)
+class TimedAnswerSet:
+    """Several mappings that answer one question.
+
+    Parameters
+    ----------
+    complete : whether it is proven that no others belong to them
+    seconds : that the search took
+    """
+
+    solutions: tuple[Solution, ...]
+    complete: bool
+    seconds: float
+
+
+@dataclass(frozen=True, slots=True)
+class SecondObjective:
+    """The least second objective among the mappings of the least first one."""
+
+    objective: Objective
+    result: LayerResult
+
+
+@dataclass(frozen=True, slots=True)
+class AnswerSets:
+    """What was asked for besides one mapping; ``None`` for what was not.
+
+    Parameters
+    ----------
+    front : the Pareto front of energy and cycles, in increasing order of cycles
+    best : the best mappings, the best one first
+    optima : the mappings of the least objective
+    then : the second objective
+    """
+
+    front: TimedAnswerSet | None = None
+    best: TimedAnswerSet | None = None
+    optima: TimedAnswerSet | None = None
+    then: SecondObjective | None = None
+
+
+def adopted(
+    result: LayerResult,
+    found: AnswerSet,
+    problem: LayerProblem,
+    limits: Limits,
+    source: str,
+    finder: str = TREE_SOLVER,
+) -> LayerResult:
+    """The layer's answer with a better mapping, or with the proof, that another search found.
+
+    Its trace has one point more where that changed its key or its bound.
+
+    Parameters
+    ----------
+    source : what the other search looked for
+    finder : the solver that searched
+    """
+    if result.key is None and not found.solutions:
+        return _proven(result, limits, finder, status=Status.INFEASIBLE) if found.complete else result
+    before = result
+    best = min(found.solutions, key=lambda one: problem.key_of(one.evaluation), default=None)
+    key = None if best is None else problem.key_of(best.evaluation)
+    if best is not None and key is not None and (result.key is None or key < result.key):
+        result = replace(result, answer=best.mapping, evaluation=best.evaluation, key=key)
+    assert result.key is not None
+    if result.bound is not None and result.bound > result.key:
+        text = f"{result.method} claims the bound {result.bound}, but {source} has the value {result.key}"
+        return replace(result, status=Status.ERROR, bound=None, message=text)
+    if found.complete and (key is None or key > result.key):
+        text = f"{source}: a part of the space that holds a mapping of value {result.key} was closed"
+        return replace(result, status=Status.ERROR, bound=None, message=text)
+    if found.complete and result.bound != result.key:
+        result = _proven(result, limits, finder, bound=result.key)
+    if result.key != before.key or result.bound != before.bound:
+        improved = result.key != before.key
+        point = TracePoint(limits.elapsed, result.key, result.bound, source, improved)
+        status = Status.OPTIMAL if result.bound == result.key else Status.FEASIBLE
+        result = replace(result, trace=(*result.trace, point), status=status)
+    return result
+
+
+def _proven(result: LayerResult, limits: Limits, name: str, **claims: Any) -> LayerResult:
+    """The answer with what another search has proven in place of whatever had kept the solver from it."""
+    message = "no mapping satisfies all constraints" if result.key is None else ""
+    return replace(
+        result,
+        method=name,
+        version=SOLVERS.make(name).version,
+        wall_seconds=limits.elapsed,
+        message=message,
+        **claims,
+    )
+
+
+def assembled(
+    problem: LayerProblem | None,
+    result: LayerResult,
+    answers: MappingABC[str, AnswerSet],
+    seconds: MappingABC[str, float],
+    count: int | None,
+) -> AnswerSets:
+    """All sets, the layer's own mapping among them.
+
+    Parameters
+    ----------
+    answers, seconds : by the set's name, what was found and how long that took
+    count : how many of the best mappings were asked for
+    """
+    if result.status is Status.INFEASIBLE:
+        answers = dict.fromkeys(answers, AnswerSet((), True))
+    elif result.status is Status.ERROR:
+        answers = {field: replace(found, complete=False) for field, found in answers.items()}
+    own: list[Solution] = []
+    if result.answer is not None and result.evaluation is not None:
+        own.append(Solution(result.answer, result.evaluation))
+
+    def key(solution: Solution) -> Fraction:
+        assert problem is not None
+        return problem.key_of(solution.evaluation)
+
+    def made(field: str, solutions: Sequence[Solution]) -> TimedAnswerSet:
+        return TimedAnswerSet(tuple(solutions), answers[field].complete, seconds[field])
+
+    front = best = optima = None
+    if "front" in answers:
+        every = [one for several in answers.values() for one in several.solutions]
+        front = made("front", undominated([*every, *own]))
+    if (found := answers.get("best")) is not None:
+        listed = list(found.solutions)
+        if own and (not listed or key(own[0]) < key(listed[0])):
+            listed = [*own, *listed][:count]
+        best = made("best", listed)
+    if (found := answers.get("optima")) is not None:
+        listed = [one for one in found.solutions if key(one) == result.key] or own
+        if result.status is not Status.OPTIMAL:
+            listed = []  # nothing is known to be optimal
+        optima = made("optima", listed)
+    return AnswerSets(front, best, optima)
+
+
+def undominated(solutions: Sequence[Solution]) -> list[Solution]:
+    """Those that no other one matches in both energy and cycles, in increasing order of cycles."""
+    kept: list[Solution] = []
+    for one in sorted(solutions, key=lambda one: (one.evaluation.cycles, one.evaluation.energy)):
+        if not kept or one.evaluation.energy < kept[-1].evaluation.energy:
+            kept.append(one)
+    return kept

@@ -1,0 +1,97 @@
+"""Layers on one machine, ready to be searched: whatever may be wrong with the question shows here."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import Literal
+
+from tilewright.formulation.mapping.constraints import applicable, network_constraints
+from tilewright.formulation.mapping.cost import cost_model, cost_model_names
+from tilewright.formulation.mapping.problem import IMPERFECT, LayerProblem, layer_problem
+from tilewright.formulation.objective import Objective
+from tilewright.hardware.mapping.engine import Engine
+from tilewright.workloads.errors import InputError, unknown_name
+from tilewright.workloads.selection import SelectedLayer
+
+Factors = Literal["perfect", "imperfect"]
+
+
+@dataclass(frozen=True)
+class NetworkProblem:
+    """Find the best mapping of each of some layers on one machine.
+
+    Parameters
+    ----------
+    cost_model : its name
+    constraints : the user's demands as written, names in their proper case
+    notes : what the user should know of them
+    factors : of all layers; ``None`` for the cost model's own choice
+    states : per layer, what states its problem
+    """
+
+    engine: Engine
+    objective: Objective
+    cost_model: str
+    constraints: tuple[str, ...]
+    notes: tuple[str, ...]
+    factors: Factors | None
+    layers: tuple[SelectedLayer, ...]
+    states: tuple[Callable[[], LayerProblem], ...]
+
+
+def network_problem(
+    layers: Sequence[SelectedLayer],
+    engine: Engine,
+    objective: Objective,
+    constraints: Sequence[str] = (),
+    model_name: str | None = None,
+    factors: Factors | None = None,
+) -> NetworkProblem:
+    """Check a question about layers and a machine.
+
+    Parameters
+    ----------
+    model_name : the cost model; by default the machine's own
+    factors : as in :func:`tilewright.formulation.mapping.problem.layer_problem`
+
+    Raises
+    ------
+    InputError : for an unknown cost model, one that does not apply to a layer or to the factors, or a
+        constraint that is malformed or names what no layer has
+    """
+    model_name = model_name or engine.cost_model
+    check_cost_model(model_name, factors)
+    named = [(layer.name, layer.operator) for layer in layers]
+    demands, notes = network_constraints(constraints, named, engine)
+    states = [_state(layer, engine, objective, model_name, demands, factors) for layer in layers]
+    return NetworkProblem(
+        engine, objective, model_name, demands, tuple(notes), factors, tuple(layers), tuple(states)
+    )
+
+
+def check_cost_model(name: str, factors: Factors | None) -> None:
+    """Raise ``InputError`` for an unknown cost model, and for factors that it does not count."""
+    if name not in cost_model_names():
+        raise InputError("--cost-model", None, unknown_name(name, cost_model_names()))
+    if factors == IMPERFECT and cost_model(name).perfect_only:
+        raise InputError("--factors", None, f"the {name} cost model knows perfect factors only")
+
+
+def _state(
+    layer: SelectedLayer,
+    engine: Engine,
+    objective: Objective,
+    model_name: str,
+    constraints: Sequence[str],
+    factors: Factors | None,
+) -> Callable[[], LayerProblem]:
+    """What states a layer's problem; one with demands is stated at once, since they may be at fault."""
+    cost_model(model_name).check(layer.operator, engine)
+    demands = applicable(constraints, layer.operator, engine)
+    state = partial(layer_problem, layer.operator, engine, objective, model_name, demands, factors)
+    if not demands:
+        return state
+    problem = state()
+    return lambda: problem

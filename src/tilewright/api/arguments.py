@@ -1,0 +1,97 @@
+"""Arguments of the interface: errors that name them, and what stops a search."""
+
+from __future__ import annotations
+
+import signal
+import threading
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+
+from tilewright.formulation.stopping import NEVER, Either, Gap, Seconds, Stop
+from tilewright.solvers.interrupts import stop_on_signals
+from tilewright.solvers.processes import available_cores
+from tilewright.workloads.errors import InputError
+
+_ARGUMENTS = {
+    "--solver": "method",
+    "--method": "method",
+    "--constraint": "constraints",
+    "--layers": "layers",
+    "--class": "resources",
+}
+"""Arguments of functions whose names are not those of the command line's flags."""
+
+
+@contextmanager
+def named_arguments() -> Iterator[None]:
+    """Let an ``InputError`` about a flag of the command line name the argument instead."""
+    try:
+        yield
+    except InputError as error:
+        if not error.where.startswith("--"):
+            raise
+        name = _ARGUMENTS.get(error.where, error.where.removeprefix("--").replace("-", "_"))
+        raise InputError(name, error.field, error.message) from None
+
+
+@dataclass(frozen=True)
+class Budget:
+    """What a call may use, read from its arguments.
+
+    Parameters
+    ----------
+    seconds : for the whole call; ``None`` for no limit
+    gap : relative, between value and bound as they are shown
+    until : further conditions, each for every search of the call
+    threads, seed : of the methods
+    """
+
+    seconds: float | None
+    gap: float
+    until: Stop
+    threads: int
+    seed: int
+    started: float = field(default_factory=time.monotonic)
+
+
+def read_budget(stop: Stop | None, threads: int | None, seed: int) -> Budget:
+    """The budget that arguments stand for.
+
+    Raises
+    ------
+    InputError : for a time that is not above 0, a gap outside ``[0, 1)``, no threads or a negative seed
+    """
+    parts: Sequence[Stop] = () if stop is None else stop.parts
+    times = [part.seconds for part in parts if isinstance(part, Seconds)]
+    gaps = [part.gap for part in parts if isinstance(part, Gap)]
+    for number in times:
+        if not 0 < number < 1e9:
+            raise InputError("stop", "seconds", f"expected a time above 0, got {number}")
+    for number in gaps:
+        if not 0 <= number < 1:
+            raise InputError("stop", "gap", f"expected a gap such as 0.01, below 1, got {number}")
+    if threads is not None and threads < 1:
+        raise InputError("threads", None, f"expected at least 1, got {threads}")
+    if seed < 0:
+        raise InputError("seed", None, f"expected at least 0, got {seed}")
+    others = tuple(part for part in parts if not isinstance(part, Seconds | Gap))
+    return Budget(
+        seconds=min(times, default=None),
+        gap=max(gaps, default=0.0),
+        until=Either(others) if others else NEVER,
+        threads=threads or available_cores(),
+        seed=seed,
+    )
+
+
+@contextmanager
+def interruptible() -> Iterator[threading.Event]:
+    """An event that Ctrl-C sets, so that a search returns what it has; a second one is a `KeyboardInterrupt`.
+
+    A program that handles the signal itself keeps its handler, and the event is never set.
+    """
+    own = signal.getsignal(signal.SIGINT) is signal.default_int_handler
+    with stop_on_signals([signal.SIGINT] if own else [], KeyboardInterrupt) as stop:
+        yield stop

@@ -1,0 +1,25 @@
+"""What there is by name, in both wings."""
+
+from __future__ import annotations
+
+from tilewright.solvers.mapping.methods import method_names
+from tilewright.solvers.scheduling.herald.registry import METHODS
+from tilewright.workloads.errors import InputError
+
+WINGS = ("mapping", "scheduling")
+
+
+def methods(of: str = "mapping") -> list[str]:
+    """Names of the methods that `solve` takes: exact solvers first, then heuristics.
+
+    Parameters
+    ----------
+    of : ``mapping`` for layers and networks, ``scheduling`` for workloads
+
+    Raises
+    ------
+    InputError : for anything else
+    """
+    if of not in WINGS:
+        raise InputError("of", None, f"expected {' or '.join(WINGS)}, got {of!r}")
+    return method_names() if of == "mapping" else METHODS.names()

@@ -1,0 +1,99 @@
+"""Documents of every kind: read back, and checked."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Any
+
+from tilewright.api.arguments import interruptible, read_budget
+from tilewright.api.mapping.checking import MappingCheck, Told, check_mappings
+from tilewright.api.mapping.document import MappingDocument
+from tilewright.api.mapping.result import MappingResult
+from tilewright.api.scheduling.checking import ScheduleCheck, check_schedules
+from tilewright.api.scheduling.plan import Codesign, Plan
+from tilewright.formulation.limits import Limits
+from tilewright.formulation.stopping import Stop
+from tilewright.report.records.files import parse_document, read_data
+from tilewright.report.records.mapping.document import ResultDocument
+from tilewright.report.records.scheduling.herald.document import CodesignDocument, ScheduleDocument
+from tilewright.report.records.scheduling.herald.files import is_schedule, parse_schedule
+
+Record = ResultDocument | ScheduleDocument | CodesignDocument
+Document = MappingDocument | Plan | Codesign
+Check = MappingCheck | ScheduleCheck
+
+
+def load(path: str | os.PathLike[str]) -> Document:
+    """Read a document that was saved, or that the command line wrote.
+
+    Returns
+    -------
+    A `MappingDocument`, `Plan` or `Codesign`, by what the file holds
+
+    Raises
+    ------
+    InputError : for a file that cannot be read or is no document, naming the field
+    """
+    record = parsed(read_data(Path(path)), str(path))
+    if isinstance(record, ResultDocument):
+        return MappingDocument(record, str(path))
+    return Plan(record) if isinstance(record, ScheduleDocument) else Codesign(record)
+
+
+def check(
+    document: Document | MappingResult | str | os.PathLike[str],
+    *,
+    prove: bool = False,
+    stop: Stop | None = None,
+    threads: int | None = None,
+    seed: int = 0,
+) -> Check:
+    """Compute every claim of a document anew from the document alone; the same as ``tilewright check``.
+
+    Parameters
+    ----------
+    document : or the path of one
+    prove : ask other solvers for anything below the claimed bounds
+    stop : ``seconds(60)``, for all of that together
+    threads, seed : of those solvers
+
+    Raises
+    ------
+    InputError : for a file that is no document, or a machine or objective that is none
+    """
+    if isinstance(document, MappingResult):
+        document = document.document
+    found = load(document) if isinstance(document, str | os.PathLike) else document
+    where = found.where if isinstance(found, MappingDocument) else "document"
+    if not prove:
+        return checked(found.record, where)
+    budget = read_budget(stop, threads, seed)
+    with interruptible() as event:
+        limits = Limits(
+            seconds=budget.seconds,
+            threads=budget.threads,
+            seed=seed,
+            stop=event,
+            started=budget.started,
+            until=budget.until,
+        )
+        return checked(found.record, where, limits)
+
+
+def parsed(data: Any, where: str) -> Record:
+    """The document that plain data hold; raises ``InputError``."""
+    return parse_schedule(data, where) if is_schedule(data) else parse_document(data, where)
+
+
+def checked(record: Record, where: str, limits: Limits | None = None, told: Told | None = None) -> Check:
+    """Check a document of any kind.
+
+    Parameters
+    ----------
+    limits : of all second opinions together; ``None`` to ask for none
+    told : told of every second opinion on a layer
+    """
+    if isinstance(record, ResultDocument):
+        return check_mappings(record, where, limits, told)
+    return check_schedules(record, where, limits)

@@ -1,0 +1,1 @@
+"""Layers and networks on one machine."""

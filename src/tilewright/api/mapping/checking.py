@@ -1,0 +1,129 @@
+"""Whether a document about layers tells the truth."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from rich.console import RenderableType
+
+from tilewright.api.display import Displayed
+from tilewright.formulation.limits import Limits
+from tilewright.report.checks.mapping.document import LayerCheck, check_document, totals_faults
+from tilewright.report.records.mapping.claims import claim_of
+from tilewright.report.records.mapping.document import ResultDocument
+from tilewright.report.text.mapping.checks import check_views
+from tilewright.report.text.proofs import proof_data
+from tilewright.solvers.mapping.network_search import share_of_layer
+from tilewright.solvers.mapping.second_opinion import prove
+from tilewright.solvers.second_opinion import Proof, Verdict
+
+SCHEMA = "tilewright.check/1"
+
+Told = Callable[[int, int, str, Proof], None]
+"""Told of a second opinion: its place, how many there are, the layer, and what was said."""
+
+
+@dataclass(frozen=True, repr=False)
+class MappingCheck(Displayed):
+    """What a check found.
+
+    Parameters
+    ----------
+    layers : per layer, what is wrong with it
+    totals : what is wrong with the head and the sums
+    proofs : per layer a second opinion, where it was asked for
+    """
+
+    record: ResultDocument
+    layers: tuple[LayerCheck, ...]
+    totals: tuple[str, ...]
+    proofs: tuple[Proof, ...]
+
+    @property
+    def holds(self) -> bool:
+        """Whether every claim holds, and no second opinion refutes one."""
+        refuted = any(proof.verdict is Verdict.REFUTED for proof in self.proofs)
+        return not self.faults and not refuted
+
+    @property
+    def undecided(self) -> bool:
+        """Whether a second opinion came to no verdict."""
+        return any(proof.verdict is Verdict.UNDECIDED for proof in self.proofs)
+
+    @property
+    def faults(self) -> tuple[str, ...]:
+        """Everything that is wrong, each in one line."""
+        mine = [f"{check.layer.name}: {fault}" for check in self.layers for fault in check.faults]
+        return (*mine, *self.totals)
+
+    def __bool__(self) -> bool:
+        return self.holds
+
+    def rows(self) -> list[dict[str, Any]]:
+        """One row per layer."""
+        rows: list[dict[str, Any]] = self.to_dict()["layers"]
+        return rows
+
+    def to_dict(self) -> dict[str, Any]:
+        """What ``tilewright check --format json`` prints."""
+        layers: list[dict[str, Any]] = []
+        for index, check in enumerate(self.layers):
+            layer = check.layer
+            entry: dict[str, Any] = {
+                "name": layer.name,
+                "status": layer.status,
+                "holds": not check.faults,
+                "space": None if layer.space is None else layer.space.model_dump(),
+                "faults": list(check.faults),
+            }
+            if self.proofs:
+                entry["proof"] = proof_data(self.proofs[index])
+            layers.append(entry)
+        return {
+            "schema": SCHEMA,
+            "command": "check",
+            "arch": self.record.arch.name,
+            "holds": self.holds,
+            "complete": self.record.complete,
+            "layers": layers,
+            "totals_faults": list(self.totals),
+        }
+
+    def views(self) -> Sequence[RenderableType]:
+        """One line per layer, every fault, and a summary."""
+        return check_views(self.record, self.layers, self.totals, self.proofs)
+
+    def __repr__(self) -> str:
+        return f"MappingCheck({'holds' if self.holds else 'fails'}, {len(self.layers)} layers)"
+
+
+def check_mappings(
+    record: ResultDocument, where: str, limits: Limits | None, told: Told | None
+) -> MappingCheck:
+    """Check every layer of a document.
+
+    Parameters
+    ----------
+    limits : of all second opinions together; ``None`` to ask for none
+    told : told of every second opinion
+
+    Raises
+    ------
+    InputError : for a machine or an objective that is none
+    """
+    checks = tuple(check_document(record, where))
+    totals = tuple(totals_faults(record, where))
+    proofs: list[Proof] = []
+    for index, check in enumerate(checks if limits is not None else ()):
+        assert limits is not None
+        mine = share_of_layer(limits, len(checks) - index)
+        if check.problem is None or mine.expired:
+            text = "the problem cannot be stated" if check.problem is None else "no time left"
+            proofs.append(Proof(Verdict.UNDECIDED, "-", text))
+            continue
+        proofs.append(prove(claim_of(check.layer), check.problem, mine))
+        if told is not None:
+            told(index + 1, len(checks), check.layer.name, proofs[-1])
+    return MappingCheck(record, checks, totals, tuple(proofs))

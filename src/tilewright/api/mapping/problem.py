@@ -1,0 +1,282 @@
+"""Layers on a machine: the questions that `solve` answers with mappings."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+from functools import cached_property
+from pathlib import Path
+from typing import Literal
+
+from tilewright.api.arguments import Budget, interruptible, named_arguments
+from tilewright.api.mapping.document import MappingDocument, only_layer
+from tilewright.api.mapping.layer import Layer, Network
+from tilewright.api.mapping.machine import Machine, machine_of
+from tilewright.api.mapping.mapping import LayerMapping
+from tilewright.api.mapping.result import MappingResult
+from tilewright.formulation.mapping.mapping import Mapping
+from tilewright.formulation.mapping.problem import LayerProblem
+from tilewright.formulation.objective import parse_objective
+from tilewright.report.records.mapping.answer_sets import answer_record
+from tilewright.report.records.mapping.build import limits_of
+from tilewright.report.records.mapping.document import SettingsRecord
+from tilewright.report.records.mapping.growing import GrowingDocument
+from tilewright.report.records.mapping.mapping_file import StoredMapping
+from tilewright.report.records.mapping.stored_mappings import fitting, mappings_of, read_mappings
+from tilewright.solvers.mapping.answer_set_searches import AnswerSetRequest
+from tilewright.solvers.mapping.methods import method as method_of
+from tilewright.solvers.mapping.network_problem import Factors, NetworkProblem, network_problem
+from tilewright.solvers.mapping.network_search import search_network
+from tilewright.solvers.mapping.repeated_solves import check_lexicographic
+from tilewright.solvers.mapping.solve import AUTO
+from tilewright.solvers.observer import Observer
+from tilewright.workloads.errors import InputError
+from tilewright.workloads.selection import SelectedLayer
+
+MOST_OPTIMA = 1000
+"""Optimal mappings that are listed at most where all are asked for."""
+
+Start = LayerMapping | MappingResult | MappingDocument | Mapping | str | Path
+
+
+class _OnMachine:
+    """What questions about layers and a machine share; `LayerOnMachine` has the parameters."""
+
+    def __init__(
+        self,
+        name: str,
+        batch: int,
+        layers: Sequence[SelectedLayer],
+        machine: Machine | str | Path,
+        objective: str = "energy",
+        *,
+        constraints: Iterable[str] = (),
+        cost_model: str | None = None,
+        factors: Factors | None = None,
+        then: Literal["energy", "cycles"] | None = None,
+        pareto: bool = False,
+        best: int | None = None,
+        all_optimal: bool | int = False,
+    ) -> None:
+        self.machine = machine_of(machine)
+        if isinstance(constraints, str):
+            raise InputError("constraints", None, f"expected a list of texts, got {constraints!r}")
+        if best is not None and best < 1:
+            raise InputError("best", None, f"expected at least 1, got {best}")
+        optima = MOST_OPTIMA if all_optimal is True else all_optimal or None
+        if optima is not None and optima < 1:
+            raise InputError("all_optimal", None, f"expected at least 1, got {all_optimal}")
+        self._name = name
+        self._batch = batch
+        self._sets = AnswerSetRequest(pareto, best, optima, then)
+        with named_arguments():
+            goal = parse_objective(objective)
+            if then is not None:
+                check_lexicographic(goal, parse_objective(then))
+            self.stated: NetworkProblem = network_problem(
+                layers, self.machine.engine, goal, tuple(constraints), cost_model, factors
+            )
+
+    @property
+    def objective(self) -> str:
+        """What is minimised."""
+        return str(self.stated.objective)
+
+    @property
+    def constraints(self) -> tuple[str, ...]:
+        """What is demanded of every mapping."""
+        return self.stated.constraints
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What is worth knowing of the constraints."""
+        return self.stated.notes
+
+    def _document(
+        self,
+        method: str | None,
+        budget: Budget,
+        warm_starts: Start | Sequence[Start],
+        observer: Observer | None,
+        deterministic: bool,
+    ) -> MappingDocument:
+        solver = method or AUTO
+        settings = SettingsRecord(
+            solver=solver,
+            time_limit_s=budget.seconds,
+            gap=budget.gap,
+            threads=budget.threads,
+            seed=budget.seed,
+            deterministic=deterministic,
+            factors=self.stated.factors,
+            then=self._sets.then,  # type: ignore[arg-type]
+            pareto=self._sets.front,
+            best=self._sets.best,
+            all_optimal=self._sets.optima,
+        )
+        with named_arguments():
+            method_of(solver)
+            stored = _stored(warm_starts)
+            growing = GrowingDocument(self._name, self._batch, self.stated, settings)
+            with interruptible() as stop:
+                limits = limits_of(settings, self.stated.objective, budget.started, stop)
+                limits = replace(limits, until=budget.until)
+                sets = replace(self._sets, solver=solver)
+                for answer in search_network(
+                    self.stated, solver, limits, sets, lambda operator: fitting(stored, operator), observer
+                ):
+                    growing.layers.append(answer_record(self.stated, answer))
+        return MappingDocument(growing.document(), self._name)
+
+
+class LayerOnMachine(_OnMachine):
+    """The question for the best mapping of one layer on one machine; `solve` gives a `MappingResult`.
+
+    Parameters
+    ----------
+    layer, machine : what runs, and where
+    objective : ``energy``, ``cycles``, ``edp``, ``ed2p`` or ``E^a*D^b``
+    constraints : demands such as ``cycles<=1e6``, ``utilization>=0.8``, ``tile(K@SPM)<=64``, ``spatial=C,K``
+    cost_model : by default the machine's own
+    factors : ``perfect`` (tiles divide each other) or ``imperfect`` (the last one may be smaller); by default
+        the cost model's choice
+    then : after the objective ``energy`` the least ``cycles``, or the reverse
+    pareto : also the whole Pareto front of energy and cycles
+    best : also so many of the best mappings
+    all_optimal : also all optimal mappings, or at most so many
+
+    Raises
+    ------
+    InputError : for whatever does not fit the layer or the machine
+    """
+
+    def __init__(
+        self,
+        layer: Layer,
+        machine: Machine | str | Path,
+        objective: str = "energy",
+        *,
+        constraints: Iterable[str] = (),
+        cost_model: str | None = None,
+        factors: Factors | None = None,
+        then: Literal["energy", "cycles"] | None = None,
+        pareto: bool = False,
+        best: int | None = None,
+        all_optimal: bool | int = False,
+    ) -> None:
+        self.layer = layer
+        super().__init__(
+            layer.model,
+            layer.batch,
+            layer.selected,
+            machine,
+            objective,
+            constraints=constraints,
+            cost_model=cost_model,
+            factors=factors,
+            then=then,
+            pareto=pareto,
+            best=best,
+            all_optimal=all_optimal,
+        )
+
+    @cached_property
+    def problem(self) -> LayerProblem:
+        """The problem as it is stated to solvers."""
+        return self.stated.states[0]()
+
+    def answer(
+        self,
+        method: str | None,
+        budget: Budget,
+        warm_starts: Start | Sequence[Start] = (),
+        observer: Observer | None = None,
+        deterministic: bool = False,
+    ) -> MappingResult:
+        """What `solve` calls."""
+        document = self._document(method, budget, warm_starts, observer, deterministic)
+        return only_layer(document, self.layer.name)
+
+    def __repr__(self) -> str:
+        return f"LayerOnMachine({self.layer.name!r} on {self.machine.name!r}, {self.objective})"
+
+
+class NetworkOnMachine(_OnMachine):
+    """The question for the best mapping of every distinct layer; `solve` gives a `MappingDocument`.
+
+    Parameters
+    ----------
+    network : what runs
+    layers : glob patterns of layer names, one of which must match; empty for all layers
+    all_operators : pooling and element-wise layers too
+
+    The others are those of `LayerOnMachine`.
+    """
+
+    def __init__(
+        self,
+        network: Network,
+        machine: Machine | str | Path,
+        objective: str = "energy",
+        *,
+        layers: Sequence[str] = (),
+        all_operators: bool = False,
+        constraints: Iterable[str] = (),
+        cost_model: str | None = None,
+        factors: Factors | None = None,
+        then: Literal["energy", "cycles"] | None = None,
+        pareto: bool = False,
+        best: int | None = None,
+        all_optimal: bool | int = False,
+    ) -> None:
+        self.network = network
+        with named_arguments():
+            selected = network.select(layers, all_operators)
+        super().__init__(
+            network.name,
+            network.batch,
+            selected,
+            machine,
+            objective,
+            constraints=constraints,
+            cost_model=cost_model,
+            factors=factors,
+            then=then,
+            pareto=pareto,
+            best=best,
+            all_optimal=all_optimal,
+        )
+
+    def answer(
+        self,
+        method: str | None,
+        budget: Budget,
+        warm_starts: Start | Sequence[Start] = (),
+        observer: Observer | None = None,
+        deterministic: bool = False,
+    ) -> MappingDocument:
+        """What `solve` calls."""
+        return self._document(method, budget, warm_starts, observer, deterministic)
+
+    def __repr__(self) -> str:
+        count = len(self.stated.layers)
+        return f"NetworkOnMachine({self.network.name!r} on {self.machine.name!r}, {count} distinct layers)"
+
+
+def _stored(starts: Start | Sequence[Start]) -> list[StoredMapping]:
+    """Mappings to begin with, from wherever they are."""
+    listed = [starts] if isinstance(starts, Start) else starts
+    found: list[StoredMapping] = []
+    for start in listed:
+        if isinstance(start, MappingResult):
+            if start.mapping is not None:
+                found.append(StoredMapping(start.name, start.mapping.nodes, start.mapping.operator))
+        elif isinstance(start, MappingDocument):
+            found += mappings_of(start.record, start.where)
+        elif isinstance(start, LayerMapping):
+            found.append(StoredMapping(start.name, start.nodes, start.operator))
+        elif isinstance(start, Mapping):
+            found.append(StoredMapping("warm start", start))
+        else:
+            found += read_mappings(Path(start))
+    return found

@@ -1,0 +1,164 @@
+"""What scheduling gives: a plan, or a partition of the hardware with its plan."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+from rich.console import RenderableType
+
+from tilewright.api.display import Displayed
+from tilewright.formulation.result import Status
+from tilewright.report.records.files import json_text, output_format
+from tilewright.report.records.scheduling.herald.document import (
+    CodesignDocument,
+    ScheduleDocument,
+    ScheduleMetricsRecord,
+)
+from tilewright.report.text.quantities import gap_text
+from tilewright.report.text.scheduling.herald.tables import codesign_views, schedule_views
+from tilewright.workloads.disk import check_writable, write_file
+
+
+class _Claimed(Displayed):
+    """What plans and co-designs share.
+
+    Parameters
+    ----------
+    record : the document's content
+    """
+
+    record: ScheduleDocument | CodesignDocument
+
+    @property
+    def status(self) -> Status:
+        """How the search ended."""
+        return Status(self.record.status)
+
+    @property
+    def value(self) -> float | int | None:
+        """The objective: cycles, pJ, or pJ times cycles; ``None`` where no schedule was found."""
+        return self.record.value
+
+    @property
+    def bound(self) -> float | int | None:
+        """Nothing has a smaller value."""
+        return self.record.bound
+
+    @property
+    def gap(self) -> float | None:
+        """``(value - bound) / value``; 0 only where it is proven that nothing is better."""
+        return self.record.gap
+
+    @property
+    def key(self) -> Fraction | None:
+        """The value, exactly."""
+        return self.record.value_key
+
+    @property
+    def bound_key(self) -> Fraction | None:
+        """The bound, exactly."""
+        return self.record.bound_key
+
+    @property
+    def message(self) -> str:
+        """Why there is no schedule, or what went wrong; often empty."""
+        return self.record.message
+
+    @property
+    def trace(self) -> list[dict[str, Any]]:
+        """The course of the search: seconds, value, bound, gap and source of every step."""
+        return [point.model_dump() for point in self.record.trace]
+
+    def to_dict(self) -> dict[str, Any]:
+        """The document as plain data: what the command line prints with ``--format json``."""
+        return self.record.to_data()
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the document as JSON.
+
+        Raises
+        ------
+        InputError : for another suffix than .json, or a file that cannot be written to
+        OutputError : where writing fails
+        """
+        path = Path(path)
+        output_format(path, "", ("json",))
+        check_writable(path)
+        write_file(path, json_text(self.record.to_data()))
+
+    def _claim_text(self) -> str:
+        gap = "" if self.gap is None else f", gap {gap_text(self.gap)}"
+        return f"{self.record.status}, {self.record.objective} {self.value}{gap}"
+
+
+class Plan(_Claimed):
+    """The schedule of a workload on a system, and what is proven of it."""
+
+    def __init__(self, record: ScheduleDocument) -> None:
+        self.record: ScheduleDocument = record
+
+    @property
+    def metrics(self) -> ScheduleMetricsRecord | None:
+        """Makespan, energy, utilization and memory: what the evaluator says of the schedule."""
+        return self.record.metrics
+
+    def rows(self) -> list[dict[str, Any]]:
+        """One row per task: its engine, start, end, energy and memory."""
+        return [row.model_dump() for row in self.record.schedule or ()]
+
+    def save_report(self, path: str | os.PathLike[str]) -> None:
+        """Write a self-contained page of tables and plots (the extra ``plots``); raises ``InputError``."""
+        from tilewright.report.html.page import check_report
+        from tilewright.report.html.scheduling.herald.schedule import write_schedule_report
+
+        check_report(Path(path))
+        write_schedule_report(Path(path), self.record)
+
+    def views(self) -> Sequence[RenderableType]:
+        """Status, figures, and what each engine does."""
+        return schedule_views(self.record, self.record.wall_s)
+
+    def __repr__(self) -> str:
+        place = f"{self.record.workload!r} on {self.record.system.name!r}"
+        return f"Plan({place}, {self._claim_text()})"
+
+
+class Codesign(_Claimed):
+    """The best split of PEs and bandwidth with its schedule: what ``tilewright codesign`` writes."""
+
+    def __init__(self, record: CodesignDocument) -> None:
+        self.record: CodesignDocument = record
+
+    @property
+    def plan(self) -> Plan | None:
+        """The best schedule on the best partition."""
+        return None if self.record.best is None else Plan(self.record.best)
+
+    @property
+    def partition(self) -> list[dict[str, float]] | None:
+        """PEs and bytes per cycle of every sub-accelerator."""
+        return self.record.partition
+
+    def rows(self) -> list[dict[str, Any]]:
+        """One row per partition that was looked at."""
+        return [point.model_dump() for point in self.record.points]
+
+    def save_report(self, path: str | os.PathLike[str]) -> None:
+        """Write a self-contained page of tables and plots (the extra ``plots``); raises ``InputError``."""
+        from tilewright.report.html.page import check_report
+        from tilewright.report.html.scheduling.herald.schedule import write_codesign_report
+
+        check_report(Path(path))
+        write_codesign_report(Path(path), self.record)
+
+    def views(self) -> Sequence[RenderableType]:
+        """The best partition, the proof, and the partitions that come next."""
+        return codesign_views(self.record, self.record.wall_s)
+
+    def __repr__(self) -> str:
+        place = f"{self.record.workload!r}, class {self.record.accelerator_class!r}"
+        return f"Codesign({place}, {self._claim_text()})"

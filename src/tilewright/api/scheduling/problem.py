@@ -1,0 +1,190 @@
+"""Workloads, and the question for their best schedule on a system."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from rich.console import RenderableType
+
+from tilewright.api.arguments import Budget, interruptible, named_arguments
+from tilewright.api.display import Displayed
+from tilewright.api.scheduling.plan import Plan
+from tilewright.api.scheduling.system import System, system
+from tilewright.formulation.limits import Limits
+from tilewright.formulation.scheduling.herald.problem import ScheduleObjective
+from tilewright.hardware.scheduling.herald.system import System as SubAccelerators
+from tilewright.report.records.scheduling.herald.document import ScheduleSettingsRecord, schedule_document
+from tilewright.report.records.scheduling.workload import workload_data
+from tilewright.report.text.scheduling.workload import workload_views
+from tilewright.solvers.mapping.machine_sizes import METRICS
+from tilewright.solvers.observer import Observer, Unobserved
+from tilewright.solvers.scheduling.herald.build import METRIC_OF
+from tilewright.solvers.scheduling.herald.schedule import schedule_run
+from tilewright.workloads.errors import InputError, unknown_name
+from tilewright.workloads.scheduling.workload import Workload as Networks
+from tilewright.workloads.scheduling.workload_file import list_workloads as workload_names
+from tilewright.workloads.scheduling.workload_file import resolve_workload
+
+EXACT = "cpsat"
+
+
+class Workload(Displayed):
+    """Several networks, each to be run a number of times.  Made by `workload`.
+
+    Parameters
+    ----------
+    networks : with their numbers of runs
+    """
+
+    def __init__(self, networks: Networks) -> None:
+        self.networks = networks
+
+    @property
+    def name(self) -> str:
+        """As tables show it."""
+        return self.networks.name
+
+    def on(
+        self, system: System | str | Path, objective: str = "makespan", *, metric: str | None = None
+    ) -> WorkloadOnSystem:
+        """The question for the best schedule on a system, which `solve` answers with a `Plan`.
+
+        Parameters
+        ----------
+        system : or a preset's name, or a system file
+        objective, metric : as for `WorkloadOnSystem`
+        """
+        return WorkloadOnSystem(self, system, objective, metric=metric)
+
+    def to_dict(self) -> dict[str, Any]:
+        """The networks and their totals as plain data."""
+        return workload_data(self.networks)
+
+    def rows(self) -> list[dict[str, Any]]:
+        """One row per network."""
+        rows: list[dict[str, Any]] = self.to_dict()["networks"]
+        return rows
+
+    def views(self) -> Sequence[RenderableType]:
+        """A table of the networks."""
+        return workload_views(self.networks)
+
+    def __repr__(self) -> str:
+        count = len(self.networks.parts)
+        return f"Workload({self.name!r}, {count} networks, {self.networks.layer_count()} layers)"
+
+
+class WorkloadOnSystem:
+    """The question for the best schedule of a workload on a system; `solve` gives a `Plan`.
+
+    Parameters
+    ----------
+    workload, system : what runs, and where
+    objective : ``makespan``, ``energy`` or ``edp``
+    metric : by which the mapping of a layer on a sub-accelerator is chosen: ``cycles``, ``energy`` or
+        ``edp``; by default as the objective
+
+    Raises
+    ------
+    InputError : for an unknown name
+    """
+
+    def __init__(
+        self,
+        workload: Workload,
+        system: System | str | Path,
+        objective: str = "makespan",
+        *,
+        metric: str | None = None,
+    ) -> None:
+        self.workload = workload
+        self.system = system_of(system)
+        self.objective = schedule_objective(objective)
+        if metric is not None and metric not in METRICS:
+            raise InputError("metric", None, unknown_name(metric, METRICS))
+        self.metric = metric or METRIC_OF[self.objective]
+
+    def answer(
+        self,
+        method: str | None,
+        budget: Budget,
+        warm_starts: Any = (),
+        observer: Observer | None = None,
+        deterministic: bool = False,
+    ) -> Plan:
+        """What `solve` calls; warm starts and deterministic searches are for layers only."""
+        if warm_starts != () and warm_starts != []:
+            raise InputError("warm_starts", None, "expected none: they are for layers")
+        if deterministic:
+            raise InputError("deterministic", None, "expected False: it is for layers")
+        name, told = method or EXACT, observer or Unobserved()
+        networks, hardware = self.workload.networks, self.system.hardware
+        with named_arguments(), interruptible() as stop:
+            limits = replace(schedule_limits(budget), stop=stop)
+            run = schedule_run(
+                networks, hardware, self.objective, self.metric, name, limits, told.point, told.phase
+            )
+            result = run.run()
+        problem = None if run.search is None else run.search.problem.instance
+        settings = schedule_settings(name, self.metric, budget)
+        return Plan(schedule_document(networks, hardware, problem, self.objective, result, settings))
+
+    def __repr__(self) -> str:
+        return f"WorkloadOnSystem({self.workload.name!r} on {self.system.name!r}, {self.objective.value})"
+
+
+def workload(text: str | Path) -> Workload:
+    """A workload by its name or from a YAML file; a model or layer is one of its own.
+
+    Raises
+    ------
+    InputError : for an unknown name with the nearest one, or any fault of the file
+    """
+    return Workload(resolve_workload(str(text)))
+
+
+def list_workloads() -> list[str]:
+    """Names of the workloads that come with the package."""
+    return [*workload_names()]
+
+
+def system_of(value: System | SubAccelerators | str | Path) -> System:
+    """A system from whatever stands for one."""
+    if isinstance(value, System):
+        return value
+    return System(value) if isinstance(value, SubAccelerators) else system(value)
+
+
+def schedule_objective(name: str) -> ScheduleObjective:
+    """The objective of that name; raises ``InputError`` with the nearest one."""
+    known = [one.value for one in ScheduleObjective]
+    if name not in known:
+        raise InputError("objective", None, unknown_name(name, known))
+    return ScheduleObjective(name)
+
+
+def schedule_limits(budget: Budget) -> Limits:
+    """The limits of a search for schedules, whose keys are the values that are shown."""
+    return Limits(
+        seconds=budget.seconds,
+        gap=budget.gap,
+        threads=budget.threads,
+        seed=budget.seed,
+        started=budget.started,
+        until=budget.until,
+    )
+
+
+def schedule_settings(method: str, metric: str, budget: Budget) -> ScheduleSettingsRecord:
+    """What a document says of the search."""
+    return ScheduleSettingsRecord(
+        method=method,
+        metric=metric,
+        time_limit_s=budget.seconds,
+        gap=budget.gap,
+        threads=budget.threads,
+        seed=budget.seed,
+    )
