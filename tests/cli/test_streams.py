@@ -10,9 +10,10 @@ from pathlib import Path
 import pytest
 from calls import SMALL, Call
 
-from tilewright.cli.terminal.console import cleaned, rendered
+from tilewright.cli.terminal.console import rendered
 from tilewright.formulation.result import Status
 from tilewright.report.text.csv_text import csv_line
+from tilewright.report.text.rendering import cleaned
 
 ARCH = ("-a", "tpu-edge")
 

@@ -172,8 +172,8 @@ def is_foreign(name: str, page: Path) -> bool:
     return name in FOREIGN or (past is not None and f"`{name}`" in past[0])
 
 
-FOREIGN = ("ConstantOfShape",)
-"""Names of ONNX operations."""
+FOREIGN = ("ConstantOfShape", "KeyboardInterrupt")
+"""Names of ONNX operations, and of Python itself."""
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)

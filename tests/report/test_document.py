@@ -16,13 +16,12 @@ from tilewright.formulation.mapping.search import LayerResult
 from tilewright.formulation.objective import parse_objective
 from tilewright.hardware.mapping.load import engine_hash, list_presets, load_engine
 from tilewright.report.checks.mapping.document import check_document, totals_faults
+from tilewright.report.records.claims import number, shown_gap
 from tilewright.report.records.files import load_document, parse_document, read_data, render
 from tilewright.report.records.mapping.build import (
     factors_of,
     key_gap,
     layer_record,
-    number,
-    shown_gap,
     space_record,
     totals_record,
     versions,
