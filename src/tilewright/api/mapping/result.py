@@ -4,16 +4,14 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
-from fractions import Fraction
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from rich.console import RenderableType
 
-from tilewright.api.display import Displayed
+from tilewright.api.claimed import Claimed
 from tilewright.api.mapping.mapping import LayerMapping
 from tilewright.formulation.mapping.mapping import Mapping
-from tilewright.formulation.result import Status
 from tilewright.hardware.mapping.engine import Engine
 from tilewright.report.records.mapping.document import LayerRecord, MetricsRecord, SolutionRecord, layer_data
 from tilewright.report.text.mapping.answer_sets import further_views
@@ -25,7 +23,7 @@ if TYPE_CHECKING:
     from tilewright.api.mapping.document import MappingDocument
 
 
-class MappingResult(Displayed):
+class MappingResult(Claimed):
     """The answer for one layer: what was found, and what is proven of it.
 
     Parameters
@@ -44,44 +42,14 @@ class MappingResult(Displayed):
         return self.record.name
 
     @property
-    def status(self) -> Status:
-        """How the search ended."""
-        return Status(self.record.status)
-
-    @property
-    def value(self) -> float | int | None:
-        """The objective's value as it is shown; ``None`` where no mapping was found."""
-        return self.record.value
-
-    @property
-    def bound(self) -> float | int | None:
-        """No mapping of the searched space has a smaller value."""
-        return self.record.bound
-
-    @property
-    def gap(self) -> float | None:
-        """``(value - bound) / value``; 0 only where it is proven that nothing is better."""
-        return self.record.gap
-
-    @property
-    def key(self) -> Fraction | None:
-        """The exact figure that solvers compare: the value to a whole power, as a fraction."""
-        return self.record.value_key
-
-    @property
-    def bound_key(self) -> Fraction | None:
-        """The bound of `key`."""
-        return self.record.bound_key
+    def claims(self) -> LayerRecord:
+        """The record of what is claimed."""
+        return self.record
 
     @property
     def metrics(self) -> MetricsRecord | None:
         """Energy in pJ, cycles, utilization, accesses: what the evaluator says of the mapping."""
         return self.record.metrics
-
-    @property
-    def message(self) -> str:
-        """Why there is no mapping, or what went wrong; often empty."""
-        return self.record.message
 
     @cached_property
     def mapping(self) -> LayerMapping | None:
@@ -108,11 +76,6 @@ class MappingResult(Displayed):
     def optima(self) -> list[LayerMapping]:
         """All optimal mappings where they were asked for."""
         return self._mappings(() if self.record.optima is None else self.record.optima.mappings)
-
-    @property
-    def trace(self) -> list[dict[str, Any]]:
-        """The course of the search: seconds, value, bound, gap and source of every step."""
-        return [point.model_dump() for point in self.record.trace]
 
     def rows(self) -> list[dict[str, Any]]:
         """One row per memory level and tensor: the accesses of the mapping, in elements."""

@@ -4,14 +4,12 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
-from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
 from rich.console import RenderableType
 
-from tilewright.api.display import Displayed
-from tilewright.formulation.result import Status
+from tilewright.api.claimed import Claimed
 from tilewright.report.records.files import json_text, output_format
 from tilewright.report.records.scheduling.herald.document import (
     CodesignDocument,
@@ -23,8 +21,8 @@ from tilewright.report.text.scheduling.herald.tables import codesign_views, sche
 from tilewright.workloads.disk import check_writable, write_file
 
 
-class _Claimed(Displayed):
-    """What plans and co-designs share.
+class _Document(Claimed):
+    """What plans and co-designs share: the whole document is the record.
 
     Parameters
     ----------
@@ -34,44 +32,9 @@ class _Claimed(Displayed):
     record: ScheduleDocument | CodesignDocument
 
     @property
-    def status(self) -> Status:
-        """How the search ended."""
-        return Status(self.record.status)
-
-    @property
-    def value(self) -> float | int | None:
-        """The objective: cycles, pJ, or pJ times cycles; ``None`` where no schedule was found."""
-        return self.record.value
-
-    @property
-    def bound(self) -> float | int | None:
-        """Nothing has a smaller value."""
-        return self.record.bound
-
-    @property
-    def gap(self) -> float | None:
-        """``(value - bound) / value``; 0 only where it is proven that nothing is better."""
-        return self.record.gap
-
-    @property
-    def key(self) -> Fraction | None:
-        """The value, exactly."""
-        return self.record.value_key
-
-    @property
-    def bound_key(self) -> Fraction | None:
-        """The bound, exactly."""
-        return self.record.bound_key
-
-    @property
-    def message(self) -> str:
-        """Why there is no schedule, or what went wrong; often empty."""
-        return self.record.message
-
-    @property
-    def trace(self) -> list[dict[str, Any]]:
-        """The course of the search: seconds, value, bound, gap and source of every step."""
-        return [point.model_dump() for point in self.record.trace]
+    def claims(self) -> ScheduleDocument | CodesignDocument:
+        """The record of what is claimed."""
+        return self.record
 
     def to_dict(self) -> dict[str, Any]:
         """The document as plain data: what the command line prints with ``--format json``."""
@@ -95,7 +58,7 @@ class _Claimed(Displayed):
         return f"{self.record.status}, {self.record.objective} {self.value}{gap}"
 
 
-class Plan(_Claimed):
+class Plan(_Document):
     """The schedule of a workload on a system, and what is proven of it."""
 
     def __init__(self, record: ScheduleDocument) -> None:
@@ -127,7 +90,7 @@ class Plan(_Claimed):
         return f"Plan({place}, {self._claim_text()})"
 
 
-class Codesign(_Claimed):
+class Codesign(_Document):
     """The best split of PEs and bandwidth with its schedule: what ``tilewright codesign`` writes."""
 
     def __init__(self, record: CodesignDocument) -> None:
