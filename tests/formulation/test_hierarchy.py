@@ -42,7 +42,7 @@ def both(case: tuple[Operator, Engine, Mapping]) -> tuple[Evaluation, Simulation
     return evaluate_mapping(operator, engine, HIERARCHY, mapping), simulate(operator, engine, mapping)
 
 
-@settings(max_examples=effort(100))
+@settings(max_examples=effort(60))
 @given(cases(uneven=False))
 def test_counts_of_even_mappings_are_those_of_a_walk_through_the_nest(
     case: tuple[Operator, Engine, Mapping],
@@ -51,7 +51,7 @@ def test_counts_of_even_mappings_are_those_of_a_walk_through_the_nest(
     _compare(case)
 
 
-@settings(max_examples=effort(100))
+@settings(max_examples=effort(60))
 @given(cases(uneven=True))
 def test_counts_of_uneven_mappings_are_those_of_a_walk_through_the_nest(
     case: tuple[Operator, Engine, Mapping],
@@ -60,7 +60,7 @@ def test_counts_of_uneven_mappings_are_those_of_a_walk_through_the_nest(
     _compare(case)
 
 
-@settings(max_examples=effort(100))
+@settings(max_examples=effort(60))
 @given(cases(uneven=True, perfect=False))
 def test_counts_of_imperfect_mappings_are_those_of_a_walk_through_the_nest(
     case: tuple[Operator, Engine, Mapping],
@@ -78,14 +78,14 @@ def _compare(case: tuple[Operator, Engine, Mapping]) -> None:
         )
 
 
-@settings(max_examples=effort(100))
+@settings(max_examples=effort(60))
 @given(st.booleans().flatmap(lambda perfect: cases(uneven=False, perfect=perfect)))
 def test_energy_and_cycles_follow_from_the_walk(case: tuple[Operator, Engine, Mapping]) -> None:
     """Simulated accesses and hops times unit energies are the energy; simulated ports give the cycles."""
     _compare_energy_and_cycles(case)
 
 
-@settings(max_examples=effort(100))
+@settings(max_examples=effort(60))
 @given(
     st.tuples(st.booleans(), st.booleans()).flatmap(
         lambda flags: cases(uneven=flags[0], perfect=flags[1], sharing=True)
@@ -98,7 +98,7 @@ def test_buffers_that_share_are_counted_as_by_a_walk_through_the_nest(
     _compare(case)
 
 
-@settings(max_examples=effort(100))
+@settings(max_examples=effort(60))
 @given(st.booleans().flatmap(lambda perfect: cases(uneven=False, perfect=perfect, sharing=True)))
 def test_energy_and_cycles_of_buffers_that_share_follow_from_the_walk(
     case: tuple[Operator, Engine, Mapping],
@@ -123,7 +123,7 @@ def _compare_energy_and_cycles(case: tuple[Operator, Engine, Mapping]) -> None:
     assert found.cycles == cycles(engine, operator, walked)
 
 
-@settings(max_examples=effort(60))
+@settings(max_examples=effort(36))
 @given(st.data())
 def test_written_partial_sums_of_transposed_convolutions_are_those_of_a_walk(data: st.DataObject) -> None:
     """Output tiles that overlap come and go as other tiles do; every other tensor is counted as ever."""
@@ -165,7 +165,7 @@ def halos(draw: st.DrawFn) -> tuple[Operator, Engine, Mapping]:
     return operator, engine, draw(mappings(operator, engine, draw(st.booleans()), draw(st.booleans())))
 
 
-@settings(max_examples=effort(80))
+@settings(max_examples=effort(48))
 @given(halos())
 def test_windows_over_several_arrays_are_counted_as_by_a_walk_through_the_nest(
     case: tuple[Operator, Engine, Mapping],
@@ -174,7 +174,7 @@ def test_windows_over_several_arrays_are_counted_as_by_a_walk_through_the_nest(
     _compare(case)
 
 
-@settings(max_examples=effort(50))
+@settings(max_examples=effort(30))
 @given(halos())
 def test_energy_and_cycles_of_windows_over_several_arrays_follow_from_the_walk(
     case: tuple[Operator, Engine, Mapping],
@@ -196,7 +196,7 @@ def test_a_loop_on_two_axes_of_a_tensor_moves_it_once(line: str) -> None:
     _compare((operator, engine, Mapping((*outer, Temporal("i", 1), *inner, Temporal("j", 1)))))
 
 
-@settings(max_examples=effort(60))
+@settings(max_examples=effort(36))
 @given(st.data())
 def test_diagonals_are_counted_tile_by_tile(data: st.DataObject) -> None:
     """Perfect tiles are counted as a walk does; of imperfect ones the largest stands for all."""
@@ -329,7 +329,7 @@ def _turned(mapping: Mapping) -> Mapping:
     )
 
 
-@settings(max_examples=effort(50))
+@settings(max_examples=effort(30))
 @given(st.data())
 def test_rows_and_columns_are_counted_alike(data: st.DataObject) -> None:
     """P with R and Q with S exchanged in layer and mapping: the same accesses, energy and cycles."""

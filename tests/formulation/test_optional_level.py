@@ -45,7 +45,7 @@ def windows(draw: st.DrawFn, most: int) -> Operator:
     return nest(f"O[i,k] += A[{a}*i+{b}*j] * B[j,k]", bounds=bounds)
 
 
-@settings(max_examples=effort(80))
+@settings(max_examples=effort(48))
 @given(st.data())
 def test_a_level_that_is_bypassed_changes_nothing(data: st.DataObject) -> None:
     """The same mapping has the same accesses, energy and cycles with one level more, wherever it stands."""
@@ -70,7 +70,7 @@ def test_a_level_that_is_bypassed_changes_nothing(data: st.DataObject) -> None:
     ]
 
 
-@settings(max_examples=effort(12))
+@settings(max_examples=effort(8))
 @given(st.data())
 def test_an_optional_level_never_raises_the_optimum(data: st.DataObject) -> None:
     """Proven optima of random problems, with and without it."""

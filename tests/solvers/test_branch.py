@@ -35,14 +35,14 @@ def layer(name: str, objective: str) -> LayerProblem:
     )
 
 
-@settings(max_examples=effort(60))
+@settings(max_examples=effort(36))
 @given(MODELS.flatmap(lambda model: instances(model, most=24, largest=50_000)))
 def test_branch_finds_what_enumeration_finds(instance: Instance) -> None:
     """Status and value equal the oracle's over both cost models and all objectives."""
     _compare(instance)
 
 
-@settings(max_examples=effort(50))
+@settings(max_examples=effort(30))
 @given(MODELS.flatmap(lambda model: instances(model, most=24, largest=50_000, constrained=True)))
 def test_branch_finds_what_enumeration_finds_under_constraints(instance: Instance) -> None:
     """The same with rules on tiles and caps on metrics, many of which leave nothing."""
@@ -50,7 +50,7 @@ def test_branch_finds_what_enumeration_finds_under_constraints(instance: Instanc
     _compare(instance)
 
 
-@settings(max_examples=effort(40))
+@settings(max_examples=effort(24))
 @given(instances("hierarchy", most=16, largest=20_000, factors="imperfect"))
 def test_branch_finds_what_enumeration_finds_with_imperfect_factors(instance: Instance) -> None:
     """The same where tiles need not divide the tiles around them."""
@@ -68,7 +68,7 @@ def _compare(instance: Instance) -> None:
         assert instance.problem().key_of(evaluation) == found.key
 
 
-@settings(max_examples=effort(40))
+@settings(max_examples=effort(24))
 @given(
     MODELS.flatmap(lambda model: instances(model, most=24, largest=20_000)), st.sampled_from([0.01, 0.1, 0.5])
 )
@@ -85,7 +85,7 @@ def test_a_gap_that_is_asked_for_is_kept(instance: Instance, gap: float) -> None
         assert found.status is expected
 
 
-@settings(max_examples=effort(20))
+@settings(max_examples=effort(12))
 @given(MODELS.flatmap(lambda model: instances(model, most=24, largest=20_000)))
 def test_two_runs_are_one(instance: Instance) -> None:
     """The same values, bounds and mapping in the same sequence."""
