@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
@@ -115,8 +115,3 @@ def cross(tables: Sequence[Rows]) -> Rows:
         right = np.tile(table, (len(result), 1))
         result = np.concatenate([left, right], axis=1)
     return result
-
-
-def column_values(rows: Rows, column: int) -> Iterable[int]:
-    """The different values of a column, increasing."""
-    return (int(value) for value in np.unique(rows[:, column]))

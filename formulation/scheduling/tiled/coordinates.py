@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from tilewright.workloads.mapping.operator import Axis, Operator, Tensor
+from tilewright.workloads.mapping.operator import Axis, Operator
 
 Longs = npt.NDArray[np.int64]
 Range = tuple[int, int]
@@ -139,8 +139,3 @@ def touched(axis: Axis, ranges: dict[str, Range], bounds: dict[str, int]) -> Lon
         low, high = ranges.get(term.dim, (0, bounds[term.dim]))
         found = np.unique(np.add.outer(found, term.stride * np.arange(low, high, dtype=np.int64)))
     return found
-
-
-def tensor_elements(tensor: Tensor, ranges: dict[str, Range], bounds: dict[str, int]) -> int:
-    """Elements of a tensor that loops in these ranges touch."""
-    return math.prod(len(touched(axis, ranges, bounds)) for axis in tensor.axes)
