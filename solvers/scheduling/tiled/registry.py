@@ -41,5 +41,17 @@ METHODS: Registry[TiledMethod] = Registry(
             "Every engine takes the ready atom with the longest way to the end",
             "Rammer (Ma et al.)",
         ),
+        "set": Entry(
+            f"{_ROOM}.set.methods",
+            "GrownTrees",
+            "Resource allocation trees: grown segments, chained, merged, polished, shaken",
+            "SET (Cai et al.), sections 3 and 4",
+        ),
+        "set-sa": Entry(
+            f"{_ROOM}.set.methods",
+            "AnnealedTrees",
+            "Resource allocation trees by annealing with six operators",
+            "SET (Cai et al.), section 4.2",
+        ),
     },
 )
