@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from random import Random
 
 from tilewright.formulation.scheduling.tiled.set.closed_form import ClosedForm
-from tilewright.formulation.scheduling.tiled.set.tree import Cut, Leaf, Node
+from tilewright.formulation.scheduling.tiled.set.tree import Leaf, Node, rooted
 from tilewright.heuristics.scheduling.tiled.set.chains import Segment, Segments, best_chain, down_sets
 from tilewright.heuristics.scheduling.tiled.set.growing import Growth, grow_from
 from tilewright.heuristics.scheduling.tiled.set.polishing import Polisher, Row
@@ -104,8 +104,7 @@ class TreeSearch:
             self.rows[group] = row
         if value < self.value:
             self.value = value
-            whole = len(row) == 1 and group == 1
-            self.best = row[0] if whole else Cut("T", self.form.batch, group, tuple(row))
+            self.best = rooted(row, self.form.batch, group)
             self.found(self.best, value)
 
     def _grow(self, group: int, growth: Growth, part: float) -> None:
