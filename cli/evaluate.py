@@ -60,6 +60,10 @@ def evaluate_command(
     from tilewright.report.records.scheduling.herald.files import is_schedule
 
     data = read_data(mapping)
+    if isinstance(data, dict) and "tree" in data:
+        from tilewright.cli.scheduling.set_tree import evaluate_tree
+
+        return evaluate_tree(data, str(mapping), objective, format)
     if is_schedule(data):
         from tilewright.cli.scheduling.evaluate import evaluate_edited
 

@@ -16,7 +16,7 @@ import numpy.typing as npt
 
 from tilewright.formulation.scheduling.tiled.build import build_dag
 from tilewright.formulation.scheduling.tiled.completion import complete
-from tilewright.formulation.scheduling.tiled.coordinates import CHANNEL, PART, ROW, inner_run, shape_of
+from tilewright.formulation.scheduling.tiled.coordinates import CHANNEL, ROW, inner_run, shape_of
 from tilewright.formulation.scheduling.tiled.dag import AtomicDag
 from tilewright.formulation.scheduling.tiled.plan import Plan
 from tilewright.formulation.scheduling.tiled.problem import TiledProblem

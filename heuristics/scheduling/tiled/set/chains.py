@@ -135,10 +135,10 @@ def best_chain(
     chain: list[Segment] = []
     at = final
     while at:
-        _, _, before, one = labels[at][number]
-        assert one is not None
-        chain.append(one)
-        at, number = one.start, before
+        _, _, before, last = labels[at][number]
+        assert last is not None
+        chain.append(last)
+        at, number = last.start, before
     return chain[::-1], exact
 
 

@@ -128,7 +128,8 @@ def grow_from(
                         grown.append((found - apart, found, made, end))
         grown.sort(key=lambda one: one[0])
         waiting = 0 if better else waiting + 1
-        beam, per_set = [], {}
+        beam = []
+        per_set: dict[int, int] = {}
         for _, found, made, end in grown:
             if per_set.setdefault(end, 0) < growth.beam and len(beam) < 2 * growth.beam:
                 per_set[end] += 1

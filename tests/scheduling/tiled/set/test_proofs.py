@@ -31,7 +31,8 @@ LONGER = [
 
 def least(form: ClosedForm) -> float:
     """The least value of all trees, each evaluated on its own."""
-    return min(value_of(form, tree) for tree in all_trees(form.network, form.batch))
+    found: float = min(value_of(form, tree) for tree in all_trees(form.network, form.batch))
+    return found
 
 
 @pytest.mark.parametrize(("network", "layers", "batch"), SMALL)
