@@ -10,7 +10,7 @@ from tilewright.formulation.scheduling.tiled.evaluator import Evaluation, Illega
 from tilewright.formulation.scheduling.tiled.problem import TiledProblem, tiled_objective
 from tilewright.formulation.scheduling.tiled.search import AtomicPlan
 from tilewright.report.checks.mapping.document import claim_faults, metric_faults
-from tilewright.report.checks.scheduling.settings import settings_faults
+from tilewright.report.checks.scheduling.settings import proves, settings_faults
 from tilewright.report.checks.trace import trace_faults
 from tilewright.report.records.claims import number
 from tilewright.report.records.scheduling.tiled.document import (
@@ -46,7 +46,8 @@ class PlanCheck:
 def check_plan(document: PlanDocument, where: str) -> PlanCheck:
     """Evaluate the plan anew, compute the bound over all sizes anew, and compare all that is claimed."""
     objective = tiled_objective(document.objective)
-    faults = [*claim_faults(document, objective, solved=document.plan is not None, noun="plan")]
+    exact = proves(document.settings.method, METHODS)
+    faults = [*claim_faults(document, objective, solved=document.plan is not None, noun="plan", exact=exact)]
     faults += trace_faults(document, document.trace, objective, document.wall_s)
     faults += settings_faults(document.settings, METHODS, document.versions)
     if document.input_hash != inputs_hash(document.problem, document.objective):
@@ -94,18 +95,11 @@ def _bound_faults(document: PlanDocument, problem: TiledProblem, answer: AtomicP
         yield f"space: {document.space}, expected a plan with it"
         return
     bound = document.bound_key
-    if bound is None or _proves(document.settings.method):
+    if bound is None or proves(document.settings.method, METHODS):
         return
     known = plan_bound(problem, answer if document.space == OWN_ATOMS else None)
     if bound > known:
         yield f"bound_exact: {document.bound_exact}, over {document.space} only {known} is known"
-
-
-def _proves(method: str) -> bool:
-    try:
-        return METHODS.make(method).exact
-    except InputError:
-        return False
 
 
 def _problem_faults(document: PlanDocument, problem: TiledProblem) -> Iterator[str]:
