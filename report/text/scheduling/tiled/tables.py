@@ -12,13 +12,12 @@ from tilewright.report.text.quantities import (
     bytes_text,
     count_text,
     energy_text,
-    gap_text,
-    objective_text,
     percent_text,
     seconds_text,
     si_text,
 )
-from tilewright.report.text.tables import head_text, plain_table, status_text
+from tilewright.report.text.scheduling.claims import claim_table
+from tilewright.report.text.tables import head_text, plain_table
 
 MOST_LAYERS = 12
 """Layers that the table of atoms shows, those with the most atoms."""
@@ -34,7 +33,7 @@ def plan_views(document: PlanDocument, seconds: float) -> list[RenderableType]:
         *([f"batch {batch}"] if batch > 1 else []),
         document.settings.method,
     )
-    figures = _claims(document)
+    figures = claim_table(document, tiled_objective(document.objective), "bound over all sizes")
     views: list[RenderableType] = [title, "", figures]
     if document.metrics is not None:
         add_plan_figures(figures, document.metrics)
@@ -43,21 +42,15 @@ def plan_views(document: PlanDocument, seconds: float) -> list[RenderableType]:
         views += ["", atoms_table(document)]
     if document.message:
         views += ["", Text(document.message)]
-    return [*views, "", Text(f"took {seconds_text(seconds)}")]
+    return [*views, "", Text(f"space: {space_text(document)}", "dim"), Text(f"took {seconds_text(seconds)}")]
 
 
-def _claims(document: PlanDocument) -> Table:
-    """Status, value, bound and gap; further rows follow."""
-    objective = tiled_objective(document.objective)
-    figures = plain_table([("", "left"), ("", "right")])
-    figures.show_header = False
-    figures.add_row("status", status_text(document.status, document.gap))
-    if document.value is not None:
-        figures.add_row("value", objective_text(objective, document.value))
-    if document.bound is not None:
-        figures.add_row("bound over all sizes", objective_text(objective, document.bound))
-        figures.add_row("gap", gap_text(document.gap))
-    return figures
+def space_text(document: PlanDocument) -> str:
+    """Over which plans the claim is made."""
+    rules = document.problem
+    fused = "ride on the layer that they follow" if rules.fuse else "are layers of their own"
+    sums = "a chain" if rules.partial_sums == "chain" else "parts and a reduction"
+    return f"all plans over {document.space}; element-wise layers {fused}, partial sums are {sums}"
 
 
 def add_plan_figures(figures: Table, metrics: PlanMetricsRecord) -> None:
