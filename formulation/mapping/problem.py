@@ -53,6 +53,7 @@ class LayerProblem:
     limits : everything that a mapping must satisfy, the user's caps included
     storage : ``even``, or ``uneven``: then ``space`` and ``statement`` are those of the even part alone, and the
         union of all :meth:`parts` is what is asked for
+    even_space : of one of those parts, the space of the even one
     """
 
     operator: Operator
@@ -64,6 +65,7 @@ class LayerProblem:
     statement: Statement
     limits: tuple[Limit, ...]
     storage: str = EVEN
+    even_space: MapSpace | None = None
 
     @property
     def is_uneven(self) -> bool:
@@ -83,7 +85,7 @@ class LayerProblem:
         The even part comes first.  Where storage is even, it is all there is.
         """
         yield self
-        if self.is_uneven:
+        if self.is_uneven and self.even_space is None:
             even = even_arrangement(self.operator, self.engine)
             for slots in arrangements(self.operator, self.engine, self.reduction):
                 if slots != even:
@@ -97,7 +99,7 @@ class LayerProblem:
         statement = self.model.statement(space.nest)
         caps = self.constraints.limits(statement, space.nest)
         limits = (*statement.limits, *caps, *arrangement_limits(space.nest, slots, reduction))
-        return replace(self, space=space, statement=statement, limits=limits)
+        return replace(self, space=space, statement=statement, limits=limits, even_space=self.space)
 
     @cached_property
     def key(self) -> Expr:
@@ -126,7 +128,7 @@ class LayerProblem:
         """
         if not self.is_uneven:
             return outside(self.space, mapping)
-        return outside_uneven(self.space, mapping, self.reduction)
+        return outside_uneven(self.even_space or self.space, mapping, self.reduction)
 
     def key_of(self, evaluation: Evaluation) -> Fraction:
         """The exact objective key of an evaluated mapping."""
@@ -207,7 +209,7 @@ class LayerProblem:
         }
         if self.is_uneven:
             content["storage"] = self.storage
-        if self.space.tiles == EVERY_INTEGER:
+        if self.space.tiles == EVERY_INTEGER and self.space.groups:
             content["tiles"] = self.space.tiles
         return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()
 

@@ -36,6 +36,7 @@ from tilewright.formulation.stopping import WhenSet
 from tilewright.heuristics.mapping.annealing import Annealing
 from tilewright.solvers.mapping import kernel
 from tilewright.solvers.mapping.array_bounds import ArrayBounds
+from tilewright.solvers.mapping.by_arrangement import ByArrangement
 from tilewright.solvers.mapping.stages import StagedTable, stages_of
 from tilewright.solvers.mapping.tape import Tape
 
@@ -89,7 +90,7 @@ class Branch:
             short = limits.remaining is not None and limits.remaining < _COMPILING
             annealing = Annealing() if short else Annealing(walkers=64, steps=60)
             with suppress(LimitReachedError):  # compiled before the tables were filled
-                annealing.solve(search.within(limits.stopping(WhenSet(kernel.READY))))
+                ByArrangement(annealing).solve(search.within(limits.stopping(WhenSet(kernel.READY))))
         return kernel.await_compiled(lambda: search.done)
 
     def _bound(self, search: LayerSearch) -> Callable[[float], None]:
