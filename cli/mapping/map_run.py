@@ -71,11 +71,13 @@ def run_map(request: MapRequest) -> int:
 
         check_report(request.report)
     engine = load_engine(request.arch)
-    model_name, factors = request.cost_model or engine.cost_model, request.settings.factors
-    check_cost_model(model_name, factors)
+    model_name, settings = request.cost_model or engine.cost_model, request.settings
+    kind = settings.factors, settings.storage, settings.tiles
+    check_cost_model(model_name, *kind)
+    _sets(settings).check(settings.storage)
     network = resolve_model(request.model, request.batch)
     layers = select_layers(network, request.patterns, request.all_operators)
-    problem = network_problem(layers, engine, objective, request.constraints, model_name, factors)
+    problem = network_problem(layers, engine, objective, request.constraints, model_name, *kind)
     stored = [] if request.warm_start is None else read_mappings(request.warm_start)
     if request.folder is not None:
         prepare_folder(request.folder)
@@ -147,6 +149,13 @@ class _Shown:
         self._progress.task(ProgressItem(index, total, layer.name, detail))
 
 
+def _sets(settings: SettingsRecord) -> AnswerSetRequest:
+    """What is asked for besides one mapping per layer."""
+    return AnswerSetRequest(
+        settings.pareto, settings.best, settings.all_optimal, settings.then, settings.solver
+    )
+
+
 def _search_all(
     request: MapRequest,
     problem: NetworkProblem,
@@ -169,9 +178,7 @@ def _search_all(
         problem,
         settings.solver,
         limits_of(settings, problem.objective, call.limit_from(settings.time_limit_s), stop),
-        AnswerSetRequest(
-            settings.pareto, settings.best, settings.all_optimal, settings.then, settings.solver
-        ),
+        _sets(settings),
         partial(fitting, stored),
         _Shown(progress),
         keep,

@@ -116,6 +116,8 @@ class Results:
             objective=str(self._growing.network.objective),
             constraints=applicable(layer.constraints, operator, self._engine),
             factors=layer.factors,
+            storage=None if layer.space is None else layer.space.asked_storage,
+            tiles=None if layer.space is None else layer.space.asked_tiles,
         )
         return render_mapping(stored)
 
