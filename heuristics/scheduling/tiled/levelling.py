@@ -16,7 +16,12 @@ import numpy.typing as npt
 from tilewright.formulation.scheduling.tiled import kernel
 from tilewright.formulation.scheduling.tiled.dag import AtomicDag
 from tilewright.formulation.scheduling.tiled.evaluator import graph_of, network_of, occupancy
-from tilewright.formulation.scheduling.tiled.plan import Plan, make_residency, make_transfers, multicast_groups
+from tilewright.formulation.scheduling.tiled.plan import (
+    Plan,
+    make_residency,
+    make_transfers,
+    multicast_groups,
+)
 from tilewright.hardware.scheduling.tiled.machine import TiledMachine
 from tilewright.heuristics.scheduling.tiled import levelling_kernel as machine_code
 

@@ -326,9 +326,7 @@ def level(
     np.random.seed(seed)
     links = len(net.rates)
     count = len(casts.block)
-    loads = Loads(
-        back[0], back[1], back[2], np.zeros(steps), np.zeros(steps), np.zeros(steps)
-    )
+    loads = Loads(back[0], back[1], back[2], np.zeros(steps), np.zeros(steps), np.zeros(steps))
     room = Scratch(
         np.zeros(1, dtype=np.int64),
         np.full(links, -1, dtype=np.int64),
@@ -434,8 +432,15 @@ def level(
                                 first = max(first, copies.ready[holder] + 1)
                         if kind < 3:
                             source, holder = _source(
-                                net, casts, g, copies, parent[casts.block[g]], stored[casts.block[g]],
-                                first, last, np.random.randint(1 << 20),
+                                net,
+                                casts,
+                                g,
+                                copies,
+                                parent[casts.block[g]],
+                                stored[casts.block[g]],
+                                first,
+                                last,
+                                np.random.randint(1 << 20),
                             )
                             if source < 0:
                                 continue
