@@ -12,14 +12,18 @@ from __future__ import annotations
 import random
 from collections.abc import Iterator
 from dataclasses import dataclass
+from fractions import Fraction
+from operator import itemgetter
 
 from tilewright.formulation.options import option
 from tilewright.formulation.result import Origin
 from tilewright.formulation.scheduling.tiled.completion import complete
 from tilewright.formulation.scheduling.tiled.dag import AtomicDag
+from tilewright.formulation.scheduling.tiled.plan import Plan
 from tilewright.formulation.scheduling.tiled.problem import TiledProblem
 from tilewright.formulation.scheduling.tiled.search import AtomicPlan, TiledSearch
 from tilewright.heuristics.scheduling.tiled.annealing import Annealing, annealed_sizes
+from tilewright.heuristics.scheduling.tiled.levelling import levelled
 from tilewright.heuristics.scheduling.tiled.lists import Ints, layer_sequential, list_order
 from tilewright.heuristics.scheduling.tiled.placement import place
 from tilewright.heuristics.scheduling.tiled.planning import BUFFERING, Heuristic
@@ -32,6 +36,9 @@ ATOMS = ("shares", "repaired", "printed")
 ORDERS = ("rules", "lists", "layers")
 MAPPINGS = ("matching", "nearest", "permutations", "zigzag")
 BEST = "best"
+
+GAIN = Fraction(1999, 2000)
+"""Levelling goes on while a call shortens the plan by more than this."""
 
 
 @dataclass(frozen=True)
@@ -50,7 +57,8 @@ class AtomicDataflow(Heuristic):
     lookahead: int = option(2, "rounds that algorithm 2 weighs together", low=1, high=8)
     iterations: int = option(400, "of algorithm 1", low=1, high=10**6)
     room: float = option(0.5, "part of the buffer that an atom may need", low=0.05, high=1.0)
-    refine: bool = option(True, "climb over sizes with the time that is left")
+    refine: bool = option(True, "go beyond the paper: level transfers, climb over sizes with the time left")
+    level: bool = option(True, "whether refining moves transfers between steps and sources")
     moves: int = option(4000, "moves of that climb at most", low=0, high=10**7)
 
     name = "atomic"
@@ -69,6 +77,7 @@ class AtomicDataflow(Heuristic):
                     best = found, sizes, order
         if best is None or not self.refine:
             return
+        self._settle(search, best[0])
         (begun, sizes, order), numbers = best, random.Random(search.limits.seed)
 
         def judge(moved: Sizes) -> Judged | None:
@@ -78,10 +87,13 @@ class AtomicDataflow(Heuristic):
                 return None
             return self._judged(search, dag, order, f"{self.name} climbing")
 
+        def kept(judged: Judged) -> None:
+            self._settle(search, judged)
+
         def done() -> bool:
             return search.done
 
-        climb(problem, sizes, begun, judge, done, numbers, room=self.room, most=self.moves)
+        climb(problem, sizes, begun, judge, done, numbers, room=self.room, most=self.moves, kept=kept)
 
     def _starts(self, problem: TiledProblem, seed: int) -> Iterator[tuple[str, Sizes]]:
         for atoms in ATOMS if self.atoms == BEST else (self.atoms,):
@@ -96,10 +108,34 @@ class AtomicDataflow(Heuristic):
         machine = search.problem.problem.machine
         step = self._steps(dag, order, search)
         engine = place(dag, machine, step, self.mapping)
-        answer = AtomicPlan(dag, complete(dag, machine, engine, step, eviction=BUFFERING[self.buffering]))
-        search.confirm(answer, source, Origin.HEURISTIC)
-        result = search.problem.problem.evaluate(dag, answer.plan)
-        return search.problem.key(result.energy.total, result.cycles), answer, result
+        found = self._offered(
+            search, dag, complete(dag, machine, engine, step, eviction=BUFFERING[self.buffering]), source
+        )
+        if not self._levels(search):
+            return found
+        better = self._offered(search, dag, levelled(dag, machine, found[1].plan), source)
+        return min(found, better, key=itemgetter(0))
+
+    def _settle(self, search: TiledSearch, judged: Judged) -> None:
+        """Level a plan for as long as that gains anything, and offer it."""
+        if not self._levels(search):
+            return
+        machine = search.problem.problem.machine
+        answer, last, seed = judged[1], judged[0], search.limits.seed
+        while not search.done:
+            seed += 1
+            plan = levelled(answer.dag, machine, answer.plan, rounds=3, tries=16, most=32, seed=seed)
+            key, answer = self._offered(search, answer.dag, plan, f"{self.name} levelling")
+            if key > last * GAIN:
+                return
+            last = key
+
+    def _levels(self, search: TiledSearch) -> bool:
+        return self.refine and self.level and search.problem.problem.objective.delay_power > 0
+
+    def _offered(self, search: TiledSearch, dag: AtomicDag, plan: Plan, source: str) -> Judged:
+        answer = AtomicPlan(dag, plan)
+        return search.confirm(answer, source, Origin.HEURISTIC), answer
 
     def _steps(self, dag: AtomicDag, order: str, search: TiledSearch) -> Ints:
         machine = search.problem.problem.machine
