@@ -55,24 +55,30 @@ def space_text(document: PlanDocument) -> str:
 
 def add_plan_figures(figures: Table, metrics: PlanMetricsRecord) -> None:
     """Rows for cycles, energy, utilization, traffic and buffers."""
+    for name, text in figure_rows(metrics):
+        figures.add_row(name, text)
+
+
+def figure_rows(metrics: PlanMetricsRecord) -> list[tuple[str, str]]:
+    """Names and texts of cycles, energy, utilization, traffic and buffers."""
     slack = (metrics.cycles - metrics.atoms_bound_cycles) / max(1, metrics.cycles)
-    figures.add_row("cycles", count_text(metrics.cycles))
-    figures.add_row(
-        "least of these atoms", f"{count_text(metrics.atoms_bound_cycles)} ({percent_text(slack)} below)"
-    )
-    figures.add_row("without memory delay", count_text(metrics.compute_cycles))
-    figures.add_row("time", si_text(metrics.time_s, "s"))
-    figures.add_row("energy", energy_text(metrics.energy_pj))
-    figures.add_row("EDP", si_text(float(metrics.edp) * 1e-12, "J·cycle"))
     used = f"{percent_text(metrics.utilization, 1)}, {percent_text(metrics.compute_utilization, 1)} without"
-    figures.add_row("PE utilization, memory delay", used)
-    figures.add_row("DRAM read", bytes_text(metrics.dram_read_bytes, 8))
-    figures.add_row("DRAM written", bytes_text(metrics.dram_write_bytes, 8))
-    figures.add_row("results reused on chip", percent_text(metrics.reuse, 1))
-    figures.add_row("network overhead", percent_text(metrics.network_overhead, 1))
-    figures.add_row("busiest link", f"{metrics.busiest_link}, {si_text(metrics.busiest_link_bytes, 'B')}")
-    figures.add_row("fullest buffer", bytes_text(max(metrics.peak_buffer_bytes), 8))
-    figures.add_row("atoms, steps", f"{count_text(metrics.atoms)}, {count_text(metrics.steps)}")
+    return [
+        ("cycles", count_text(metrics.cycles)),
+        ("least of these atoms", f"{count_text(metrics.atoms_bound_cycles)} ({percent_text(slack)} below)"),
+        ("without memory delay", count_text(metrics.compute_cycles)),
+        ("time", si_text(metrics.time_s, "s")),
+        ("energy", energy_text(metrics.energy_pj)),
+        ("EDP", si_text(float(metrics.edp) * 1e-12, "J·cycle")),
+        ("PE utilization, memory delay", used),
+        ("DRAM read", bytes_text(metrics.dram_read_bytes, 8)),
+        ("DRAM written", bytes_text(metrics.dram_write_bytes, 8)),
+        ("results reused on chip", percent_text(metrics.reuse, 1)),
+        ("network overhead", percent_text(metrics.network_overhead, 1)),
+        ("busiest link", f"{metrics.busiest_link}, {si_text(metrics.busiest_link_bytes, 'B')}"),
+        ("fullest buffer", bytes_text(max(metrics.peak_buffer_bytes), 8)),
+        ("atoms, steps", f"{count_text(metrics.atoms)}, {count_text(metrics.steps)}"),
+    ]
 
 
 def energy_table(metrics: PlanMetricsRecord) -> Table:
