@@ -14,6 +14,7 @@ from tilewright.report.checks.mapping.document import claim_faults, metric_fault
 from tilewright.report.checks.trace import trace_faults
 from tilewright.report.records.claims import number
 from tilewright.report.records.scheduling.tiled.document import PlanDocument, inputs_hash, plan_metrics
+from tilewright.solvers.scheduling.tiled.ancestors import EFFORT
 from tilewright.solvers.scheduling.tiled.bounds import size_bounds
 from tilewright.solvers.scheduling.tiled.registry import METHODS
 from tilewright.solvers.scheduling.tiled.running import bound_key
@@ -61,7 +62,8 @@ def _plan_faults(document: PlanDocument, problem: TiledProblem, where: str) -> I
     if document.metrics is None:
         yield "metrics: missing"
     else:
-        yield from metric_faults(document.metrics, plan_metrics(problem, answer, found))
+        effort = EFFORT if document.complete else 0
+        yield from metric_faults(document.metrics, plan_metrics(problem, answer, found, effort=effort))
 
 
 def _bound_faults(document: PlanDocument, problem: TiledProblem) -> Iterator[str]:
