@@ -44,6 +44,8 @@ def evaluate_command(
     ] = None,
     cost_model: options.CostModel = None,
     factors: options.Factors = None,
+    storage: options.Storage = None,
+    tiles: options.Tiles = None,
     constraint: options.Constraints = None,
     in_order: Annotated[
         bool,
@@ -54,6 +56,8 @@ def evaluate_command(
     """Evaluate a mapping, schedule or plan: what it breaks (exit code 5), energy and cycles."""
     options.parse_choice(format, "--format", ("table", "json"))
     options.parse_factors(factors)
+    options.parse_storage(storage)
+    options.parse_tiles(tiles)
 
     from tilewright.cli.terminal.console import tell
     from tilewright.report.records.files import read_data
@@ -72,6 +76,8 @@ def evaluate_command(
                 "--layers": layers,
                 "--cost-model": cost_model,
                 "--factors": factors,
+                "--storage": storage,
+                "--tiles": tiles,
                 "--constraint": constraint,
             },
             "a mapping",
@@ -84,7 +90,7 @@ def evaluate_command(
     _refuse({"--in-order": in_order or None}, "a schedule", str(mapping))
     mappings = mappings_in(data, mapping)
     chosen = _chosen(mappings, layers or [], str(mapping))
-    flags = _Flags(arch, layer, objective, cost_model, factors, constraint)
+    flags = _Flags(arch, layer, objective, cost_model, factors, storage, tiles, constraint)
     notes = _check_demands(chosen if constraint else mappings, str(mapping), flags)
     found = []
     for stored in chosen:
@@ -126,6 +132,8 @@ class _Flags:
     objective: str | None
     cost_model: str | None
     factors: str | None
+    storage: str | None
+    tiles: str | None
     constraints: list[str] | None
 
 
@@ -181,7 +189,10 @@ def _problem(stored: StoredMapping, where: str, flags: _Flags) -> LayerProblem:
     factors = flags.factors or (stored.factors if same_model else None)
     texts = stored.constraints if flags.constraints is None else flags.constraints
     goal = options.read_objective(flags.objective or stored.objective or "edp")
-    return layer_problem(operator, engine, goal, model, applicable(texts, operator, engine), factors)
+    storage = flags.storage or (stored.storage if same_model else None)
+    tiles = flags.tiles or (stored.tiles if same_model else None)
+    demands = applicable(texts, operator, engine)
+    return layer_problem(operator, engine, goal, model, demands, factors, storage, tiles)
 
 
 def _print_json(found: list[tuple[StoredMapping, LayerProblem, Evaluation]]) -> None:

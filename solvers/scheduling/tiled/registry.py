@@ -41,5 +41,11 @@ METHODS: Registry[TiledMethod] = Registry(
             "Every engine takes the ready atom with the longest way to the end",
             "Rammer (Ma et al.)",
         ),
+        "exact": Entry(
+            "tilewright.solvers.scheduling.tiled.exact.method",
+            "Exact",
+            "Order, places and residency of few atoms together, proven over plans in rounds",
+            f"CP-SAT; docs/tiled-exact.md, after the rounds of {_PAPER}",
+        ),
     },
 )

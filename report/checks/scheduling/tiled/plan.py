@@ -20,6 +20,7 @@ from tilewright.report.records.scheduling.tiled.document import (
     plan_metrics,
 )
 from tilewright.report.records.scheduling.tiled.plan import PlanRecord
+from tilewright.solvers.scheduling.tiled.ancestors import EFFORT
 from tilewright.solvers.scheduling.tiled.registry import METHODS
 from tilewright.solvers.scheduling.tiled.second_opinion import plan_bound
 from tilewright.workloads.errors import InputError
@@ -86,7 +87,8 @@ def _plan_faults(
     if document.metrics is None:
         yield "metrics: missing"
     else:
-        yield from metric_faults(document.metrics, plan_metrics(problem, answer, found))
+        effort = EFFORT if document.complete else 0
+        yield from metric_faults(document.metrics, plan_metrics(problem, answer, found, effort=effort))
 
 
 def _bound_faults(document: PlanDocument, problem: TiledProblem, answer: AtomicPlan | None) -> Iterator[str]:

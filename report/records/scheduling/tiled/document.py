@@ -20,6 +20,7 @@ from tilewright.report.records.mapping.operator import Record
 from tilewright.report.records.scheduling.settings import SearchSettingsRecord
 from tilewright.report.records.scheduling.tiled.plan import PlanRecord
 from tilewright.report.records.scheduling.tiled.problem import TiledProblemRecord
+from tilewright.solvers.scheduling.tiled.ancestors import EFFORT
 from tilewright.solvers.scheduling.tiled.bounds import dag_bounds
 
 PLAN: Final = "tilewright.plan/1"
@@ -109,7 +110,10 @@ def plan_document(
     record = TiledProblemRecord.of(problem)
     shown = tiled_objective(objective)
     answer, evaluation = result.answer, result.evaluation
-    found = None if answer is None or evaluation is None else plan_metrics(problem, answer, evaluation)
+    effort = EFFORT if complete else 0
+    found = None
+    if answer is not None and evaluation is not None:
+        found = plan_metrics(problem, answer, evaluation, effort=effort)
     return PlanDocument.model_validate(
         {
             "schema": PLAN,
@@ -140,8 +144,15 @@ def inputs_hash(problem: TiledProblemRecord, objective: str) -> str:
     return hashlib.sha256(json.dumps([content, objective]).encode()).hexdigest()
 
 
-def plan_metrics(problem: TiledProblem, answer: AtomicPlan, found: Evaluation) -> PlanMetricsRecord:
-    """What the evaluator said, as data."""
+def plan_metrics(
+    problem: TiledProblem, answer: AtomicPlan, found: Evaluation, *, effort: int = EFFORT
+) -> PlanMetricsRecord:
+    """What the evaluator said, as data.
+
+    Parameters
+    ----------
+    effort : what the bound of the atoms may take, see `dag_bounds`
+    """
     machine, energy = problem.machine, found.energy
     exact = Fraction(energy.total)
     parts = {
@@ -172,5 +183,5 @@ def plan_metrics(problem: TiledProblem, answer: AtomicPlan, found: Evaluation) -
         atoms=answer.dag.tasks,
         steps=answer.plan.steps,
         transfers=len(answer.plan.transfers),
-        atoms_bound_cycles=dag_bounds(answer.dag, machine).cycles,
+        atoms_bound_cycles=dag_bounds(answer.dag, machine, effort=effort).cycles,
     )
