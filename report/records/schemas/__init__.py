@@ -20,6 +20,7 @@ RESULT = "result-1.schema.json"
 SCHEDULE = "schedule-1.schema.json"
 CODESIGN = "codesign-1.schema.json"
 PLAN = "plan-1.schema.json"
+COMPARE = "compare-1.schema.json"
 _DIALECT = "https://json-schema.org/draft/2020-12/schema"
 
 

@@ -11,20 +11,22 @@ from tilewright.api.mapping.checking import MappingCheck, Told, check_mappings
 from tilewright.api.mapping.document import MappingDocument
 from tilewright.api.mapping.result import MappingResult
 from tilewright.api.scheduling.checking import ScheduleCheck, check_schedules
+from tilewright.api.scheduling.contest import Contest, ContestCheck, check_contest
 from tilewright.api.scheduling.plan import Codesign, Plan, SchedulingDocument
 from tilewright.api.scheduling.tiled_plan import TiledPlan
 from tilewright.formulation.limits import Limits
 from tilewright.formulation.stopping import Stop
-from tilewright.report.records.files import parse_document, read_data
+from tilewright.report.records.files import parse_document, parse_record, read_data
 from tilewright.report.records.mapping.document import ResultDocument
 from tilewright.report.records.scheduling.herald.document import ScheduleDocument
 from tilewright.report.records.scheduling.herald.files import is_schedule, parse_schedule
+from tilewright.report.records.scheduling.tiled.compare import CompareDocument, is_contest
 from tilewright.report.records.scheduling.tiled.document import PlanDocument
 from tilewright.report.records.scheduling.tiled.files import is_plan, parse_plan
 
-Record = ResultDocument | SchedulingDocument
-Document = MappingDocument | Plan | TiledPlan | Codesign
-Check = MappingCheck | ScheduleCheck
+Record = ResultDocument | SchedulingDocument | CompareDocument
+Document = MappingDocument | Plan | TiledPlan | Codesign | Contest
+Check = MappingCheck | ScheduleCheck | ContestCheck
 
 
 def load(path: str | os.PathLike[str]) -> Document:
@@ -32,7 +34,7 @@ def load(path: str | os.PathLike[str]) -> Document:
 
     Returns
     -------
-    A `MappingDocument`, `Plan`, `TiledPlan` or `Codesign`, by what the file holds
+    A `MappingDocument`, `Plan`, `TiledPlan`, `Codesign` or `Contest`, by what the file holds
 
     Raises
     ------
@@ -43,6 +45,8 @@ def load(path: str | os.PathLike[str]) -> Document:
         return MappingDocument(record, str(path))
     if isinstance(record, PlanDocument):
         return TiledPlan(record)
+    if isinstance(record, CompareDocument):
+        return Contest(record)
     return Plan(record) if isinstance(record, ScheduleDocument) else Codesign(record)
 
 
@@ -88,6 +92,8 @@ def check(
 
 def parsed(data: Any, where: str) -> Record:
     """The document that plain data hold; raises ``InputError``."""
+    if is_contest(data):
+        return parse_record(data, CompareDocument, where)
     if is_plan(data):
         return parse_plan(data, where)
     return parse_schedule(data, where) if is_schedule(data) else parse_document(data, where)
@@ -103,4 +109,6 @@ def checked(record: Record, where: str, limits: Limits | None = None, told: Told
     """
     if isinstance(record, ResultDocument):
         return check_mappings(record, where, limits, told)
+    if isinstance(record, CompareDocument):
+        return check_contest(record, where)
     return check_schedules(record, where, limits)
