@@ -119,7 +119,8 @@ def run_plan(request: PlanRequest) -> int:
         run = plan_run(lambda: problem, request.method, limits, told, progress.phase)
 
         def document_of(result: TiledResult, *, complete: bool) -> PlanDocument:
-            return plan_document(problem, request.objective, result, settings, complete=complete)
+            space = "" if run.search is None else run.search.problem.space
+            return plan_document(problem, request.objective, result, settings, complete=complete, space=space)
 
         saved = SavedFile(request.out, lambda: json_text(document_of(run.so_far(), complete=False).to_data()))
         document = document_of(run.run(), complete=True)

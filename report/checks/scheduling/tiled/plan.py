@@ -15,6 +15,8 @@ from tilewright.report.checks.trace import trace_faults
 from tilewright.report.records.claims import number
 from tilewright.report.records.scheduling.tiled.document import PlanDocument, inputs_hash, plan_metrics
 from tilewright.solvers.scheduling.tiled.bounds import size_bounds
+from tilewright.solvers.scheduling.tiled.exact.method import Exact
+from tilewright.solvers.scheduling.tiled.exact.space import RoundSpace
 from tilewright.solvers.scheduling.tiled.registry import METHODS
 from tilewright.solvers.scheduling.tiled.running import bound_key
 from tilewright.workloads.errors import InputError
@@ -34,7 +36,9 @@ def plan_faults(document: PlanDocument, where: str) -> list[str]:
     try:
         problem = document.problem.build(document.objective, f"{where}: problem")
         faults += _problem_faults(document, problem)
-        faults += _bound_faults(document, problem)
+        faults += (
+            _space_faults(document, problem, where) if document.space else _bound_faults(document, problem)
+        )
         faults += _plan_faults(document, problem, where)
     except InputError as error:
         faults.append(str(error))
@@ -71,6 +75,21 @@ def _bound_faults(document: PlanDocument, problem: TiledProblem) -> Iterator[str
         fresh: Fraction = bound_key(TiledGoal(problem), size_bounds(problem))
         if bound > fresh:
             yield f"bound_exact: {document.bound_exact}, over all sizes of atoms only {fresh} is known"
+
+
+def _space_faults(document: PlanDocument, problem: TiledProblem, where: str) -> Iterator[str]:
+    """An exact method's claim is about the space that it names, and its plan lies there."""
+    method = METHODS.make(document.settings.method)
+    if not isinstance(method, Exact):
+        yield f"space: {method.name} claims bounds over all sizes of atoms only"
+    elif document.plan is not None:
+        answer = document.plan.build(problem, f"{where}: plan")
+        space = RoundSpace(problem, answer.dag, method.idle)
+        if document.space != space.space:
+            yield f"space: {document.space!r}, the plan's atoms make it {space.space!r}"
+        outside = space.outside(answer)
+        if outside is not None:
+            yield f"plan: lies outside the space: {outside}"
 
 
 def _problem_faults(document: PlanDocument, problem: TiledProblem) -> Iterator[str]:

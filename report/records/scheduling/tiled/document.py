@@ -49,7 +49,7 @@ class PlanMetricsRecord(Record):
     steps: int
     transfers: int
     atoms_bound_cycles: int = Field(
-        description="no plan of these very atoms takes fewer cycles; the document's bound is over all sizes"
+        description="no plan of these very atoms takes fewer cycles; the document's bound is over its space"
     )
 
 
@@ -79,7 +79,10 @@ class PlanDocument(ClaimRecord):
     status: StatusName
     value: Number | None
     value_exact: ExactText | None
-    bound: Number | None = Field(description="no plan has a smaller value, whatever its sizes of atoms")
+    space: str = Field(
+        default="", description="what status and bound are about; empty for all plans and sizes"
+    )
+    bound: Number | None = Field(description="no plan of the space has a smaller value")
     bound_exact: ExactText | None
     gap: float | None
     metrics: PlanMetricsRecord | None
@@ -103,8 +106,14 @@ def plan_document(
     settings: PlanSettingsRecord,
     *,
     complete: bool = True,
+    space: str = "",
 ) -> PlanDocument:
-    """The document of one result."""
+    """The document of one result.
+
+    Parameters
+    ----------
+    space : what its claim is about, where that is less than all plans
+    """
     record = TiledProblemRecord.of(problem)
     shown = tiled_objective(objective)
     answer, evaluation = result.answer, result.evaluation
@@ -119,6 +128,7 @@ def plan_document(
             "layers": len(problem.units),
             "objective": objective,
             "settings": settings,
+            "space": space,
             **claim(shown, result, number),
             "metrics": found,
             "message": result.message,

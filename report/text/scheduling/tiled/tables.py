@@ -55,7 +55,8 @@ def _claims(document: PlanDocument) -> Table:
     if document.value is not None:
         figures.add_row("value", objective_text(objective, document.value))
     if document.bound is not None:
-        figures.add_row("bound over all sizes", objective_text(objective, document.bound))
+        over = "the space" if document.space else "all sizes"
+        figures.add_row(f"bound over {over}", objective_text(objective, document.bound))
         figures.add_row("gap", gap_text(document.gap))
     return figures
 
