@@ -39,6 +39,11 @@ class TiledGoal:
 
     problem: TiledProblem
 
+    @property
+    def space(self) -> str:
+        """What a claim of optimality is about where that is less than all plans; empty otherwise."""
+        return ""
+
     @cached_property
     def content_hash(self) -> str:
         """Of network, batch, machine and the rules for atoms; the objective stands beside it in documents."""

@@ -1,4 +1,4 @@
-"""What the exact method begins with: atoms, few enough to be stated, and round plans of them by heuristics."""
+"""What the exact method begins with: atoms, few enough to be stated, and round plans of them."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from tilewright.formulation.scheduling.tiled.plan import Plan
 from tilewright.formulation.scheduling.tiled.problem import TiledProblem
 from tilewright.formulation.scheduling.tiled.search import TiledGoal, TiledSearch
 from tilewright.formulation.scheduling.tiled.tiling import AtomSize
+from tilewright.hardware.scheduling.tiled.machine import TiledMachine
 from tilewright.heuristics.scheduling.tiled.atomic import AtomicDataflow
 from tilewright.heuristics.scheduling.tiled.lists import Ints, layer_sequential, list_order
 from tilewright.heuristics.scheduling.tiled.placement import place
 from tilewright.heuristics.scheduling.tiled.rounds import RoundOrder
 from tilewright.heuristics.scheduling.tiled.shares import fitting_menu
-from tilewright.hardware.scheduling.tiled.machine import TiledMachine
 from tilewright.solvers.scheduling.tiled.exact.space import as_round_plan
 
 SHARE = 0.2

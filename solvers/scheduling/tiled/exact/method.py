@@ -20,6 +20,7 @@ from tilewright.formulation.limits import Limits
 from tilewright.formulation.method import Outcome
 from tilewright.formulation.options import option
 from tilewright.formulation.result import Origin
+from tilewright.formulation.scheduling.tiled.problem import tiled_objective
 from tilewright.formulation.scheduling.tiled.search import AtomicPlan, TiledSearch
 from tilewright.solvers.cpsat_run import CpSatRun, Values
 from tilewright.solvers.scheduling.tiled.bounds import dag_bounds
@@ -57,7 +58,7 @@ class Exact:
     def solve(self, search: TiledSearch) -> Outcome:
         """Choose atoms, narrow the question to their round plans, and prove."""
         problem = search.problem.problem
-        if (problem.objective.energy_power, problem.objective.delay_power) != (0, 1):
+        if problem.objective != tiled_objective("makespan"):
             return Outcome(message="exact proves the makespan; other objectives are not stated", error=True)
         dag, plans = chosen_atoms(problem, search, self.atoms)
         space = RoundSpace(problem, dag, self.idle)
@@ -90,8 +91,9 @@ class RoundProof:
             return self.outcome()
         if instance.tasks > self.atoms or self.decisions > MOST_DECISIONS:
             return Outcome(
-                message=f"{self.space.name}; whole only up to {self.atoms} atoms and {MOST_DECISIONS:,} movements, "
-                f"here {instance.tasks} and {self.decisions:,}: the bound is that of a relaxation"
+                message=f"{self.space.space}; stated as a whole only up to {self.atoms} atoms and "
+                f"{MOST_DECISIONS:,} movements, here {instance.tasks} and {self.decisions:,}: the bound is "
+                "that of a relaxation"
             )
         self.whole()
         return self.outcome()
@@ -99,8 +101,8 @@ class RoundProof:
     def outcome(self) -> Outcome:
         """The space that the claim is about; that it has no plan, where that is proven."""
         if self.search.key is None and self.refuted:
-            return Outcome(True, f"no plan in the space: {self.space.name}; buffers are too small for it")
-        return Outcome(message=self.space.name)
+            return Outcome(True, f"no plan in the space: {self.space.space}; buffers are too small for it")
+        return Outcome(message=self.space.space)
 
     refuted = False
     """Whether a model without a solution has shown that there is nothing better than the best plan."""
@@ -138,7 +140,9 @@ class RoundProof:
     def decisions(self) -> int:
         """Movements that the whole statement decides, at most."""
         instance = self.instance
-        return len(instance.readers) * instance.engines * (instance.engines + len(instance.ports)) * self.count
+        return (
+            len(instance.readers) * instance.engines * (instance.engines + len(instance.ports)) * self.count
+        )
 
     # -- stages --------------------------------------------------------------------------------------
 
@@ -164,10 +168,9 @@ class RoundProof:
     def placed(self, order: Sequence[int]) -> None:
         """Offer plans of one order: by heuristics for places, then by the statement with the order given."""
         search, space = self.search, self.space
-        before = search.key
         for plan in placed_plans(space.dag, space.problem.machine, np.array(order, dtype=np.int32)):
             search.offer(AtomicPlan(space.dag, plan), "orders, placed", Origin.HEURISTIC)
-        if search.done or search.key == self.least or before is not None and self.most < self.least:
+        if search.done or self.most < self.least:
             return
         statement = self.statement(order)
         run = self.start(statement, "places", search.limits.share(FIXED_SHARE), None)
@@ -180,7 +183,9 @@ class RoundProof:
         statement = self.statement(None)
         if self.search.answer is not None:
             hint(statement, self.search.answer.plan)
-        run = self.start(statement, "plans", self.search.limits, lambda bound: self.raise_bound(bound, "plans"))
+        run = self.start(
+            statement, "plans", self.search.limits, lambda bound: self.raise_bound(bound, "plans")
+        )
         self.closed(run.solve(), run, "plans")
 
     def statement(self, order: Sequence[int] | None) -> PlanStatement:
@@ -207,7 +212,10 @@ class RoundProof:
         return CpSatRun(statement.model, limits, lambda: self.search.done, on_solution, on_bound)
 
     def closed(
-        self, status: cp_model.CpSolverStatus | None = None, run: CpSatRun | None = None, source: str = "rounds"
+        self,
+        status: cp_model.CpSolverStatus | None = None,
+        run: CpSatRun | None = None,
+        source: str = "rounds",
     ) -> bool:
         """Whether nothing better than the best plan is left; raises the bound accordingly."""
         if status is not None and run is not None and status == cp_model.OPTIMAL:

@@ -6,6 +6,8 @@ docs/tiled-exact.md for each group of constraints.  Engines' buffers, routes and
 
 from __future__ import annotations
 
+from fractions import Fraction
+
 from ortools.sat.python import cp_model
 
 from tilewright.solvers.cpsat_run import Values
@@ -51,7 +53,7 @@ class OrderModel:
         return self.model.new_bool_var("")
 
     def tasks(self) -> None:
-        """Every task runs once, after all that it reads, in a round of at most as many as there are engines."""
+        """Every task runs once, after all that it reads; a round has no more tasks than engines."""
         model = self.model
         ladder: dict[tuple[int, int], Literal | int] = {}
         for task, window in enumerate(self.window):
@@ -100,7 +102,12 @@ class OrderModel:
                 if before is not None:
                     self.model.add_implication(before, now)
                 self.model.add(
-                    now <= sum(self.runs[task, q] for q in range(self.window[task].start, r) if q in self.window[task])
+                    now
+                    <= sum(
+                        self.runs[task, q]
+                        for q in range(self.window[task].start, r)
+                        if q in self.window[task]
+                    )
                 )
                 self.model.add(now - (before if before is not None else 0) <= self.rounds.used[r - 1])
                 before = now
@@ -135,9 +142,15 @@ class OrderModel:
             here = [task for task, window in enumerate(self.window) if r in window]
             late = self.late_blocks(r, here)
             wait = self.model.new_int_var(0, self.rounds.longest, "")
-            self.rounds.carry(wait, [(one, self.instance.size[b]) for b, one in late.items()], self.instance.dram_rate)
+            self.rounds.carry(
+                wait, [(one, self.instance.size[b]) for b, one in late.items()], self.instance.dram_rate
+            )
+            for block, one in late.items():
+                self.shared_block(block, one, r, wait)
+            remote: list[Literal] = []
             for task in here:
-                self.task_waits(task, r, late, wait)
+                remote.append(self.task_waits(task, r, late, wait))
+            self.model.add(sum(remote) >= len(remote) - self.beside_ports)
 
     def late_blocks(self, r: int, here: list[int]) -> dict[int, Literal]:
         """Per block a literal that is true where it is fetched for the first time in the round of its use."""
@@ -151,15 +164,37 @@ class OrderModel:
                 self.model.add_bool_or([~self.runs[task, r], ~self.fetched[block, r], *before, late])
         return found
 
-    def task_waits(self, task: int, r: int, late: dict[int, Literal], wait: cp_model.IntVar) -> None:
-        """What one task waits for in one round, if it runs there."""
+    def shared_block(self, block: int, late: Literal, r: int, wait: cp_model.IntVar) -> None:
+        """A late block for k tasks travels as far as the k-th engine from its port, or is read twice."""
+        instance, unit = self.instance, self.instance.unit
+        readers = [task for task in instance.readers[block] if r in self.window[task]]
+        twice = instance.duration(instance.size[block], instance.dram_rate)
+        cycles = unit * min((instance.cycles[task] for task in readers), default=0)
+        for k in range(2, min(len(readers), instance.engines) + 1):
+            delay = min(unit * self.reach(k), twice)
+            if delay > (min(unit * self.reach(k - 1), twice) if k > 2 else 0):
+                many = self.literal()
+                running = sum(self.runs[task, r] for task in readers)
+                self.model.add(running <= k - 1 + instance.engines * many)
+                self.model.add(self.rounds.length[r] >= cycles + wait + delay).only_enforce_if([many, late])
+
+    def reach(self, k: int) -> int:
+        """Cycles of the hops to the farthest of k engines from the port that is nearest to them."""
+        net, instance = self.instance.net, self.instance
+        ways = [sorted(net.distance(p, e) for e in range(instance.engines)) for p in instance.ports]
+        return min(way[k - 1] for way in ways) * instance.hop_cycles
+
+    def task_waits(self, task: int, r: int, late: dict[int, Literal], wait: cp_model.IntVar) -> Literal:
+        """What one task waits for in one round; the literal of its engine being away from all ports."""
         instance, model, unit = self.instance, self.model, self.instance.unit
         run, length = self.runs[task, r], self.rounds.length[r]
         compute = unit * instance.cycles[task]
+        away = self.literal()
         inflow: Terms = []
         for block in instance.reads[task]:
             if instance.parent[block] < 0:
-                model.add(length >= compute + wait).only_enforce_if([run, late[block]])
+                hops = unit * instance.hop_cycles
+                model.add(length >= compute + wait + hops * away).only_enforce_if([run, late[block]])
                 inflow.append((late[block], instance.size[block]))
         local: list[Literal] = []
         far: list[tuple[Literal, Literal]] = []
@@ -184,9 +219,17 @@ class OrderModel:
             model.add(scale * (length - compute - hops * hop) >= taken - slack).only_enforce_if(run)
         elif hops:
             model.add(length >= compute + hops).only_enforce_if([run, hop])
+        return away
 
     @property
-    def port_rate(self) -> object:
+    def beside_ports(self) -> int:
+        """Engines with a DRAM port at their own router."""
+        net, instance = self.instance.net, self.instance
+        near = [min(net.distance(p, e) for p in instance.ports) for e in range(instance.engines)]
+        return near.count(0)
+
+    @property
+    def port_rate(self) -> Fraction | None:
         """The rate of the links into engines, which are all alike."""
         return self.instance.link_rates[self.instance.engines]
 

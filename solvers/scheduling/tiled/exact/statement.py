@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from fractions import Fraction
 
 from ortools.sat.python import cp_model
 
@@ -316,7 +317,8 @@ class PlanModel:
         for (link, r), load in self.all_loads.items():
             self.rounds.carry(self.rounds.length[r], load, self.rate(link))
 
-    def rate(self, link: int) -> object:
+    def rate(self, link: int) -> Fraction | None:
+        """Bytes per cycle of a link; -1 is DRAM."""
         return self.instance.dram_rate if link < 0 else self.instance.link_rates[link]
 
     def link_loads(
@@ -331,7 +333,7 @@ class PlanModel:
                     users[block, source, link, r].append(move)
             if source >= instance.engines:
                 users[block, source, -1, r].append(move)
-        shared: dict[tuple[Literal, ...], Literal] = {}
+        shared: dict[tuple[int, ...], Literal] = {}
         found: dict[tuple[int, int], Terms] = defaultdict(list)
         for (block, _source, link, r), literals in users.items():
             found[link, r].append((self.any_of(literals, shared), instance.size[block]))
@@ -361,9 +363,9 @@ class PlanModel:
             by_way[source, e, r].append(late)
         waits: dict[tuple[int, int], cp_model.IntVar] = {}
         for (source, e, r), literals in by_way.items():
-            wait = waits.get((e, r))
-            if wait is None:
-                wait = waits[e, r] = model.new_int_var(0, self.rounds.longest, "")
+            if (e, r) not in waits:
+                waits[e, r] = model.new_int_var(0, self.rounds.longest, "")
+            wait = waits[e, r]
             some = self.any_of(literals, {})
             route = instance.net.route(source, e).tolist()
             hops = max(0, len(route) - 2) * instance.hop_cycles * unit
@@ -378,5 +380,6 @@ class PlanModel:
         for r in range(self.count - 1):
             for e in self.engines:
                 here = [(t, self.runs[t, e, r]) for t, window in enumerate(self.window) if r in window]
-                wait = waits.get((e, r), 0)
-                model.add(self.rounds.length[r] >= sum(unit * instance.cycles[t] * x for t, x in here) + wait)
+                waited = waits.get((e, r))
+                compute = sum(unit * instance.cycles[t] * x for t, x in here)
+                model.add(self.rounds.length[r] >= compute + (0 if waited is None else waited))
