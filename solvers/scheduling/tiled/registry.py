@@ -53,5 +53,17 @@ METHODS: Registry[TiledMethod] = Registry(
             "Order, places and residency of few atoms together, proven over plans in rounds",
             f"CP-SAT; docs/tiled-exact.md, after the rounds of {_PAPER}",
         ),
+        "set": Entry(
+            f"{_ROOM}.set.methods",
+            "GrownTrees",
+            "Resource allocation trees: grown segments, chained, merged, polished, shaken",
+            "SET (Cai et al.), sections 3 and 4",
+        ),
+        "set-sa": Entry(
+            f"{_ROOM}.set.methods",
+            "AnnealedTrees",
+            "Resource allocation trees by annealing with six operators",
+            "SET (Cai et al.), section 4.2",
+        ),
     },
 )
