@@ -1,1 +1,1 @@
-"""Resource allocation trees (SET, Cai et al., ISCA 2023): what they are, what they cost, what plan they mean."""
+"""Resource allocation trees (SET, Cai et al., ISCA 2023): what they are, and what they cost."""

@@ -6,18 +6,18 @@ T cut ``g`` times the sum of its children
 S cut ``(g + stages)`` times its slowest child
 ===== ======================================================================================================
 
-and nothing is faster than its DRAM traffic and its busiest link allow.  Energy and traffic are ``g`` times the sum
-of the children.  In every buffer lie
+and nothing is faster than its DRAM traffic and its busiest link allow.  Energy and traffic are ``g`` times
+the sum of the children.  In every buffer lie
 
 ===== ======================================================================================================
 leaf  its inputs, room for results, its weights
-T cut the most of two children that follow each other: what the former holds and the inputs of the latter (over
-      to the first child again where ``g > 1``); all weights, unless they shift (`Rules.weight_shift`)
+T cut the most of two children that follow each other: what the former holds and the inputs of the latter,
+      the last and the first too where ``g > 1``; all weights, unless they shift (`Rules.weight_shift`)
 S cut what its children hold, their inputs a second time where ``g > 1``, all weights
 ===== ======================================================================================================
 
-and a cut that is no child of the root keeps room for all of its inputs.  Children of a root T cut know nothing of
-each other, so each is kept once evaluated.
+and a cut that is no child of the root keeps room for all of its inputs.  Children of a root T cut know
+nothing of each other, so each is kept once evaluated.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ from tilewright.formulation.scheduling.tiled.set.allocation import allocate, uti
 from tilewright.formulation.scheduling.tiled.set.dataflow import DataFlow
 from tilewright.formulation.scheduling.tiled.set.intra_layer import IntraLayerEngine, LeafCost
 from tilewright.formulation.scheduling.tiled.set.layers import SetNetwork
-from tilewright.formulation.scheduling.tiled.set.leaf_kernel import LINKS
+from tilewright.formulation.scheduling.tiled.set.traffic_kernel import LINKS
 from tilewright.formulation.scheduling.tiled.set.partition import Partition
 from tilewright.formulation.scheduling.tiled.set.rules import Rules
 from tilewright.formulation.scheduling.tiled.set.tile_costs import EngineTile, ProgramTile, TileCosts
@@ -213,10 +213,18 @@ class ClosedForm:
         for child in children[1:]:
             buffer = np.maximum(buffer, child.buffer + child.weights)
         return NodeCost(
-            tree, first, tiles, sum(one.energy for one in children) * groups, parts * groups,
-            sum(one.cycles for one in children) * groups, counts * groups, buffer, nothing, nothing,
+            tree,
+            first,
+            tiles,
+            sum(one.energy for one in children) * groups,
+            parts * groups,
+            sum(one.cycles for one in children) * groups,
+            counts * groups,
+            buffer,
+            nothing,
+            nothing,
             tuple(children),
-        )  # fmt: skip
+        )
 
 
 class _Segment:
@@ -259,9 +267,20 @@ class _Segment:
         if top or not form.rules.segment_bounds_only:
             cycles = form.bounded(cycles, found.counts)
         return NodeCost(
-            node, first, tiles, found.energy, found.parts, cycles, found.counts, found.buffer, found.inputs,
-            found.weights, (), found, stored,
-        )  # fmt: skip
+            node,
+            first,
+            tiles,
+            found.energy,
+            found.parts,
+            cycles,
+            found.counts,
+            found.buffer,
+            found.inputs,
+            found.weights,
+            (),
+            found,
+            stored,
+        )
 
     def _in_turn(self, node: Cut, first: int, tiles: int, top: bool) -> NodeCost | str:
         shift = top and node.groups == 1 and self.form.rules.weight_shift
@@ -342,9 +361,18 @@ class _Segment:
         if top or not form.rules.segment_bounds_only:
             cycles = form.bounded(cycles, counts)
         return NodeCost(
-            node, first, tiles, energy * groups, parts * groups, cycles, counts, buffer, inputs, weights,
+            node,
+            first,
+            tiles,
+            energy * groups,
+            parts * groups,
+            cycles,
+            counts,
+            buffer,
+            inputs,
+            weights,
             tuple(children),
-        )  # fmt: skip
+        )
 
     def _name(self, node: Node) -> str:
         names = [self.form.network.layers[one.layer].name for one in leaves(node)]
@@ -353,7 +381,13 @@ class _Segment:
 
 
 def program_form(
-    network: SetNetwork, machine: TiledMachine, batch: int, rules: Rules, *, energy: float = 1.0, delay: float = 1.0
+    network: SetNetwork,
+    machine: TiledMachine,
+    batch: int,
+    rules: Rules,
+    *,
+    energy: float = 1.0,
+    delay: float = 1.0,
 ) -> ClosedForm:
     """Trees with the figures of the released program's tile."""
     costs = ProgramTile(energy, delay)
@@ -361,7 +395,13 @@ def program_form(
 
 
 def engine_form(
-    network: SetNetwork, machine: TiledMachine, batch: int, rules: Rules, *, energy: float = 1.0, delay: float = 1.0
+    network: SetNetwork,
+    machine: TiledMachine,
+    batch: int,
+    rules: Rules,
+    *,
+    energy: float = 1.0,
+    delay: float = 1.0,
 ) -> ClosedForm:
     """Trees with the costs of atoms on the machine's engines."""
     costs = EngineTile(machine.engine)

@@ -1,8 +1,9 @@
 """The data flow of a tree (section 3.3.1): which results pass on directly, which go through DRAM.
 
-A dependency is direct where, below the lowest common cut of both leaves, the children that hold them follow each
-other: their positions under a T cut differ by one, their stages under an S cut by one at most.  Under a root T cut
-everything goes through DRAM.  A child of an S cut is one stage behind the last sibling that it reads.
+A dependency is direct where, below the lowest common cut of both leaves, the children that hold them follow
+each other: their positions under a T cut differ by one, their stages under an S cut by one at most.  Under a
+root T cut everything goes through DRAM.  A child of an S cut is one stage behind the last sibling that it
+reads.
 """
 
 from __future__ import annotations

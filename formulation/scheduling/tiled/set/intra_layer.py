@@ -1,7 +1,7 @@
 """The intra-layer engine (section 4.2.2): the best partition of a layer over its tiles, kept once found.
 
-A leaf's cost depends on its layer, its tiles, its batch, whether its results go to DRAM, and the layouts of those
-producers that pass theirs on directly.  Layers of equal shape share what is known.
+A leaf's cost depends on its layer, its tiles, its batch, whether its results go to DRAM, and the layouts of
+those producers that pass theirs on directly.  Layers of equal shape share what is known.
 """
 
 from __future__ import annotations
@@ -19,13 +19,16 @@ from tilewright.formulation.scheduling.tiled.set.partition import Partition, div
 from tilewright.formulation.scheduling.tiled.set.placement import grid_of
 from tilewright.formulation.scheduling.tiled.set.rules import Rules
 from tilewright.formulation.scheduling.tiled.set.tile_costs import TileCosts
+from tilewright.formulation.scheduling.tiled.set.traffic_kernel import LINKS
 from tilewright.hardware.scheduling.tiled.machine import TiledMachine
 
 Longs = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]
 
 INPUTS_IN_BUFFERS = 0.8
-"""Part of all buffers that the inputs of a layer may take before it has to be cut along samples, rows or columns."""
+"""Part of all buffers that the inputs of a layer may take before it has to be cut along samples, rows or
+columns.
+"""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -40,6 +43,7 @@ class LeafCost:
     cycles : of the slowest of array and DRAM
     counts : bytes times links, bytes of DRAM, bytes of every link
     buffer, inputs, weights : bytes per tile of the machine
+    streamed : whether weights pass through the buffers at every run
     """
 
     partition: Partition
@@ -51,6 +55,7 @@ class LeafCost:
     buffer: Longs
     inputs: Longs
     weights: Longs
+    streamed: bool = False
 
 
 class IntraLayerEngine:
@@ -76,9 +81,14 @@ class IntraLayerEngine:
         self.grid = grid_of(machine)
         engine = machine.engine
         self.prices = Prices(
-            machine.hop_energy, machine.dram_energy, engine.buffer_read_energy, engine.buffer_write_energy,
-            float(machine.dram_rate), float(energy_power), float(delay_power),
-        )  # fmt: skip
+            machine.hop_energy,
+            machine.dram_energy,
+            engine.buffer_read_energy,
+            engine.buffer_write_energy,
+            float(machine.dram_rate),
+            float(energy_power),
+            float(delay_power),
+        )
         self.room = engine.buffer_bytes
         self.leaves: dict[tuple[object, ...], LeafCost | None] = {}
         self.layouts: list[Longs] = []
@@ -89,7 +99,9 @@ class IntraLayerEngine:
 
     @cached_property
     def shapes(self) -> tuple[int, ...]:
-        """Per layer, the first layer that differs from it in nothing but its name and its producers' numbers."""
+        """Per layer, the first layer that differs from it in nothing but its name and its producers'
+        numbers.
+        """
         first: dict[SetLayer, int] = {}
         found = []
         for number, layer in enumerate(self.network.layers):
@@ -132,7 +144,11 @@ class IntraLayerEngine:
         if not cycles:
             return None
         flow = self._flow(shape, stored, runs, direct)
-        return self._cost(shape, batch, first, flow, partition, cycles, energy)
+        found = self._cost(shape, batch, first, flow, partition, cycles, energy)
+        if found is None and self._may_stream(shape):
+            flow = self._flow(shape, stored, 1, direct)
+            found = self._cost(shape, batch, first, flow, partition, cycles, energy, streamed=True)
+        return found
 
     def menu(self, layer: int, batch: int, tiles: int) -> list[Partition]:
         """Partitions that are tried."""
@@ -159,16 +175,31 @@ class IntraLayerEngine:
         rows, energy, cycles, partitions = self._menu(layer, batch, tiles)
         if not partitions:
             return None
-        flow = self._flow(layer, stored, runs, direct)
-        best = leaf_kernel.search(
-            self._number(layer, batch), flow, self._mesh(first, tiles), self.prices, rows, energy, cycles,
-            self.room, self.rules.result_bytes,
-        )  # fmt: skip
-        if best < 0:
-            return None
-        partition = partitions[best]
-        tile_cycles, share_energy = self._share_cost(layer, batch, partition.parts)
-        return self._cost(layer, batch, first, flow, partition, tile_cycles, share_energy)
+        for streamed in (False, True) if self._may_stream(layer) else (False,):
+            flow = self._flow(layer, stored, 1 if streamed else runs, direct)
+            best = leaf_kernel.search(
+                self._number(layer, batch),
+                flow,
+                self._mesh(first, tiles),
+                self.prices,
+                rows,
+                energy,
+                cycles,
+                self.room,
+                self.rules.result_bytes,
+                self.rules.streamed_bytes if streamed else 0,
+            )
+            if best >= 0:
+                partition = partitions[best]
+                tile_cycles, share_energy = self._share_cost(layer, batch, partition.parts)
+                return self._cost(
+                    layer, batch, first, flow, partition, tile_cycles, share_energy, streamed=streamed
+                )
+        return None
+
+    def _may_stream(self, layer: int) -> bool:
+        one = self.network.layers[layer]
+        return self.rules.streamed_bytes > 0 and one.weight_bytes > 0 and not one.makes_weights
 
     def _share_cost(self, layer: int, batch: int, parts: tuple[int, int, int, int]) -> tuple[float, Floats]:
         one = self.network.layers[layer]
@@ -188,12 +219,14 @@ class IntraLayerEngine:
         partition: Partition,
         tile_cycles: float,
         share_energy: Floats,
+        *,
+        streamed: bool = False,
     ) -> LeafCost | None:
         grid, prices, tiles = self.grid, self.prices, partition.tiles
         leaf, mesh = self._number(layer, batch), self._mesh(first, tiles)
         parts = np.array(partition.parts, dtype=np.int64)
         steps = np.array(partition.steps, dtype=np.int64)
-        counts = np.zeros(leaf_kernel.LINKS + 4 * grid.tiles, dtype=np.int64)
+        counts = np.zeros(LINKS + 4 * grid.tiles, dtype=np.int64)
         leaf_kernel.traffic(counts, leaf, flow, mesh, parts, steps, True)
         shares_in, shares_weights = np.zeros(tiles, dtype=np.int64), np.zeros(tiles, dtype=np.int64)
         leaf_kernel.usage(leaf, parts, self.rules.idle_tiles_receive, shares_in, shares_weights)
@@ -203,7 +236,8 @@ class IntraLayerEngine:
         moved = counts[0] * prices.hop + counts[1] * prices.dram
         at = first + _share_tiles(partition)
         inputs, weights = np.zeros(grid.tiles, dtype=np.int64), np.zeros(grid.tiles, dtype=np.int64)
-        inputs[at], weights[at] = shares_in, shares_weights
+        inputs[at] = shares_in
+        weights[at] = np.minimum(shares_weights, self.rules.streamed_bytes) if streamed else shares_weights
         if leaf.made:
             inputs, weights = inputs + weights, np.zeros_like(weights)
         buffer = inputs + (inputs > 0) * self.rules.result_bytes
@@ -212,7 +246,16 @@ class IntraLayerEngine:
         cycles = max(int(tile_cycles), int(np.ceil(counts[1] / prices.rate)))
         layout = self.layout(layer, batch, first, partition)
         return LeafCost(
-            partition, layout, float(energy.sum() + moved), energy, cycles, counts, buffer, inputs, weights
+            partition,
+            layout,
+            float(energy.sum() + moved),
+            energy,
+            cycles,
+            counts,
+            buffer,
+            inputs,
+            weights,
+            streamed,
         )
 
     def _menu(self, layer: int, batch: int, tiles: int) -> tuple[Longs, Floats, Floats, list[Partition]]:
@@ -243,11 +286,15 @@ class IntraLayerEngine:
         key = (layer, batch)
         if key not in self._numbers:
             one = self.network.layers[layer]
-            names = {field for field in leaf_kernel.Leaf._fields if field not in ("weighs", "made", "batch")}
+            names = {
+                field
+                for field in leaf_kernel.Leaf._fields
+                if field not in ("late", "weighs", "made", "batch")
+            }
             values = {field.name: getattr(one, field.name) for field in fields(one) if field.name in names}
             weighs = one.weight_bytes > 0 or one.makes_weights
             self._numbers[key] = leaf_kernel.Leaf(
-                **values, weighs=weighs, made=one.makes_weights, batch=batch
+                **values, late=one.late_operands, weighs=weighs, made=one.makes_weights, batch=batch
             )
         return self._numbers[key]
 
@@ -257,9 +304,14 @@ class IntraLayerEngine:
             grid, rules = self.grid, self.rules
             span = slice(first, first + tiles)
             self._meshes[key] = Mesh(
-                grid.height, grid.x[span].copy(), grid.y[span].copy(), grid.ports, rules.idle_tiles_receive,
-                rules.free_concatenation, rules.undivided_links,
-            )  # fmt: skip
+                grid.height,
+                grid.x[span].copy(),
+                grid.y[span].copy(),
+                grid.ports,
+                rules.idle_tiles_receive,
+                rules.free_concatenation,
+                rules.undivided_links,
+            )
         return self._meshes[key]
 
     def _flow(self, layer: int, stored: bool, runs: int, direct: tuple[int, ...]) -> Flow:
@@ -268,7 +320,7 @@ class IntraLayerEngine:
         used: list[Longs] = []
         start = 0
         for i, (one, number) in enumerate(zip(producers, direct, strict=True)):
-            rows[i] = (number >= 0, one.offset, one.channels, one.weights, one.scattered, start)
+            rows[i] = (number >= 0, one.offset, one.channels, one.role, one.scattered, start)
             if number >= 0:
                 used.append(self.layouts[number])
                 start += len(used[-1])

@@ -1,7 +1,7 @@
 """Layers as SET sees them: a box of results, a window over inputs, and who makes these.
 
-Results are channels x rows x columns (``K``, ``H``, ``W``); a tile's share of them is a box, and what it reads of
-any producer is a box again (section 3.3.1 and 4.2.2; the released program's ``ofm_to_ifm``).
+Results are channels x rows x columns (``K``, ``H``, ``W``); a tile's share of them is a box, and what it
+reads of any producer is a box again (section 3.3.1 and 4.2.2; the released program's ``ofm_to_ifm``).
 """
 
 from __future__ import annotations
@@ -14,7 +14,9 @@ from itertools import accumulate
 from tilewright.workloads.errors import InputError
 
 CONVOLUTION, GROUPED, SAMPLING, SWAPPED = 0, 1, 2, 3
-"""How a box of results becomes a box of inputs: all channels; those of its groups; the same; rows for channels."""
+"""How a box of results becomes a box of inputs: all channels; those of its groups; the same; rows for
+channels.
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,6 +29,7 @@ class Producer:
     offset : where its channels begin in the operand
     channels : how many these are
     weights : whether they stand for weights (attention) rather than for inputs
+    late : whether each result meets its own counterpart (an element-wise layer fused into this one)
     scattered : whether reshaping lies between, so that every tile reads its share of every part
     """
 
@@ -35,6 +38,12 @@ class Producer:
     channels: int
     weights: bool = False
     scattered: bool = False
+    late: bool = False
+
+    @property
+    def role(self) -> int:
+        """``0`` for inputs, ``1`` for weights, ``2`` for counterparts of results."""
+        return 1 if self.weights else 2 if self.late else 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,6 +107,11 @@ class SetLayer:
         return results * (self.inputs // self.groups if self.is_mac else self.operands)
 
     @property
+    def late_operands(self) -> int:
+        """Tensors of the shape of the result that fused layers read."""
+        return sum(one.late and one.offset == 0 for one in self.producers)
+
+    @property
     def input_bytes(self) -> int:
         """Bytes of one sample's inputs."""
         return self.inputs * self.input_rows * self.input_columns * self.operands
@@ -128,7 +142,9 @@ class SetNetwork:
         for number, layer in enumerate(self.layers):
             late = [one.layer for one in layer.producers if not 0 <= one.layer < number]
             if late:
-                raise InputError(self.name, layer.name, f"reads layer {late[0]}, expected one before {number}")
+                raise InputError(
+                    self.name, layer.name, f"reads layer {late[0]}, expected one before {number}"
+                )
 
     def __len__(self) -> int:
         return len(self.layers)
@@ -165,7 +181,8 @@ class SetNetwork:
             if len(inside) < len(one.producers) and (inside or one.makes_weights):
                 raise InputError(self.name, one.name, "reads layers inside and outside of the part")
             kept = tuple(
-                Producer(number[p.layer], p.offset, p.channels, p.weights, p.scattered) for p in inside
+                Producer(number[p.layer], p.offset, p.channels, p.weights, p.scattered, p.late)
+                for p in inside
             )
             leaves = one.is_output or any(other not in number for other in self.after[layer])
             fields = {name: getattr(one, name) for name in SetLayer.__slots__}

@@ -1,7 +1,7 @@
 """Traffic, buffers and the best partition of one leaf, in machine code.
 
-Shares are numbered ``((k * pb + b) * ph + h) * pw + w``; the tile of a share is the sum of its indices times the
-steps of its partition.
+Shares are numbered ``((k * pb + b) * ph + h) * pw + w``; the tile of a share is the sum of its indices times
+the steps of its partition.
 """
 
 from __future__ import annotations
@@ -33,6 +33,7 @@ class Leaf(NamedTuple):
     ----------
     window, channels, rows, columns, inputs, taps_rows, taps_columns, stride_rows, stride_columns, pad_rows,
     pad_columns, input_rows, input_columns, groups, operands : of its layer
+    late : tensors of the shape of the results that fused layers read
     weighs : whether it has weights; ``made``: whether other layers make them
     external : input channels from outside the network
     batch : samples of one run
@@ -53,6 +54,7 @@ class Leaf(NamedTuple):
     input_columns: int
     groups: int
     operands: int
+    late: int
     weighs: bool
     made: bool
     external: int
@@ -64,8 +66,8 @@ class Flow(NamedTuple):
 
     Parameters
     ----------
-    producers : per producer whether it passes results on directly, offset, channels, whether they are weights,
-        whether they are scattered, and where its layout begins; shape (producers, 6)
+    producers : per producer whether it passes results on directly, offset, channels, its role, whether its
+        results are scattered, and where its layout begins; shape (producers, 6)
     layouts : of the direct ones, one after the other
     stored : whether results go to DRAM
     runs : runs of the leaf that share one load of its weights
@@ -90,7 +92,9 @@ class Mesh(NamedTuple):
 
 
 class Prices(NamedTuple):
-    """pJ per byte and hop, of DRAM, of buffer reads and writes; bytes per cycle of DRAM; powers of the objective."""
+    """pJ per byte and hop, of DRAM, of buffer reads and writes; bytes per cycle of DRAM; powers of the
+    objective.
+    """
 
     hop: float
     dram: float
@@ -107,7 +111,9 @@ def _border(size: int, parts: int, index: int) -> int:
 
 
 @njit(cache=True, nogil=True)
-def _inputs(leaf: Leaf, need: Longs, k0: int, k1: int, b0: int, b1: int, h0: int, h1: int, w0: int, w1: int) -> None:
+def _inputs(
+    leaf: Leaf, need: Longs, k0: int, k1: int, b0: int, b1: int, h0: int, h1: int, w0: int, w1: int
+) -> None:
     """The box of inputs that a box of results reads."""
     need[2], need[3] = b0, b1
     if leaf.window == SWAPPED:
@@ -129,7 +135,8 @@ def _inputs(leaf: Leaf, need: Longs, k0: int, k1: int, b0: int, b1: int, h0: int
 
 @njit(cache=True, nogil=True)
 def _volume(need: Longs) -> int:
-    return (need[1] - need[0]) * (need[3] - need[2]) * (need[5] - need[4]) * (need[7] - need[6])
+    found: int = (need[1] - need[0]) * (need[3] - need[2]) * (need[5] - need[4]) * (need[7] - need[6])
+    return found
 
 
 @njit(cache=True, nogil=True)
@@ -154,33 +161,38 @@ def usage(leaf: Leaf, parts: Longs, idle_receive: bool, inputs: Longs, weights: 
                     if busy or (idle_receive and shared and b1 > b0 and h1 > h0 and w1 > w0):
                         _inputs(leaf, need, k0, k1, b0, b1, h0, h1, w0, w1)
                         inputs[share] = _volume(need) * leaf.operands
+                    inputs[share] += (k1 - k0) * (b1 - b0) * (h1 - h0) * (w1 - w0) * leaf.late
                     if busy or (idle_receive and k1 > k0 and (b1 > b0 or not leaf.made)):
                         weights[share] = (k1 - k0) * per_channel * (b1 - b0 if leaf.made else 1)
 
 
 @njit(cache=True, nogil=True)
 def _tile(steps: Longs, k: int, b: int, h: int, w: int) -> int:
-    return steps[0] * k + steps[1] * b + steps[2] * h + steps[3] * w
+    found: int = steps[0] * k + steps[1] * b + steps[2] * h + steps[3] * w
+    return found
 
 
 @njit(cache=True, nogil=True)
 def _receive_parts(
     counts: Longs, leaf: Leaf, flow: Flow, mesh: Mesh, parts: Longs, steps: Longs, which: int, loads: bool
 ) -> None:
-    """Count what all tiles read of one operand: producer ``which``, or DRAM's inputs (-1), or weights (-2)."""
+    """Count what all tiles read of one operand: producer ``which``, or DRAM's inputs (-1), or weights
+    (-2).
+    """
     pk, pb, ph, pw = parts[0], parts[1], parts[2], parts[3]
     tiles = pk * pb * ph * pw
     tx, ty = np.empty(tiles, dtype=np.int64), np.empty(tiles, dtype=np.int64)
     need = np.zeros(8, dtype=np.int64)
     direct, offset, channels, weights, scattered, start = 0, 0, leaf.external, which == -2, False, 0
+    late = False
     if which >= 0:
         row = flow.producers[which]
         direct, offset, channels, start = row[0], row[1], row[2], row[5]
-        weights, scattered = row[3] != 0, row[4] != 0
+        weights, late, scattered = row[3] == 1, row[3] == 2, row[4] != 0
     elif which == -2:
         channels = leaf.channels
     per_group = leaf.inputs // leaf.groups
-    over_k = leaf.window == CONVOLUTION and not weights
+    over_k = leaf.window == CONVOLUTION and not weights and not late
     over_b = weights and not leaf.made
     over_hw = weights
     for k in range(1 if over_k else pk):
@@ -198,6 +210,9 @@ def _receive_parts(
                         need[2], need[3] = (b0, b1) if leaf.made else (0, 1)
                         need[4], need[5] = 0, per_group
                         need[6], need[7] = 0, leaf.taps_rows * leaf.taps_columns
+                    elif late:
+                        need[0], need[1], need[2], need[3] = k0, k1, b0, b1
+                        need[4], need[5], need[6], need[7] = h0, h1, w0, w1
                     else:
                         _inputs(leaf, need, k0, k1, b0, b1, h0, h1, w0, w1)
                     targets = 0
@@ -208,7 +223,9 @@ def _receive_parts(
                             for h2 in range(ph) if over_hw else range(h, h + 1):
                                 idle_h = _border(leaf.rows, ph, h2) == _border(leaf.rows, ph, h2 + 1)
                                 for w2 in range(pw) if over_hw else range(w, w + 1):
-                                    idle_w = _border(leaf.columns, pw, w2) == _border(leaf.columns, pw, w2 + 1)
+                                    idle_w = _border(leaf.columns, pw, w2) == _border(
+                                        leaf.columns, pw, w2 + 1
+                                    )
                                     if (idle_k or idle_b or idle_h or idle_w) and not mesh.idle_receive:
                                         continue
                                     at = _tile(steps, k2, b2, h2, w2)
@@ -217,9 +234,19 @@ def _receive_parts(
                     if direct:
                         layout = flow.layouts[start:]
                         receive(
-                            counts, mesh.height, layout, need, leaf.batch, offset, scattered, tx, ty, targets, loads,
+                            counts,
+                            mesh.height,
+                            layout,
+                            need,
+                            leaf.batch,
+                            offset,
+                            scattered,
+                            tx,
+                            ty,
+                            targets,
+                            loads,
                             mesh.free_concatenation,
-                        )  # fmt: skip
+                        )
                     else:
                         if not scattered:
                             need[0] = max(need[0], offset)
@@ -235,25 +262,24 @@ def traffic(
 ) -> None:
     """Count everything that one run of a leaf moves; link loads only where asked for."""
     counts[:] = 0
-    if leaf.weighs and not leaf.made:
-        _receive_parts(counts, leaf, flow, mesh, parts, steps, -2, loads)
-        if flow.runs > 1:
-            counts //= flow.runs
-    if leaf.external > 0:
-        _receive_parts(counts, leaf, flow, mesh, parts, steps, -1, loads)
     part = np.zeros_like(counts)
-    for which in range(len(flow.producers)):
-        row = flow.producers[which]
-        batch = flow.layouts[row[5]] if row[0] else leaf.batch
-        if batch <= leaf.batch or row[4]:
-            _receive_parts(counts, leaf, flow, mesh, parts, steps, which, loads)
-            continue
+    for which in range(-2, len(flow.producers)):
+        ratio, whole_links = 1, False
+        if which == -2:
+            if not leaf.weighs or leaf.made:
+                continue
+            ratio = flow.runs
+        elif which == -1:
+            if leaf.external == 0:
+                continue
+        elif flow.producers[which, 0] and not flow.producers[which, 4]:
+            batch = flow.layouts[flow.producers[which, 5]]
+            ratio = max(1, batch // leaf.batch)
+            whole_links = mesh.undivided_links
         part[:] = 0
         _receive_parts(part, leaf, flow, mesh, parts, steps, which, loads)
-        ratio = batch // leaf.batch
-        counts[HOPS] += part[HOPS] // ratio
-        if loads:
-            counts[LINKS:] += part[LINKS:] if mesh.undivided_links else part[LINKS:] // ratio
+        for i in range(len(counts)):
+            counts[i] += part[i] if ratio == 1 or (whole_links and i >= LINKS) else part[i] // ratio
     if flow.stored:
         pk, pb, ph, pw = parts[0], parts[1], parts[2], parts[3]
         for k in range(pk):
@@ -273,11 +299,15 @@ def traffic(
 @njit(cache=True, nogil=True)
 def buffer_energy(leaf: Leaf, inputs: Longs, weights: Longs, runs: int, prices: Prices) -> float:
     """pJ at the tiles' buffers outside the arrays: inputs and weights written, results read."""
-    written = weights.sum() * prices.write
+    all_inputs, all_weights = 0, 0
+    for i in range(len(inputs)):
+        all_inputs += inputs[i]
+        all_weights += weights[i]
+    written = all_weights * prices.write
     if not leaf.made:
         written /= runs
     results = leaf.channels * leaf.rows * leaf.columns * leaf.batch
-    return float(written + results * prices.read + inputs.sum() * prices.write)
+    return written + results * prices.read + all_inputs * prices.write
 
 
 @njit(cache=True, nogil=True)
@@ -291,6 +321,7 @@ def search(
     tile_cycles: Floats,
     room: int,
     result_room: int,
+    streamed: int,
 ) -> int:
     """The row of a menu of partitions that costs the leaf least, or -1 where none fits the buffers.
 
@@ -299,6 +330,7 @@ def search(
     menu : shares and steps per dimension, shape (rows, 8); rows of equal shares follow each other
     tile_energy, tile_cycles : per row, of the largest share on its tile; no number where it cannot be mapped
     room, result_room : bytes of a buffer, and of it for results
+    streamed : bytes of a buffer through which weights are streamed, 0 where they have to fit
     """
     tiles = len(mesh.x)
     counts = np.zeros(2, dtype=np.int64)
@@ -307,9 +339,17 @@ def search(
     fits, base = False, 0.0
     for row in range(len(menu)):
         parts, steps = menu[row, :4], menu[row, 4:]
-        if row == 0 or not np.array_equal(parts, menu[row - 1, :4]):
+        again = row > 0
+        for i in range(4):
+            again = again and parts[i] == menu[row - 1, i]
+        if not again:
             usage(leaf, parts, mesh.idle_receive, inputs, weights)
-            fits = result_room + inputs.max() + weights.max() <= room and tile_cycles[row] > 0
+            most_inputs, most_weights = 0, 0
+            for i in range(tiles):
+                most_inputs, most_weights = max(most_inputs, inputs[i]), max(most_weights, weights[i])
+            if streamed > 0:
+                most_weights = min(most_weights, streamed)
+            fits = result_room + most_inputs + most_weights <= room and tile_cycles[row] > 0
             base = tile_energy[row] * tiles + buffer_energy(leaf, inputs, weights, flow.runs, prices)
         if not fits:
             continue

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cache, lru_cache
 from itertools import permutations
 
 DIMENSIONS = "KBHW"
@@ -47,7 +47,9 @@ def parse_partition(text: str) -> Partition:
     fields = [field.split(":") for field in text.split(",")]
     names = [field[0].strip() for field in fields]
     if sorted(names) != sorted(DIMENSIONS) or any(len(field) != 2 for field in fields):
-        raise ValueError(f"expected each of {', '.join(DIMENSIONS)} once, such as H:2,W:7,B:1,K:1; got {text!r}")
+        raise ValueError(
+            f"expected each of {', '.join(DIMENSIONS)} once, such as H:2,W:7,B:1,K:1; got {text!r}"
+        )
     counts = {}
     for name, count in fields:
         if not count.strip().isdigit() or int(count) < 1:
@@ -58,7 +60,7 @@ def parse_partition(text: str) -> Partition:
     return Partition((parts[0], parts[1], parts[2], parts[3]), (order[0], order[1], order[2], order[3]))
 
 
-@lru_cache(maxsize=None)
+@cache
 def factor_pairs(number: int) -> tuple[tuple[int, int], ...]:
     """Ordered pairs with that product, the most even ones first."""
     found: list[tuple[int, int]] = []
@@ -71,7 +73,7 @@ def factor_pairs(number: int) -> tuple[tuple[int, int], ...]:
     return tuple(found)
 
 
-@lru_cache(maxsize=None)
+@cache
 def _divisions(tiles: int) -> tuple[tuple[int, int, int, int], ...]:
     return tuple(
         (k, b, h, w)

@@ -1,7 +1,7 @@
 """The networks of SET's released program (SET-ISCA2023), layer by layer with its names.
 
-Reference trees name their layers so.  They differ from the catalog's models in names, and here and there in shape:
-strided 1x1 convolutions read 55 of 56 rows, concatenation is no layer, and attention copies its keys.
+Reference trees name their layers so.  They differ from the catalog's models in names, and here and there in
+shape: strided 1x1 convolutions read 55 of 56 rows, concatenation is no layer, and attention copies its keys.
 """
 
 from __future__ import annotations
@@ -45,16 +45,36 @@ class NetworkBuilder:
         weights: Sequence[int] = (),
         source: tuple[int, int] | None = None,
     ) -> int:
-        """A convolution or matrix product; ``source`` is the size (rows, columns) of an input from outside."""
+        """A convolution or matrix product; ``source`` is the size (rows, columns) of an input from
+        outside.
+        """
         window = CONVOLUTION if groups == 1 else GROUPED
         layer = SetLayer(
-            name, window, True, outputs, rows, columns or rows, inputs, taps, taps_columns or taps,
-            stride, stride, groups, weight_bytes=taps * (taps_columns or taps) * inputs // groups * outputs,
-        )  # fmt: skip
+            name,
+            window,
+            True,
+            outputs,
+            rows,
+            columns or rows,
+            inputs,
+            taps,
+            taps_columns or taps,
+            stride,
+            stride,
+            groups,
+            weight_bytes=taps * (taps_columns or taps) * inputs // groups * outputs,
+        )
         return self._add(layer, reads, weights, source)
 
     def pool(
-        self, name: str, channels: int, rows: int, reads: Sequence[int] | None = None, *, taps: int, stride: int = 0
+        self,
+        name: str,
+        channels: int,
+        rows: int,
+        reads: Sequence[int] | None = None,
+        *,
+        taps: int,
+        stride: int = 0,
     ) -> int:
         """Pooling; the stride is the window's size unless given."""
         step = stride or taps
@@ -62,7 +82,14 @@ class NetworkBuilder:
         return self._add(layer, reads, (), None)
 
     def add(
-        self, name: str, channels: int, rows: int, reads: Sequence[int], *, columns: int = 0, operands: int = 2
+        self,
+        name: str,
+        channels: int,
+        rows: int,
+        reads: Sequence[int],
+        *,
+        columns: int = 0,
+        operands: int = 2,
     ) -> int:
         """Element-wise combination."""
         layer = SetLayer(name, SAMPLING, False, channels, rows, columns or rows, channels, operands=operands)
@@ -128,8 +155,7 @@ class NetworkBuilder:
         """The network; layers that nobody reads are its outputs."""
         read = {one.layer for layer in self.layers for one in layer.producers}
         return SetNetwork(
-            self.name,
-            tuple(replace(layer, is_output=i not in read) for i, layer in enumerate(self.layers)),
+            self.name, tuple(replace(layer, is_output=i not in read) for i, layer in enumerate(self.layers))
         )
 
 
@@ -238,7 +264,9 @@ class _Attention(NetworkBuilder):
     heads, size, tokens, inner = 8, 64, 512, 2048
 
     def attention(self, name: str, queries: int, keys: int, values: int) -> int:
-        """Queries, keys (head by head, transposed, then joined) and values; two grouped products; a projection."""
+        """Queries, keys (head by head, transposed, then joined) and values; two grouped products; a
+        projection.
+        """
         heads, size, tokens = self.heads, self.size, self.tokens
         wide = heads * size
         query = self.conv(name + "_Q", wide, wide, tokens, (queries,), columns=1)

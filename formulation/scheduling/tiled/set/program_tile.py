@@ -1,15 +1,16 @@
-"""The tile of SET's released program (SET-ISCA2023, ``PolarMapper``): cycles and energy of one share of a layer.
+"""The tile of SET's released program (SET-ISCA2023, ``PolarMapper``): cycles and energy of one share of a
+layer.
 
 A tile has 4 x 4 PEs of 8 lanes x 8 multipliers, with input, weight and sum buffers in every PE and a unified
-buffer (UL3).  A pair of dimensions is spread over rows and columns of PEs; ``H1 x W1`` results and ``K1`` groups of
-lanes stay in a PE, and the loops around are, outermost first, output channels, samples and rows, columns.  Along
-rows or columns of PEs that share data, a *broadcast* passes inputs or weights on instead of writing copies.
-The mapper tries every pair, the widest ``W1`` for every ``H1`` and every legal broadcast, and keeps the least
-energy times cycles.
+buffer (UL3).  A pair of dimensions is spread over rows and columns of PEs; ``H1 x W1`` results and ``K1``
+groups of lanes stay in a PE, and the loops around are, outermost first, output channels, samples and rows,
+columns.  Along rows or columns of PEs that share data, a *broadcast* passes inputs or weights on instead of
+writing copies. The mapper tries every pair, the widest ``W1`` for every ``H1`` and every legal broadcast,
+and keeps the least energy times cycles.
 
 The program counts two things that one may doubt, kept here because its figures are what this reproduces: the
-halo of inputs is that of rows of results, whatever the stride, and a second level of weights that the tile lacks
-shields UL3 in one branch.
+halo of inputs is that of rows of results, whatever the stride, and a second level of weights that the tile
+lacks shields UL3 in one branch.
 """
 
 from __future__ import annotations
@@ -53,8 +54,8 @@ def map_share(
 
     Parameters
     ----------
-    share : samples, output channels, rows, columns, input channels, taps along rows and columns, strides along
-        rows and columns, groups; channels are those of one group
+    share : samples, output channels, rows, columns, input channels, taps along rows and columns, strides
+        along rows and columns, groups; channels are those of one group
     energy_power, delay_power : of the objective
 
     Returns
@@ -159,7 +160,9 @@ def map_share(
                 if passes_k:
                     whole = kb - kb % weight_copies
                     rest = k - k1 * LANES * over[_K] * whole
-                    shared_w = (weights // k) * rest * writes_w1 * (((weight_copies - 1) * kb) % weight_copies)
+                    shared_w = (
+                        (weights // k) * rest * writes_w1 * (((weight_copies - 1) * kb) % weight_copies)
+                    )
                 inputs_ul3 = fetched_2 * fetches_2
                 weights_2 = weights * reads_w2
                 weights_ul3 = weights if second_level else weights_2

@@ -1,12 +1,12 @@
 """What a tree costs is a matter of rules: the paper's by default, and what the released program does instead.
 
-Each departure of the program (SET-ISCA2023) has a name here and is off by default; `PUBLISHED` has them all on and
-reproduces the program's figures.
+Each departure of the program (SET-ISCA2023) has a name here and is off by default; `PUBLISHED` has them all
+on and reproduces the program's figures.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from typing import Any
 
 
@@ -16,17 +16,19 @@ class Rules:
 
     Parameters
     ----------
-    weight_shift : in a T cut just below a root T cut, without groups, only the weights of neighbouring children
-        lie in the buffers together; not in the paper, and needed for long segments
-    split_root_weights_once : a defect: weights are counted once per whole batch although a root T cut in groups
-        loads them for every group (section 3.3.1)
+    weight_shift : in a T cut just below a root T cut, without groups, only the weights of neighbouring
+        children lie in the buffers together; not in the paper, and needed for long segments
+    split_root_weights_once : a defect: weights are counted once per whole batch although a root T cut in
+        groups loads them for every group (section 3.3.1)
     free_concatenation : a defect: an operand of several producers side by side receives nothing from those
         behind the first where they pass results on directly
     idle_tiles_receive : a defect: tiles whose share is empty are sent inputs and weights
-    segment_bounds_only : a defect: links bound the time of children of the root alone, and DRAM that of leaves and
-        of children of the root
-    undivided_links : a defect: where a producer runs on more samples than its reader, links are loaded for all of
-        them at every run of the reader
+    segment_bounds_only : a defect: links bound the time of children of the root alone, and DRAM that of
+        leaves and of children of the root
+    undivided_links : a defect: where a producer runs on more samples than its reader, links are loaded for
+        all of them at every run of the reader
+    streamed_bytes : room in every buffer through which a layer streams its weights, anew at each run, where
+        no partition leaves room for all of them; 0 rejects such layers, as the program does
     least_utilization : an allocation of tiles to an S cut below that is not tried; 0.75 in the program
     result_bytes : room for results in every buffer
     """
@@ -37,6 +39,7 @@ class Rules:
     idle_tiles_receive: bool = False
     segment_bounds_only: bool = False
     undivided_links: bool = False
+    streamed_bytes: int = 64 * 1024
     least_utilization: float = 0.75
     result_bytes: int = 10 * 1024
 
@@ -65,5 +68,5 @@ def rules_with(*names: str) -> Rules:
     return Rules(**changed)
 
 
-PUBLISHED = rules_with(*DEFECTS)
+PUBLISHED = replace(rules_with(*DEFECTS), streamed_bytes=0)
 """What the released program computes."""

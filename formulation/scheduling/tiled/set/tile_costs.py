@@ -1,7 +1,8 @@
-"""What a tile takes for one share of a layer: figures of the released program's tile, or of the machine's engine.
+"""What a tile takes for one share of a layer: figures of the released program's tile, or of the machine's
+engine.
 
-Both give cycles and pJ at the tile's unified buffer (reads by the array, results written), inside the array, on
-its bus and in its multipliers, and the normalized processing time (NPT) of a layer.
+Both give cycles and pJ at the tile's unified buffer (reads by the array, results written), inside the array,
+on its bus and in its multipliers, and the normalized processing time (NPT) of a layer.
 """
 
 from __future__ import annotations
@@ -66,9 +67,17 @@ class ProgramTile:
         if layer.makes_weights:
             groups, samples = groups * samples, 1
         key = (
-            samples, outputs, rows, columns, layer.inputs // layer.groups, layer.taps_rows, layer.taps_columns,
-            layer.stride_rows, layer.stride_columns, groups,
-        )  # fmt: skip
+            samples,
+            outputs,
+            rows,
+            columns,
+            layer.inputs // layer.groups,
+            layer.taps_rows,
+            layer.taps_columns,
+            layer.stride_rows,
+            layer.stride_columns,
+            groups,
+        )
         found = self.known.get(key)
         if found is None:
             found = program_tile.map_share(np.array(key, dtype=np.int64), *self.powers)
@@ -81,7 +90,9 @@ class ProgramTile:
         lanes = program_tile.LANES
         inputs, outputs = layer.inputs // layer.groups, layer.channels // layer.groups
         padded = _up(inputs, lanes) * lanes * _up(outputs, lanes) * lanes
-        work = float(padded * layer.rows * layer.columns * layer.taps_rows * layer.taps_columns * layer.groups)
+        work = float(
+            padded * layer.rows * layer.columns * layer.taps_rows * layer.taps_columns * layer.groups
+        )
         if layer.groups > 1 and inputs < lanes and outputs < lanes:
             work /= min(lanes // inputs, lanes // outputs)
         return work / (program_tile.ROWS * program_tile.COLUMNS * lanes * lanes)
@@ -112,9 +123,15 @@ class EngineTile:
             (columns - 1) * layer.stride_columns + layer.taps_columns
         )
         values = (
-            samples, groups, outputs, inputs, rows, columns,
-            layer.taps_rows * layer.taps_columns * (1 if layer.is_mac else layer.operands), positions,
-        )  # fmt: skip
+            samples,
+            groups,
+            outputs,
+            inputs,
+            rows,
+            columns,
+            layer.taps_rows * layer.taps_columns * (1 if layer.is_mac else layer.operands),
+            positions,
+        )
         kind = "depthwise" if depthwise else "mac" if layer.is_mac else "vector"
         arrays = [np.array([value], dtype=np.int64) for value in values]
         shapes = AtomShapes(kind, *arrays)

@@ -1,12 +1,12 @@
 """What a leaf moves: multicasts over the mesh, counted in machine code.
 
-A multicast runs along its source's row, then up and down the columns of its targets, and loads each link of that
-tree once.  Data of DRAM is spread over all ports: of ``size`` bytes, port ``i`` of ``n`` carries
+A multicast runs along its source's row, then up and down the columns of its targets, and loads each link of
+that tree once.  Data of DRAM is spread over all ports: of ``size`` bytes, port ``i`` of ``n`` carries
 ``size (i + 1) // n - size i // n``.  Links are numbered ``(x * height + y) * 4 + direction`` with directions
 east, down (``y - 1``), west, up.
 
-A *layout* says where a layer's results lie: an integer array of samples, shares along K, B, H and W, the borders
-of these, and x and y of every share (K outermost).
+A *layout* says where a layer's results lie: an integer array of samples, shares along K, B, H and W, the
+borders of these, and x and y of every share (K outermost).
 """
 
 from __future__ import annotations

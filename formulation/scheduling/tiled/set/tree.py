@@ -12,7 +12,7 @@ construction:
 (5)  ``FROM``, (6) ``TO``: `SetNetwork.before` and ``after``; leaves must be in a topological order
 (7)  a leaf has one layer and one batch
 (8)  a cut has children, their layers are disjoint, and each has the batch ``b / sb``
-(9)  children of a T cut share its tiles, (10) those of an S cut divide them: `allocation.py` and `schedule.py`
+(9)  children of a T cut share its tiles, (10) those of an S cut divide them: `closed_form.py`
 ==== ==================================================================================
 """
 
@@ -120,7 +120,9 @@ def depth(node: Node) -> int:
 
 
 def rebatched(node: Node, batch: int) -> Node:
-    """The same tree for another batch: cuts keep their groups where these divide, otherwise as many as divide."""
+    """The same tree for another batch: cuts keep their groups where these divide, otherwise as many as
+    divide.
+    """
     if isinstance(node, Leaf):
         return node if node.batch == batch else Leaf(node.layer, batch)
     groups = node.groups if batch % node.groups == 0 else _divisor(batch, node.groups)
@@ -161,7 +163,7 @@ def check_tree(tree: Node, network: SetNetwork, batch: int) -> None:
         for child in node.children:
             if child.batch != node.batch // node.groups:
                 raise InvalidTreeError(
-                    f"{named(child)}: batch {child.batch} under {node.kind} {node.batch}/{node.groups}, "
+                    f"{named(child)}: batch {child.batch} under {named(node)}, "
                     f"expected {node.batch // node.groups} (formula 8)"
                 )
     if tree.batch != batch:
@@ -172,9 +174,9 @@ def check_tree(tree: Node, network: SetNetwork, batch: int) -> None:
             raise InvalidTreeError(f"{network.layers[layer].name} is twice in the tree (formula 8)")
         early = network.before[layer] - done
         if early:
+            first = network.layers[min(early)].name
             raise InvalidTreeError(
-                f"{network.layers[layer].name} stands before {network.layers[min(early)].name}, which it reads "
-                "(formulas 5 and 6)"
+                f"{network.layers[layer].name} stands before {first}, which it reads (formulas 5 and 6)"
             )
         done.add(layer)
     missing = set(range(len(network))) - done

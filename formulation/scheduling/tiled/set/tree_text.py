@@ -4,10 +4,10 @@ One node a line, children one tab deeper than their parent: ``T batch/groups`` o
 ``layer batch`` for leaves.
 
     T 4/1
-    	S 4/2
-    		conv1 2
-    		pool1 2
-    	fc 4
+        S 4/2
+                conv1 2
+                pool1 2
+        fc 4
 """
 
 from __future__ import annotations
