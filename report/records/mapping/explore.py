@@ -1,7 +1,7 @@
 """The document ``tilewright.explore/1``: a design space, what is known of every design, and the best one.
 
-The best design stands in it as a whole ``tilewright.result/1``, with the mapping of every layer, so that the file
-alone is evidence of its value.  ``schemas/explore-1.schema.json`` says the same as JSON Schema.
+The best design stands in it as a whole ``tilewright.result/1``, with the mapping of every layer, so that the
+file alone is evidence of its value.  ``schemas/explore-1.schema.json`` says the same as JSON Schema.
 """
 
 from __future__ import annotations
@@ -56,8 +56,9 @@ class DesignRecord(Record):
     index: int = Field(ge=0)
     fields: dict[str, Any]
     status: DesignStatus = Field(
-        description="solved: value proven; discarded: bound above the best value (of those that cost no more); "
-        "infeasible: a layer has no mapping; refused: no machine; feasible: value not proven; open: not known"
+        description="solved: value proven; discarded: bound above the best value (of those that cost no "
+        "more); infeasible: a layer has no mapping; refused: no machine; feasible: value not "
+        "proven; open: not known"
     )
     value: Number | None = Field(
         description="sum of the layers' objectives, each as often as the network has it"
@@ -73,8 +74,8 @@ class DesignRecord(Record):
     proven_layers: int = Field(ge=0, description="layers whose optimum here is known")
     rule: RuleName = Field(
         default="",
-        description="what discarded it: compulsory traffic, a bound carried from another design, a search for "
-        "anything below a cap, or the optima of some of its layers",
+        description="what discarded it: compulsory traffic, a bound carried from another design, a search "
+        "for anything below a cap, or the optima of some of its layers",
     )
     carried_from: int | None = Field(
         default=None, description="the design that most of a carried bound is from"
@@ -125,7 +126,7 @@ class ExploreTotals(Record):
     rules: dict[RuleName, int] = Field(description="discarded designs by what discarded them")
     unsearched: int = Field(description="designs that are machines and of which no layer was searched")
     cells: dict[str, int] = Field(
-        description="layers on designs: searched, kept (in the store), shared (equal), carried (a mapping fits)"
+        description="layers on designs: searched, kept in the store, shared, carried (a mapping fits)"
     )
 
 

@@ -168,7 +168,7 @@ def _design(
     cycles: int | None = None
     if value is not None:
         tolds = [(count, found.state.known[layer, place].told) for layer, count in enumerate(counts) if count]
-        energy = sum((count * (told.energy or 0) for count, told in tolds), Fraction(0))
+        energy = sum((count * (told.energy or Fraction(0)) for count, told in tolds), Fraction(0))
         cycles = sum(count * (told.cycles or 0) for count, told in tolds)
     status, rule, origin, message = _standing(found, goal, place)
     return DesignRecord(

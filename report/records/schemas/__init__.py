@@ -1,7 +1,8 @@
 """JSON Schemas of the documents that Tilewright writes.
 
 ``python -m tilewright.report.records.schemas`` prints the schema of
-`tilewright.report.records.mapping.document` anew, with ``schedule`` or ``codesign`` behind it those of
+`tilewright.report.records.mapping.document` anew, with ``explore`` behind it that of
+`tilewright.report.records.mapping.explore`, with ``schedule`` or ``codesign`` those of
 `tilewright.report.records.scheduling.herald.document`.
 """
 
@@ -18,6 +19,7 @@ from tilewright.report.records.mapping.document import ResultDocument
 RESULT = "result-1.schema.json"
 SCHEDULE = "schedule-1.schema.json"
 CODESIGN = "codesign-1.schema.json"
+EXPLORE = "explore-1.schema.json"
 _DIALECT = "https://json-schema.org/draft/2020-12/schema"
 
 

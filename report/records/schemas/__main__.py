@@ -1,4 +1,4 @@
-"""Print the JSON Schema of a kind of documents: ``result``, ``schedule`` or ``codesign``."""
+"""Print the JSON Schema of a kind of documents: ``result``, ``explore``, ``schedule`` or ``codesign``."""
 
 from __future__ import annotations
 
@@ -8,11 +8,13 @@ import sys
 from pydantic import BaseModel
 
 from tilewright.report.records.mapping.document import ResultDocument
+from tilewright.report.records.mapping.explore import ExploreDocument
 from tilewright.report.records.scheduling.herald.document import CodesignDocument, ScheduleDocument
 from tilewright.report.records.schemas import generated_schema
 
 _KINDS: dict[str, type[BaseModel]] = {
     "result": ResultDocument,
+    "explore": ExploreDocument,
     "schedule": ScheduleDocument,
     "codesign": CodesignDocument,
 }

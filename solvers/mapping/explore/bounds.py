@@ -3,8 +3,8 @@
 ``low[layer, design]`` is a lower bound of the objective key.  It begins with what is compulsory; every proven
 bound on one machine then raises those of all machines that it speaks of (``docs/explore.md`` has the proof):
 
-    E_d >= share * E' + rest        share = min over prices of p_d / p',  rest = sum (p_d - share p') least count
-    E_d >= ratio * E'               ratio = least of (sum p_d n) / (sum p' n) over all counts n within their bounds
+    E_d >= share * E' + rest    share = min over prices of p_d / p',  rest = sum (p_d - share p') least count
+    E_d >= ratio * E'           ratio = least of (sum p_d n) / (sum p' n) over counts n within their bounds
 
 for any mapping that is legal on ``d``, where ``d`` has no more room than the machine that was solved.
 """

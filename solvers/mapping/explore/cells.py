@@ -15,8 +15,8 @@ from tilewright import __version__
 from tilewright.formulation.limits import Limits
 from tilewright.formulation.mapping.constraints import applicable
 from tilewright.formulation.mapping.problem import LayerProblem, layer_problem
-from tilewright.formulation.objective import parse_objective
 from tilewright.formulation.mapping.search import LayerResult
+from tilewright.formulation.objective import parse_objective
 from tilewright.formulation.result import Status
 from tilewright.formulation.stopping import NEVER, BoundReaches
 from tilewright.hardware.mapping.engine import Engine

@@ -171,5 +171,5 @@ def _trimmed_fanout(fanout: Fanout, operator: Operator) -> Fanout:
 def roomiest(engines: Sequence[Engine]) -> Engine:
     """A machine of the same shape on which whatever is legal on one of these is legal, at no more cycles."""
     columns = zip(*(features_of(engine).rooms for engine in engines), strict=True)
-    rooms = [None if any(room is None for room in column) else max(column) for column in columns]  # type: ignore[type-var]
+    rooms = [None if any(room is None for room in column) else max(column) for column in columns]
     return with_rooms(engines[0], rooms)

@@ -9,6 +9,8 @@ from typing import Any
 from tilewright.api.arguments import interruptible, read_budget
 from tilewright.api.mapping.checking import MappingCheck, Told, check_mappings
 from tilewright.api.mapping.document import MappingDocument
+from tilewright.api.mapping.exploration import ExplorationDocument
+from tilewright.api.mapping.exploration_check import ExploreCheck, check_exploration
 from tilewright.api.mapping.result import MappingResult
 from tilewright.api.scheduling.checking import ScheduleCheck, check_schedules
 from tilewright.api.scheduling.plan import Codesign, Plan
@@ -16,12 +18,14 @@ from tilewright.formulation.limits import Limits
 from tilewright.formulation.stopping import Stop
 from tilewright.report.records.files import parse_document, read_data
 from tilewright.report.records.mapping.document import ResultDocument
+from tilewright.report.records.mapping.explore import ExploreDocument
+from tilewright.report.records.mapping.explore_file import is_exploration, parse_exploration
 from tilewright.report.records.scheduling.herald.document import CodesignDocument, ScheduleDocument
 from tilewright.report.records.scheduling.herald.files import is_schedule, parse_schedule
 
-Record = ResultDocument | ScheduleDocument | CodesignDocument
-Document = MappingDocument | Plan | Codesign
-Check = MappingCheck | ScheduleCheck
+Record = ResultDocument | ExploreDocument | ScheduleDocument | CodesignDocument
+Document = MappingDocument | ExplorationDocument | Plan | Codesign
+Check = MappingCheck | ExploreCheck | ScheduleCheck
 
 
 def load(path: str | os.PathLike[str]) -> Document:
@@ -29,7 +33,7 @@ def load(path: str | os.PathLike[str]) -> Document:
 
     Returns
     -------
-    A `MappingDocument`, `Plan` or `Codesign`, by what the file holds
+    A `MappingDocument`, `ExplorationDocument`, `Plan` or `Codesign`, by what the file holds
 
     Raises
     ------
@@ -38,6 +42,8 @@ def load(path: str | os.PathLike[str]) -> Document:
     record = parsed(read_data(Path(path)), str(path))
     if isinstance(record, ResultDocument):
         return MappingDocument(record, str(path))
+    if isinstance(record, ExploreDocument):
+        return ExplorationDocument(record, str(path))
     return Plan(record) if isinstance(record, ScheduleDocument) else Codesign(record)
 
 
@@ -65,7 +71,7 @@ def check(
     if isinstance(document, MappingResult):
         document = document.document
     found = load(document) if isinstance(document, str | os.PathLike) else document
-    where = found.where if isinstance(found, MappingDocument) else "document"
+    where = found.where if isinstance(found, MappingDocument | ExplorationDocument) else "document"
     if not prove:
         return checked(found.record, where)
     budget = read_budget(stop, threads, seed)
@@ -83,6 +89,8 @@ def check(
 
 def parsed(data: Any, where: str) -> Record:
     """The document that plain data hold; raises ``InputError``."""
+    if is_exploration(data):
+        return parse_exploration(data, where)
     return parse_schedule(data, where) if is_schedule(data) else parse_document(data, where)
 
 
@@ -96,4 +104,6 @@ def checked(record: Record, where: str, limits: Limits | None = None, told: Told
     """
     if isinstance(record, ResultDocument):
         return check_mappings(record, where, limits, told)
+    if isinstance(record, ExploreDocument):
+        return check_exploration(record, where, limits, told)
     return check_schedules(record, where, limits)

@@ -196,8 +196,8 @@ def explore(
 
     Parameters
     ----------
-    vary : by field, a text such as ``16kB..1MB*2``, ``8..64+8`` or ``8 GB/s,16 GB/s``, or a list of values as a
-        machine file writes them; several fields that change together are a tuple, or one text with colons
+    vary : by field, a text such as ``16kB..1MB*2``, ``8..64+8`` or ``8 GB/s,16 GB/s``, or a list of values as
+        a machine file writes them; several fields that change together are a tuple, or one text with colons
     against : ``capacity`` (bytes), ``pes`` or a formula of sizes: prove the whole front of objective and cost
     each_layer : prove the best design of every layer alone too
     every : search every design, beaten ones too, so that each has a value
