@@ -41,7 +41,7 @@ def explore_faults(document: ExploreDocument, where: str) -> list[str]:
     faults += _standing_faults(document, costs)
     faults += _best_faults(document, space)
     faults += _front_faults(document, costs)
-    return faults + [*_totals_faults(document)]
+    return [*faults, *_totals_faults(document)]
 
 
 def stated_space(document: ExploreDocument, where: str) -> DesignSpace:
@@ -63,7 +63,7 @@ def _design_faults(
     if record.fields != fields:
         yield f"{here}.fields: {record.fields}, the grid has {fields}"
     if (record.status == "refused") != (design.engine is None):
-        yield f"{here}.status: {record.status}, but the machine file {'is' if design.engine else 'is not'} one"
+        yield f"{here}.status: {record.status}, but its fields are {'a' if design.engine else 'no'} machine"
     if design.engine is not None:
         sizes = design_quantities(design)
         for name, told, fresh in (
