@@ -24,6 +24,7 @@ PROGRAM = "tilewright"
 
 VERBS = {
     "map": "tilewright.cli.mapping.map:map_command",
+    "explore": "tilewright.cli.mapping.explore:explore_command",
     "schedule": "tilewright.cli.scheduling.schedule:schedule_command",
     "codesign": "tilewright.cli.scheduling.codesign:codesign_command",
     "bench": "tilewright.cli.benchmarks.bench:bench_command",
