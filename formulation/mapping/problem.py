@@ -20,7 +20,7 @@ from tilewright.formulation.mapping.arrangements import (
     arrangement_limits,
     arrangements,
     block_orders,
-    even_arrangement,
+    is_spread,
 )
 from tilewright.formulation.mapping.constraints import Constraints, check_orders, parse_constraints
 from tilewright.formulation.mapping.cost import CostModel, Limit, Statement, cost_model, cost_model_names
@@ -82,13 +82,14 @@ class LayerProblem:
     def parts(self) -> Iterator[LayerProblem]:
         """The problem over the parts of its space, stated one after the other: one per arrangement of storage.
 
-        The even part comes first.  Where storage is even, it is all there is.
+        The even part comes first.  Where storage is even, it is all there is; in settled forms
+        (:attr:`Reduction.FORMS`) the others have all that it has.
         """
         yield self
         if self.is_uneven and self.even_space is None:
-            even = even_arrangement(self.operator, self.engine)
+            every = self.reduction is Reduction.FORMS
             for slots in arrangements(self.operator, self.engine, self.reduction):
-                if slots != even:
+                if every or is_spread(self.engine, slots):
                     yield self._arranged(slots)
 
     def _arranged(self, slots: Arrangement) -> LayerProblem:

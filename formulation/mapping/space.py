@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tilewright.formulation.expression import Expr, Variable, as_expr
-from tilewright.formulation.mapping.arrangements import Arrangement, even_arrangement
+from tilewright.formulation.mapping.arrangements import Arrangement, even_arrangement, segments
 from tilewright.formulation.mapping.chains import (
     AxisGroup,
     axis_group_dims,
@@ -190,6 +190,7 @@ def _blocks(
 ) -> tuple[list[Block], list[LoopSite]]:
     blocks: list[Block] = []
     sites: list[LoopSite] = []
+    found = segments(engine)
     for index, slot in enumerate(slots):
         level = engine.levels[slot.level]
         alone = [other.level for other in slots].count(slot.level) == 1
@@ -200,10 +201,13 @@ def _blocks(
             selector = Variable(f"order@{site}", range(len(classes)))
         blocks.append(Block(slot.level, None, classes, selector))
         sites.append(site)
-        if index + 1 == len(slots) or slots[index + 1].level != slot.level:
-            for axis in level.fanout.axes if level.fanout else ():
-                blocks.append(Block(slot.level, axis))
-                sites.append(LoopSite(level.name, axis.name))
+        segment = next(one for one in found if slot.level in one.levels)
+        if index + 1 == len(slots) or slots[index + 1].level not in segment.levels:
+            last = segment.levels[-1]
+            feeds = engine.levels[last].fanout
+            for axis in feeds.axes if feeds else ():
+                blocks.append(Block(last, axis))
+                sites.append(LoopSite(engine.levels[last].name, axis.name))
     return blocks, sites
 
 
