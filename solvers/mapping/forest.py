@@ -16,6 +16,9 @@ from tilewright.formulation.mapping.arrangements import Reduction
 from tilewright.formulation.mapping.search import LayerSearch
 from tilewright.solvers.mapping.branch import Goal, Tree
 
+_AHEAD = 0.02  # by which a tree's bound may pass the others' before they go on
+_SHARE = 0.4  # of the time that is left, for the optimum of even storage
+
 
 class Forest:
     """The trees of one search over all arrangements of storage."""
@@ -45,7 +48,7 @@ class Forest:
         while self._open:
             _, _, tree = heapq.heappop(self._open)
             others = self._least
-            left = tree.go_on(lambda least, others=others: tell(min(least, others)), others)
+            left = tree.go_on(lambda least, others=others: tell(min(least, others)), others * (1 + _AHEAD))
             if left is not None:
                 self._add(tree)
             if self._search.done:
@@ -67,6 +70,9 @@ class Forest:
             if tree.empty:
                 continue
             tree.begin()
+            if index == 0:
+                share = self._search.limits.share(_SHARE)
+                tree.go_on(over=lambda share=share: share.expired)
             spanned = (
                 index == 0 and problem.reduction is Reduction.FORMS
             )  # the others' forms hold all even ones
