@@ -1,9 +1,10 @@
-"""The least cost of the uneven space by plain enumeration: every loop sequence, every tile, every point of storage.
+"""The least cost of the uneven space by plain enumeration: every loop sequence, tile and point of storage.
 
-Nothing is shared with the formulation but operators, engines and objectives.  Loops in time and over one array axis are
-written out in every sequence; for each of them every tensor begins to live anywhere, in every level, whatever the
-others do.  Accesses are counted here a second time, from the rules in ``docs/cost-models.md``: for tensors whose axes
-have one loop each (products of matrices and their like), on levels without windows or sharing.
+Nothing is shared with the formulation but operators, engines and objectives.  Loops in time and over one
+array axis are written out in every sequence; for each of them every tensor begins to live anywhere, in every
+level, whatever the others do.  Accesses are counted here a second time, from the rules in
+``docs/cost-models.md``: for tensors whose axes have one loop each (products of matrices and their like), on
+levels without windows or sharing.
 """
 
 from __future__ import annotations
@@ -37,8 +38,8 @@ class Loop:
 class Option:
     """One tensor's points of storage (one per level, -1 where it bypasses the level), and what they come to.
 
-    ``energy`` in pJ; per level the tile, and the (reads, writes) of one instance that hide and that do not; ``first`` is
-    per (outer level, level) what the first tiles take.
+    ``energy`` in pJ; per level the tile, and the (reads, writes) of one instance that hide and that do not;
+    ``first`` is per (outer level, level) what the first tiles take.
     """
 
     points: tuple[int, ...]
@@ -61,7 +62,7 @@ def inner_tiles(outer: int, kind: str) -> list[int]:
 def sequences(
     left: dict[str, int], kind: str, ends: bool
 ) -> Iterator[tuple[tuple[Loop, ...], dict[str, int]]]:
-    """All sequences of loops in time from some tiles on, with the tiles that are left; ``ends`` with none left."""
+    """All sequences of loops in time from some tiles on, with the tiles left; ``ends`` with none left."""
     if not ends or all(tile == 1 for tile in left.values()):
         yield (), left
     for dim, outer in left.items():
@@ -229,7 +230,7 @@ class Oracle:
     def _moved(
         self, tensor: Tensor, loops: Sequence[Loop], point: int, instances: set[int], pes: bool = False
     ) -> tuple[int, int]:
-        """Elements of the tensor that counting instances ever hold at a point, and how often each comes there."""
+        """Elements of the tensor that counting instances ever hold at a point, and how often each comes."""
         run = set() if pes else self._run(tensor, loops, point)
         times = {i for i in range(point) if not loops[i].spatial}
         elements = visits = 1
@@ -374,7 +375,7 @@ class Oracle:
     def _useful(
         self, levels: range, point: int, index: int, dim: str, points: Sequence[tuple[int, ...]]
     ) -> bool:
-        """Whether a loop leaves a tensor in place, or another one beyond the array and not stored in between."""
+        """Whether a loop leaves a tensor in place, or another one beyond the array, not stored in between."""
         tensors = self.operator.tensors
         if dim not in tensors[index].dims:
             return True

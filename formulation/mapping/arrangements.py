@@ -1,12 +1,13 @@
 """Arrangements: in which sequence the tensors of a level begin to live, and which loops stand between.
 
-In an *even* nest all tensors of a level begin to live at one point.  In an *uneven* one every tensor has its own point,
-and loops stand between the points.  An arrangement fixes, for every level, the sequence of these points (*slots*) and
-the dimensions that may have a loop after each; a nest over an arrangement has one block of temporal loops per slot.
-The uneven space is the union over all arrangements, and the capacity of a level is shared by its slots.
+In an *even* nest all tensors of a level begin to live at one point.  In an *uneven* one every tensor has its
+own point, and loops stand between the points.  An arrangement fixes, for every level, the sequence of these
+points (*slots*) and the dimensions that may have a loop after each; a nest over an arrangement has one block
+of temporal loops per slot. The uneven space is the union over all arrangements, and the capacity of a level
+is shared by its slots.
 
-Most loops after a slot are useless: one that moves the slot's tensor could stand outside its store, and its tile would
-be smaller.  ``docs/uneven.md`` shows when that loses nothing (:func:`useful_dims`).
+Most loops after a slot are useless: one that moves the slot's tensor could stand outside its store, and its
+tile would be smaller.  ``docs/uneven.md`` shows when that loses nothing (:func:`useful_dims`).
 """
 
 from __future__ import annotations
@@ -34,7 +35,7 @@ class Reduction(Enum):
     LOOPS = "loops"
     """Loops after a slot over dimensions that :func:`useful_dims` does not name, and repeated points."""
     FORMS = "forms"
-    """Those, and orders that stand for the same mappings as others; for perfect factors, where nothing is lost."""
+    """Those, and orders that repeat others; for perfect factors, where nothing is lost."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -182,8 +183,8 @@ def useful_dims(
 ) -> frozenset[str]:
     """Dimensions whose loops may be worth having just inside a tensor's store (``docs/uneven.md``).
 
-    Those are all but the ones that move the tensor and would cost nothing outside its store: along which its tiles
-    do not overlap, with no tensor inside that such a loop leaves in place or whose window it slides.
+    Those are all but the ones that move the tensor and would cost nothing outside its store: along which its
+    tiles do not overlap, with no tensor inside that such a loop leaves in place or whose window it slides.
 
     Parameters
     ----------
@@ -255,7 +256,7 @@ def is_spread(engine: Engine, slots: Arrangement) -> bool:
 
 
 def _neighbours(engine: Engine, slots: Arrangement) -> Iterator[tuple[int, Slot, Slot, Segment]]:
-    """Slots that follow each other in one segment, past those of its leading point, with the first one's index."""
+    """Slots that follow each other in one segment, past its leading point, with the first one's index."""
     found = segments(engine)
     of = [next(segment for segment in found if slot.level in segment.levels) for slot in slots]
     for index, (slot, inner) in enumerate(pairwise(slots)):
@@ -304,8 +305,8 @@ def block_orders(
 ) -> tuple[OrderClass, ...]:
     """The order effects to choose from for the loops after a slot; none where nothing is stored inside them.
 
-    Only tensors that are stored inside matter.  In settled forms (:attr:`Reduction.FORMS`) the innermost of these
-    loops moves the tensor whose store comes next: otherwise it would begin to live outside that loop.
+    Only tensors that are stored inside matter.  In settled forms (:attr:`Reduction.FORMS`) the innermost of
+    these loops moves the tensor whose store comes next: otherwise it would begin to live outside that loop.
 
     Parameters
     ----------
@@ -361,10 +362,11 @@ def _undominated(
 
 
 def arrangement_limits(nest: Nest, slots: Arrangement, reduction: Reduction) -> Iterator[Limit]:
-    """What makes a nest over an arrangement well-formed: no loops after slots whose tensors all bypass their level.
+    """What makes a nest over an arrangement well-formed: no loops after slots that nothing is stored in.
 
-    Reduced, neighbouring slots are either one point, level by level and tensors in the operator's sequence, or some
-    loop between them moves the inner one's tensor.  And it is no even nest, where the even part is searched besides.
+    Reduced, neighbouring slots are either one point, level by level and tensors in the operator's sequence,
+    or some loop between them moves the inner one's tensor.  And it is no even nest, where the even part is
+    searched besides.
     """
     yield from _present(nest, slots)
     if reduction is Reduction.NONE:
@@ -385,7 +387,7 @@ def arrangement_limits(nest: Nest, slots: Arrangement, reduction: Reduction) -> 
 
 
 def _present(nest: Nest, slots: Arrangement) -> Iterator[Limit]:
-    """No loops after a point at which nothing is stored; but after an array whose buffers hold nothing at all."""
+    """No loops after a point at which nothing is stored, unless an array's buffers hold nothing at all."""
     operator, engine = nest.operator, nest.engine
     for segment in segments(engine)[1:]:
         own = [index for index, slot in enumerate(slots) if slot.level in segment.levels]

@@ -95,7 +95,7 @@ def outside_uneven(even: MapSpace, mapping: Mapping, reduction: Reduction) -> st
 
 
 def arrangement_of(operator: Operator, engine: Engine, mapping: Mapping) -> Arrangement:
-    """The arrangement of a mapping: a slot for every store, and one for levels beyond an array that hold nothing."""
+    """The arrangement of a mapping: a slot for every store, and one for segments that hold nothing."""
     names = [level.name for level in engine.levels]
     every = frozenset(operator.bounds)
     found = [
@@ -130,7 +130,7 @@ def _check_loops(
 def _check_points(
     operator: Operator, engine: Engine, segment: Segment, places: Sequence[tuple[Slot, Collection[str]]]
 ) -> None:
-    """The same for the points of one segment, which :mod:`tilewright.formulation.mapping.arrangements` reduces."""
+    """The same for the points of one segment."""
     points: list[tuple[list[Slot], Collection[str]]] = [([], ())]
     for slot, dims in places:
         points[-1][0].append(slot)
@@ -158,9 +158,8 @@ def _check_points(
             useful_dims(operator, engine, segment, item, before - {item}) >= set(dims) for item in last
         ):
             held = " and ".join(f"{name} in {engine.levels[level].name}" for level, name in items)
-            raise OutsideError(
-                f"loops over {', '.join(dims)} just inside the storage of {held}; the searched ones stand outside"
-            )
+            told = f"loops over {', '.join(dims)} just inside the storage of {held}"
+            raise OutsideError(f"{told}; the searched ones stand outside")
 
 
 @dataclass(frozen=True)

@@ -51,8 +51,8 @@ class LayerProblem:
     space : the decisions
     statement : energy, cycles and constraints over them
     limits : everything that a mapping must satisfy, the user's caps included
-    storage : ``even``, or ``uneven``: then ``space`` and ``statement`` are those of the even part alone, and the
-        union of all :meth:`parts` is what is asked for
+    storage : ``even``, or ``uneven``: then ``space`` and ``statement`` are those of the even part alone, and
+        the union of all :meth:`parts` is what is asked for
     even_space : of one of those parts, the space of the even one
     """
 
@@ -80,7 +80,7 @@ class LayerProblem:
         return Reduction.FORMS if self.space.nest.perfect else Reduction.LOOPS
 
     def parts(self) -> Iterator[LayerProblem]:
-        """The problem over the parts of its space, stated one after the other: one per arrangement of storage.
+        """The problem over the parts of its space, stated one after the other: one per arrangement.
 
         The even part comes first.  Where storage is even, it is all there is; in settled forms
         (:attr:`Reduction.FORMS`) the others have all that it has.
@@ -252,8 +252,10 @@ def layer_problem(
     constraints : the user's demands, read or as lines (:mod:`tilewright.formulation.mapping.constraints`)
     factors : ``perfect`` (tile sizes divide each other) or ``imperfect`` (the last tile may be smaller);
         by default imperfect wherever the cost model counts it
-    storage : ``even`` (all tensors of a level begin to live at one point; the default) or ``uneven`` (each at its own)
-    tiles : of imperfect factors: ``trip-counts`` (the least tile of every trip count; the default) or ``every`` integer
+    storage : ``even`` (all tensors of a level begin to live at one point; the default) or ``uneven`` (each at
+        its own)
+    tiles : of imperfect factors: ``trip-counts`` (the least tile of every trip count; the default) or
+        ``every`` integer
 
     Raises
     ------
@@ -290,7 +292,7 @@ def state_problem(
 def check_space(
     model: CostModel, factors: str | None, storage: str | None = None, tiles: str | None = None
 ) -> None:
-    """Raise ``InputError`` for factors, storage or tiles that are unknown or that a cost model does not count."""
+    """Raise ``InputError`` for factors, storage or tiles that a cost model does not count."""
     known = {"factors": (factors, FACTORS), "storage": (storage, STORAGES), "tiles": (tiles, TILES)}
     for flag, (given, names) in known.items():
         if given not in (None, *names):

@@ -1,8 +1,9 @@
 """The map space of one operator on one engine: the decisions, and the nest that they shape.
 
-Decisions are the tile sizes at every boundary, the loop order of every memory level by its effect, and for each
-tensor the levels that store it.  A space has one arrangement of storage: in the even one all tensors of a level begin
-to live at one point; the uneven space is the union over many (:mod:`~tilewright.formulation.mapping.arrangements`).
+Decisions are the tile sizes at every boundary, the loop order of every memory level by its effect, and for
+each tensor the levels that store it.  A space has one arrangement of storage: in the even one all tensors of
+a level begin to live at one point; the uneven space is the union over many
+(:mod:`~tilewright.formulation.mapping.arrangements`).
 """
 
 from __future__ import annotations
@@ -35,7 +36,7 @@ Chains = Callable[[int, int], NDArray[np.int64]]
 RowFilter = Callable[[MappingABC[str, Sequence[NDArray[np.int64]]]], NDArray[np.bool_]]
 
 DIVISORS, ROUNDED_UP, EVERY_INTEGER = "divisors", "ceil(outer/n)", "every integer"
-"""Which tiles a dimension may have inside a tile: those that divide it, the least of every trip count, or any."""
+"""The tiles that a dimension may have inside a tile: its divisors, the least of every trip count, or any."""
 
 CHAINS: MappingABC[str, Chains] = {
     DIVISORS: perfect_chains,
@@ -52,7 +53,8 @@ class LoopSite:
     ----------
     level : name of the memory level
     axis : name of the array axis below it, or ``None`` for the level's temporal loops
-    after : tensors whose storage in the level the loops follow; empty where the level has one point of storage
+    after : tensors whose storage in the level the loops follow; empty where the level has one point of
+        storage
     """
 
     level: str
@@ -151,8 +153,8 @@ def build_space(
 
     Parameters
     ----------
-    orders : per slot of the arrangement (per memory level in the even one), the order effects to choose from; the
-        innermost level's loops run over registers, where no order matters
+    orders : per slot of the arrangement (per memory level in the even one), the order effects to choose from;
+        the innermost level's loops run over registers, where no order matters
     row_filters : user constraints on tile sizes, as predicates over the tile sizes at every boundary
     tiles : the tiles that a tile may be cut into, one of ``CHAINS``
     slots : the even arrangement by default

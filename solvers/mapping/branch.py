@@ -294,7 +294,7 @@ class Tree:
         until: float = math.inf,
         over: Callable[[], bool] = lambda: False,
     ) -> float | None:
-        """Search on what is open, as :meth:`run`, until all of it has bounds above ``until`` or something is over."""
+        """Search on what is open, as :meth:`run`, until bounds pass ``until`` or something is over."""
         while self._fringe and not self._stopped:
             if self.least > until or over():
                 return self.least
