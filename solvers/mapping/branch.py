@@ -267,6 +267,7 @@ class Tree:
         self._beam: int | None = None
         self._stopped = False
         self._fringe: list[tuple[float, int, _Nodes]] = []
+        self._size = 1  # nodes that are opened together
 
     def run(self, tell: Callable[[float], None] = lambda _least: None) -> float | None:
         """Search until the goal wants nothing that is open, or a limit strikes.
@@ -296,12 +297,14 @@ class Tree:
             self._fringe = [(float(root.keys[0]), next(self.tick), root)]
 
     def go_on(
-        self, tell: Callable[[float], None] = lambda _least: None, until: float = math.inf
+        self,
+        tell: Callable[[float], None] = lambda _least: None,
+        until: float = math.inf,
+        over: Callable[[], bool] = lambda: False,
     ) -> float | None:
-        """Search on what is open, as :meth:`run`, until all of it has bounds above ``until``."""
-        size = 1
+        """Search on what is open, as :meth:`run`, until bounds pass ``until`` or something is over."""
         while self._fringe and not self._stopped:
-            if self.least > until:
+            if self.least > until or over():
                 return self.least
             least, _, nodes = heapq.heappop(self._fringe)
             tell(least)
@@ -310,12 +313,12 @@ class Tree:
                 nodes = self._open(nodes)
                 if not len(nodes):
                     continue
-                head, rest = nodes.between(0, size), nodes.between(size, None)
+                head, rest = nodes.between(0, self._size), nodes.between(self._size, None)
                 self._explore(head, 1)
                 if not (self.search.done or self._stopped):
                     if len(rest):
                         self._push(rest)
-                    size = min(4 * size, 1024)
+                    self._size = min(4 * self._size, 1024)
                     continue
             self._push(whole)
             break
