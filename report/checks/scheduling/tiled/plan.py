@@ -84,11 +84,12 @@ def _space_faults(document: PlanDocument, problem: TiledProblem, where: str) -> 
         yield f"space: {method.name} claims bounds over all sizes of atoms only"
     elif document.plan is not None:
         answer = document.plan.build(problem, f"{where}: plan")
-        space = RoundSpace(problem, answer.dag, method.idle)
-        if document.space != space.space:
-            yield f"space: {document.space!r}, the plan's atoms make it {space.space!r}"
-        outside = space.outside(answer)
-        if outside is not None:
+        spaces = (RoundSpace(problem, answer.dag, n) for n in range(method.idle, answer.plan.steps + 1))
+        space = next((one for one in spaces if one.space == document.space), None)
+        outside = None if space is None else space.outside(answer)
+        if space is None:
+            yield f"space: {document.space!r} is none of the plan's atoms"
+        elif outside is not None:
             yield f"plan: lies outside the space: {outside}"
 
 

@@ -6,6 +6,7 @@ docs/tiled-exact.md for each group of constraints.  Engines' buffers, routes and
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from fractions import Fraction
 
 from ortools.sat.python import cp_model
@@ -20,8 +21,17 @@ Literal = cp_model.IntVar
 class OrderModel:
     """The relaxation; parameters as of `PlanModel`."""
 
-    def __init__(self, instance: RoundInstance, count: int, idle: int, least: int, most: int) -> None:
-        self.instance = instance
+    def __init__(
+        self,
+        instance: RoundInstance,
+        count: int,
+        idle: int,
+        least: int,
+        most: int,
+        *,
+        heed: Callable[[], None] = lambda: None,
+    ) -> None:
+        self.instance, self.heed = instance, heed
         self.rounds = Rounds(instance, count, idle, least, most)
         self.model = self.rounds.model
         self.count = count
@@ -34,11 +44,9 @@ class OrderModel:
 
     def build(self) -> OrderModel:
         """All groups of constraints."""
-        self.tasks()
-        self.fetches()
-        self.stores()
-        self.loads()
-        self.waits()
+        for group in (self.tasks, self.fetches, self.stores, self.loads, self.waits):
+            self.heed()
+            group()
         return self
 
     def order(self, values: Values) -> list[int]:
@@ -140,6 +148,7 @@ class OrderModel:
         """
         for r in range(self.count - 1):
             here = [task for task, window in enumerate(self.window) if r in window]
+            self.heed()
             late = self.late_blocks(r, here)
             wait = self.model.new_int_var(0, self.rounds.longest, "")
             self.rounds.carry(
