@@ -31,7 +31,13 @@ from tilewright.solvers.scheduling.tiled.exact.order import OrderModel
 from tilewright.solvers.scheduling.tiled.exact.space import RoundSpace, idle_steps
 from tilewright.solvers.scheduling.tiled.exact.statement import PlanModel, PlanStatement
 
-ORDERS_SHARE = 0.3
+SPARE = 1
+"""Rounds beyond the fewest possible in which a first order is sought."""
+
+FIRST_SHARE = 0.15
+"""Part of the time left that this may take."""
+
+ORDERS_SHARE = 0.5
 """Part of the time left that the relaxation may take."""
 
 FIXED_SHARE = 0.3
@@ -82,8 +88,8 @@ class Exact:
         for answer in plans if begun.free is None else [begun.free]:
             search.offer(answer, "heuristics", Origin.HEURISTIC)
         return Outcome(
-            message=f"exact states up to {self.atoms} atoms (option atoms), here {begun.dag.tasks}: the plan is "
-            "the heuristics', the bound that over all sizes"
+            message=f"exact states up to {self.atoms} atoms (option atoms), here {begun.dag.tasks}: the plan "
+            "is the heuristics', the bound that over all sizes"
         )
 
 
@@ -117,8 +123,8 @@ class RoundProof:
             return self.outcome()
         if self.decisions > MOST_DECISIONS:
             return Outcome(
-                message=f"{self.space.space}; stated as a whole only up to {MOST_DECISIONS:,} movements, here "
-                f"{self.decisions:,}: the bound is that of a relaxation"
+                message=f"{self.space.space}; stated as a whole only up to {MOST_DECISIONS:,} movements, "
+                f"here {self.decisions:,}: the bound is that of a relaxation"
             )
         self.whole()
         return self.outcome()
@@ -172,26 +178,32 @@ class RoundProof:
     # -- stages --------------------------------------------------------------------------------------
 
     def relaxed(self) -> None:
-        """Bound and order by the relaxation, then the best plan of that order."""
-        if self.closed():
-            return
-        heed = self.search.limits.heed
+        """Orders of few rounds for a better plan, then bound and order by the relaxation, and its best plan."""
+        fewest = -(-self.instance.tasks // self.instance.engines) + self.space.idle + 1
+        for rounds, share in ((fewest + SPARE, FIRST_SHARE), (None, ORDERS_SHARE)):
+            if self.search.done or self.closed():
+                return
+            count = self.count if rounds is None else min(rounds, self.count)
+            whole = count == self.count
+            order = self.ordered(count, self.search.limits.share(share if not whole else ORDERS_SHARE), whole)
+            if order is not None and not self.refuted:
+                self.placed(order)
+            if whole:
+                return
+
+    def ordered(self, count: int, limits: Limits, whole: bool) -> list[int] | None:
+        """The best order in so many rounds that the relaxation finds; a bound where no plan has more."""
         model = OrderModel(
-            self.instance, self.count, self.space.idle, self.least, self.most, heed=heed
+            self.instance, count, self.space.idle, self.least, self.most, heed=self.search.limits.heed
         ).build()
-        limits = self.search.limits.share(ORDERS_SHARE)
-        run = CpSatRun(
-            model.model,
-            limits,
-            lambda: self.search.done,
-            None,
-            lambda bound: self.raise_bound(bound, "orders"),
-        )
+        if self.search.answer is not None:
+            model.hint(self.search.answer.plan.first.tolist())
+        on_bound = (lambda bound: self.raise_bound(bound, "orders")) if whole else None
+        run = CpSatRun(model.model, limits, lambda: self.search.done, None, on_bound)
         status = run.solve()
-        if self.closed(status, run, "orders"):
-            return
-        if run.has_solution:
-            self.placed(model.order(run.solver))
+        if whole and self.closed(status, run, "orders"):
+            return None
+        return model.order(run.solver) if run.has_solution else None
 
     def placed(self, order: Sequence[int]) -> None:
         """Offer plans of one order: by heuristics for places, then by the statement with the order given."""
