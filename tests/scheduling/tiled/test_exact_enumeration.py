@@ -375,7 +375,7 @@ def proven(problem: TiledProblem, dag: AtomicDag, idle: int, *, begin: bool) -> 
     if begin:
         for plan in quick_plans(dag, problem.machine):
             search.offer(AtomicPlan(dag, plan), "heuristics", Origin.HEURISTIC)
-    outcome = RoundProof(search, space, 48).run()
+    outcome = RoundProof(search, space).run()
     result = search.result("exact", "", outcome.exhausted, outcome.message, outcome.error)
     assert result.status in (Status.OPTIMAL, Status.INFEASIBLE), (result.status, result.message)
     return search

@@ -6,10 +6,12 @@ docs/tiled-exact.md for each group of constraints.  Engines' buffers, routes and
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from fractions import Fraction
 
 from ortools.sat.python import cp_model
 
+from tilewright.formulation.scheduling.tiled.paths import path_lengths
 from tilewright.solvers.cpsat_run import Values
 from tilewright.solvers.scheduling.tiled.exact.instance import RoundInstance
 from tilewright.solvers.scheduling.tiled.exact.rounds import Rounds, Terms
@@ -20,8 +22,17 @@ Literal = cp_model.IntVar
 class OrderModel:
     """The relaxation; parameters as of `PlanModel`."""
 
-    def __init__(self, instance: RoundInstance, count: int, idle: int, least: int, most: int) -> None:
-        self.instance = instance
+    def __init__(
+        self,
+        instance: RoundInstance,
+        count: int,
+        idle: int,
+        least: int,
+        most: int,
+        *,
+        heed: Callable[[], None] = lambda: None,
+    ) -> None:
+        self.instance, self.heed = instance, heed
         self.rounds = Rounds(instance, count, idle, least, most)
         self.model = self.rounds.model
         self.count = count
@@ -34,11 +45,9 @@ class OrderModel:
 
     def build(self) -> OrderModel:
         """All groups of constraints."""
-        self.tasks()
-        self.fetches()
-        self.stores()
-        self.loads()
-        self.waits()
+        for group in (self.tasks, self.starts, self.fetches, self.stores, self.loads, self.waits):
+            self.heed()
+            group()
         return self
 
     def order(self, values: Values) -> list[int]:
@@ -74,6 +83,23 @@ class OrderModel:
             here = [(task, self.runs[task, r]) for task, window in enumerate(self.window) if r in window]
             model.add(sum(run for _, run in here) <= self.instance.engines)
             self.rounds.place(r, here)
+
+    def starts(self) -> None:
+        """A round that runs a task begins no earlier, and ends the plan no sooner, than its longest chains."""
+        model, rounds, unit = self.model, self.rounds, self.instance.unit
+        heads, tails = path_lengths(self.instance.dag)
+        starts = [model.new_int_var(0, rounds.longest, "") for _ in range(self.count)]
+        model.add(starts[0] == 0)
+        for r in range(1, self.count):
+            model.add(starts[r] == starts[r - 1] + rounds.length[r - 1])
+        for (task, r), run in self.runs.items():
+            model.add(starts[r] >= unit * int(heads[task])).only_enforce_if(run)
+            model.add(starts[r] + unit * int(tails[task]) <= unit * rounds.cycles).only_enforce_if(run)
+
+    def hint(self, order: Sequence[int]) -> None:
+        """Begin with the order of a plan."""
+        for (task, r), run in self.runs.items():
+            self.model.add_hint(run, order[task] == r)
 
     def fetches(self) -> None:
         """What lies in DRAM at first is fetched once at least, in the round of its first use or before."""
@@ -140,6 +166,7 @@ class OrderModel:
         """
         for r in range(self.count - 1):
             here = [task for task, window in enumerate(self.window) if r in window]
+            self.heed()
             late = self.late_blocks(r, here)
             wait = self.model.new_int_var(0, self.rounds.longest, "")
             self.rounds.carry(
