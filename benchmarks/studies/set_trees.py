@@ -1,4 +1,4 @@
-"""Trees on the platform and figures of SET's released program: annealing, our search, LS and LP, and the bound.
+"""Trees on the platform and figures of SET's released program: annealing, search, LS, LP, bound.
 
 python -m tilewright.benchmarks.studies.set_trees resnet darknet trans_cell --seconds 60 --seeds 3
 """

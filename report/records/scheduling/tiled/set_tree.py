@@ -48,7 +48,7 @@ class SetTreeRecord(BaseModel):
 
 @dataclass(frozen=True, slots=True)
 class StatedTree:
-    """A tree with what judges it; no problem for networks of the released program, which the catalog lacks."""
+    """A tree with what judges it; no problem for the released program's networks."""
 
     record: SetTreeRecord
     form: ClosedForm
