@@ -66,17 +66,12 @@ def evaluate_command(
     from tilewright.report.records.scheduling.tiled.files import is_plan
 
     data = read_data(mapping)
-<<<<<<< HEAD
     if isinstance(data, dict) and "tree" in data:
         from tilewright.cli.scheduling.set_tree import evaluate_tree
 
         return evaluate_tree(data, str(mapping), objective, format)
-    if is_schedule(data):
-        from tilewright.cli.scheduling.evaluate import evaluate_edited
-=======
     if is_schedule(data) or is_plan(data):
         from tilewright.cli.scheduling.evaluate import evaluate_edited, evaluate_edited_plan
->>>>>>> main
 
         _refuse(
             {

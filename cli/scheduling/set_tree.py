@@ -56,14 +56,13 @@ def _rows(stated: StatedTree, cost: NodeCost) -> list[dict[str, Any]]:
     rows = []
     for depth, one in zip(depths, cost.walk(), strict=True):
         node = one.node
-        leaf = isinstance(node, Leaf)
         row: dict[str, Any] = {
             "depth": depth,
             "batch": node.batch,
             "first_tile": one.first,
             "tiles": one.tiles,
         }
-        if leaf:
+        if isinstance(node, Leaf):
             row |= {"layer": stated.form.network.layers[node.layer].name}
         else:
             row |= {"cut": node.kind, "groups": node.groups}

@@ -233,7 +233,7 @@ class _Segment:
 
     def __init__(self, form: ClosedForm, tree: Node, loads: int) -> None:
         self.form, self.tree, self.loads = form, tree, loads
-        self.direct, self.stored = form.dataflow.flow(tree)
+        self.direct, self.stored = form.dataflow.flow_bits(tree)
         self.layouts: dict[int, int] = {}
 
     def cost(self) -> NodeCost | str:

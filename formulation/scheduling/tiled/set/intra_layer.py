@@ -160,7 +160,7 @@ class IntraLayerEngine:
         """What the kernels need of a layer on its tiles: numbers, mesh, menu with its energies and cycles."""
         shape = self.shapes[layer]
         rows, energy, cycles, _ = self._menu(shape, batch, tiles)
-        return self._number(shape, batch), self._mesh(first, tiles), rows, energy, cycles
+        return self.numbers(shape, batch), self._mesh(first, tiles), rows, energy, cycles
 
     def may_stream(self, layer: int) -> bool:
         """Whether a layer's weights may pass through the buffers at every run."""

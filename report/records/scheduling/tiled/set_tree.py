@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field
 
 from tilewright.formulation.scheduling.tiled.problem import TiledProblem, tiled_objective
 from tilewright.formulation.scheduling.tiled.set.closed_form import ClosedForm, engine_form, program_form
@@ -15,6 +15,7 @@ from tilewright.formulation.scheduling.tiled.set.rules import DEFECTS, PUBLISHED
 from tilewright.formulation.scheduling.tiled.set.tree import Node
 from tilewright.formulation.scheduling.tiled.set.tree_text import parse_tree
 from tilewright.hardware.scheduling.tiled.load import load_tiled_machine
+from tilewright.report.records.mapping.operator import Record
 from tilewright.workloads.catalog import resolve_model
 from tilewright.workloads.errors import InputError
 
@@ -22,7 +23,7 @@ PROGRAM = "program:"
 """What the names of the released program's networks begin with."""
 
 
-class SetTreeRecord(BaseModel):
+class SetTreeRecord(Record):
     """A tree as a file states it.
 
     Parameters
@@ -33,15 +34,12 @@ class SetTreeRecord(BaseModel):
     tree : as text
     """
 
-    model_config = ConfigDict(extra="forbid", frozen=True)
-
-    schema_: Literal["tilewright.ra-tree/1"] = Field(default="tilewright.ra-tree/1", alias="schema")
     network: str
     system: str = "set-edge-4x4"
     batch: int = Field(default=1, ge=1)
     objective: str = "edp"
     figures: Literal["engine", "program"] = "engine"
-    defects: tuple[str, ...] | Literal["all"] = ()
+    defects: list[str] | Literal["all"] = Field(default_factory=list)
     fuse: bool = True
     tree: str
 

@@ -121,7 +121,7 @@ class Floors:
         What goes through DRAM follows from the tree alone; strides that leave gaps may leave inputs unread.
         """
         form, layers = self.form, self.form.network.layers
-        direct, stored = form.dataflow.flow(tree)
+        direct, stored = form.dataflow.flow_bits(tree)
         found = 0.0
         rest = tree.mask
         while rest:
