@@ -20,6 +20,7 @@ from tilewright.formulation.scheduling.tiled.dag import AtomicDag
 from tilewright.formulation.scheduling.tiled.problem import TiledProblem
 from tilewright.formulation.scheduling.tiled.search import AtomicPlan, TiledSearch
 from tilewright.heuristics.scheduling.tiled.annealing import Annealing, annealed_sizes
+from tilewright.heuristics.scheduling.tiled.coarsening import workable
 from tilewright.heuristics.scheduling.tiled.lists import Ints, layer_sequential, list_order
 from tilewright.heuristics.scheduling.tiled.placement import place
 from tilewright.heuristics.scheduling.tiled.planning import BUFFERING, Heuristic
@@ -59,8 +60,8 @@ class AtomicDataflow(Heuristic):
         """Try all starts that the options leave open, then improve the best one."""
         problem = search.problem.problem
         best: tuple[Judged, Sizes, str] | None = None
-        for atoms, sizes in self._starts(problem, search.limits.seed):
-            dag = problem.dag(sizes)
+        for atoms, wanted in self._starts(problem, search.limits.seed):
+            sizes, dag = workable(problem, wanted, room=self.room)
             for order in ORDERS if self.order == BEST else (self.order,):
                 if search.done:
                     return

@@ -13,6 +13,7 @@ import numpy as np
 
 from tilewright.formulation.options import option
 from tilewright.formulation.scheduling.tiled.search import TiledSearch
+from tilewright.heuristics.scheduling.tiled.coarsening import workable
 from tilewright.heuristics.scheduling.tiled.lists import layer_sequential, list_order
 from tilewright.heuristics.scheduling.tiled.partitions import cnn_partition, layer_work, pipeline
 from tilewright.heuristics.scheduling.tiled.planning import BUFFERING, Heuristic
@@ -34,7 +35,7 @@ class LayerSequential(Heuristic):
     def offer(self, search: TiledSearch) -> None:
         """All samples of a layer before the next layer."""
         problem = search.problem.problem
-        dag = problem.dag(shared_sizes(problem, room=self.room))
+        dag = workable(problem, shared_sizes(problem, room=self.room), room=self.room)[1]
         assignment = layer_sequential(dag, problem.machine)
         self.confirm(search, dag, *assignment, self.name, buffering=self.buffering)
 
@@ -51,7 +52,7 @@ class RammerLists(Heuristic):
     def offer(self, search: TiledSearch) -> None:
         """One list for all engines; an atom goes where most of what it reads was made."""
         problem = search.problem.problem
-        dag = problem.dag(shared_sizes(problem, room=self.room))
+        dag = workable(problem, shared_sizes(problem, room=self.room), room=self.room)[1]
         self.confirm(search, dag, *list_order(dag, problem.machine), self.name, buffering=self.buffering)
 
 
@@ -70,7 +71,7 @@ class CnnPartition(Heuristic):
         problem = search.problem.problem
         machine = problem.machine
         if problem.batch == 1 or machine.engines == 1:
-            dag = problem.dag(shared_sizes(problem, room=self.room))
+            dag = workable(problem, shared_sizes(problem, room=self.room), room=self.room)[1]
             self.confirm(search, dag, *layer_sequential(dag, machine), self.name, buffering=self.buffering)
             return
         work = layer_work(problem)

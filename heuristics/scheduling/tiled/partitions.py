@@ -15,6 +15,7 @@ from tilewright.formulation.scheduling.tiled.dag import AtomicDag
 from tilewright.formulation.scheduling.tiled.problem import TiledProblem
 from tilewright.formulation.scheduling.tiled.tiling import AtomSize
 from tilewright.formulation.scheduling.tiled.trips import whole_shapes
+from tilewright.heuristics.scheduling.tiled.coarsening import workable
 from tilewright.heuristics.scheduling.tiled.lists import zigzag
 from tilewright.heuristics.scheduling.tiled.shares import shared_sizes
 
@@ -66,7 +67,8 @@ def cnn_partition(problem: TiledProblem, work: Sequence[int], groups: int, *, ro
                 slot[i] = max(slot[i], slot[read.producer] + (home[read.producer] != home[i]))
     borders = [machine.engines * i // groups for i in range(groups + 1)]
     sizes = [borders[home[i] + 1] - borders[home[i]] for i in range(len(work))]
-    dag = problem.dag(shared_sizes(problem, room=room, engines=sizes))
+    shares = shared_sizes(problem, room=room, engines=sizes)
+    _, dag = workable(problem, shares, room=room, engines=sizes)
     jobs = sorted((slot[i] + sample, i, sample) for i in range(len(work)) for sample in range(problem.batch))
     along = zigzag(machine)
     engine, step = np.zeros(dag.tasks, dtype=np.int32), np.zeros(dag.tasks, dtype=np.int32)
@@ -99,7 +101,8 @@ def pipeline(problem: TiledProblem, work: Sequence[int], depth: int, *, room: fl
         at = 0
         for i, count in zip(segment, regions(machine.engines, [work[i] for i in segment]), strict=True):
             begin[i], share[i], at = at, count, at + count
-    dag = problem.dag(_fine(problem, shared_sizes(problem, room=room, engines=share), share))
+    fine = _fine(problem, shared_sizes(problem, room=room, engines=share), share)
+    _, dag = workable(problem, fine, room=room, engines=share)
     along = zigzag(machine)
     starts, producers = dag.edges
     engine, step = np.zeros(dag.tasks, dtype=np.int32), np.zeros(dag.tasks, dtype=np.int32)
