@@ -71,6 +71,9 @@ def graphs(machine: TiledMachine, most: int) -> Iterator[SmallGraph]:
         yield unequal_layers(20, seed, machine)
     for name in BLOCKS:
         yield block(name, machine, most)
+    for name in BLOCKS:
+        if name.startswith("inception"):
+            yield block(name, machine, most // 2)
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
@@ -80,11 +83,12 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--threads", type=int, default=2)
     parser.add_argument("--atoms", type=int, default=40, help="of parts of real networks, at most")
     parser.add_argument("--machine", default=MACHINE)
+    parser.add_argument("--networks", nargs="+", choices=("free", "real"), default=["free", "real"])
     asked = parser.parse_args(arguments)
     print(HEAD, flush=True)
-    for free in (True, False):
-        for graph in graphs(machine_of(asked.machine, free=free), asked.atoms):
-            print(line(graph, "free" if free else "real", asked.seconds, asked.threads), flush=True)
+    for network in asked.networks:
+        for graph in graphs(machine_of(asked.machine, free=network == "free"), asked.atoms):
+            print(line(graph, network, asked.seconds, asked.threads), flush=True)
 
 
 if __name__ == "__main__":

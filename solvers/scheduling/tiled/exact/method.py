@@ -150,7 +150,7 @@ class RoundProof:
     def longest(self) -> int:
         """Cycles that no best plan exceeds: every round with its longest task and all data everywhere."""
         instance = self.instance
-        slowest = min(instance.dram_rate, *(rate for rate in instance.link_rates if rate is not None))
+        slowest = min(rate for rate in (instance.dram_rate, *instance.link_rates) if rate is not None)
         copies = instance.engines + 1
         moved = -(-copies * sum(instance.size) // slowest)
         hops = instance.hop_cycles * len(instance.net.rates)
@@ -178,7 +178,7 @@ class RoundProof:
     # -- stages --------------------------------------------------------------------------------------
 
     def relaxed(self) -> None:
-        """Orders of few rounds for a better plan, then bound and order by the relaxation, and its best plan."""
+        """Orders of few rounds for a better plan, then bound and order of the relaxation."""
         fewest = -(-self.instance.tasks // self.instance.engines) + self.space.idle + 1
         for rounds, share in ((fewest + SPARE, FIRST_SHARE), (None, ORDERS_SHARE)):
             if self.search.done or self.closed():
