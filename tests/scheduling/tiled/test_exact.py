@@ -181,3 +181,18 @@ def test_a_document_names_its_space_and_is_checked(
     Path("wrong.json").write_text(json.dumps({**data, "space": "all plans"}))
     assert run(["check", "wrong.json"]) == 5
     assert "space" in capsys.readouterr().out
+
+
+def test_a_plan_to_begin_with_gives_its_atoms() -> None:
+    """A round plan that is given is proven in its own atoms; any other is kept, and nothing is claimed."""
+    case = graph(2, 3, free=True)
+    plan = random_plan(random.Random(1), case.problem, case.dag)
+    for given, proved in ((as_round_plan(case.dag, plan, 4), True), (plan, False)):
+        answer = AtomicPlan(case.dag, given)
+        if not proved and RoundSpace(case.problem, case.dag, plan.steps).outside(answer) is None:
+            continue
+        limits = Limits(30, threads=1)
+        result = plan_run(lambda: case.problem, "exact", limits, warm=lambda problem, one=answer: one).run()
+        assert (result.status is Status.OPTIMAL) == proved, result.message
+        assert result.answer is not None
+        assert result.answer.dag.tilings == case.dag.tilings
