@@ -52,7 +52,9 @@ def enumerated(problem: RoundPlacing) -> int:
     return least
 
 
-@pytest.mark.parametrize("solver", SOLVERS)
+@pytest.mark.parametrize(
+    "solver", [*SOLVERS[:2], *(pytest.param(one, marks=pytest.mark.slow) for one in SOLVERS[2:])]
+)
 def test_windows_are_proven_as_enumeration_finds_them(solver: str) -> None:
     """Two rounds on 2 x 2 or 3 x 1 engines: every solver proves what enumeration finds."""
     for seed in range(3):
