@@ -92,17 +92,6 @@ class Plan:
         return np.flatnonzero((moving.first <= step) & (moving.last >= step))
 
 
-def multicast_groups(moving: Transfers, engines: int) -> Longs:
-    """Per transfer, the number of its multicast."""
-    if not len(moving):
-        return np.zeros(0, dtype=np.int64)
-    change = np.zeros(len(moving), dtype=np.int64)
-    back = moving.target >= engines
-    for column in (moving.block, moving.source, moving.first, moving.last, moving.bytes, back):
-        change[1:] |= column[1:] != column[:-1]
-    return np.cumsum(change)
-
-
 def make_transfers(
     engines: int, block: Longs, source: Longs, target: Longs, size: Longs, first: Longs, last: Longs
 ) -> Transfers:
