@@ -21,7 +21,7 @@ import numpy.typing as npt
 
 from tilewright.formulation.scheduling.tiled import kernel
 from tilewright.formulation.scheduling.tiled.dag import AtomicDag
-from tilewright.formulation.scheduling.tiled.plan import Plan
+from tilewright.formulation.scheduling.tiled.plan import Plan, multicast_groups
 from tilewright.hardware.scheduling.tiled.machine import TiledMachine
 from tilewright.hardware.scheduling.tiled.topology import Topology, topology
 from tilewright.workloads.errors import TilewrightError
@@ -82,6 +82,7 @@ class Evaluation:
     busiest_link : per step, its number; -1 is DRAM
     link_bytes : over every link, see `Topology.names`
     peak_bytes : the fullest that each buffer gets
+    late : per task, cycles that it waits for blocks that arrive in the step in which it begins
     """
 
     cycles: int
@@ -101,6 +102,7 @@ class Evaluation:
     busiest_link: Ints
     link_bytes: Floats
     peak_bytes: npt.NDArray[np.int64]
+    late: Floats
 
 
 def network_of(machine: TiledMachine) -> kernel.Network:
@@ -138,9 +140,7 @@ def _parts(dag: AtomicDag, plan: Plan, engines: int) -> tuple[kernel.Tasks, kern
             moving.bytes,
             moving.first,
             moving.last,
-            kernel.multicasts(
-                moving.block, moving.source, moving.target, moving.bytes, moving.first, moving.last, engines
-            ),
+            multicast_groups(moving, engines),
         ),
         kernel.Holds(held.block, held.engine, held.start, held.end, starts),
     )
@@ -159,9 +159,9 @@ def evaluate(dag: AtomicDag, machine: TiledMachine, plan: Plan) -> Evaluation:
     fault, known = kernel.check(graph, tasks, moves, holds, net, plan.steps)
     if fault[0] != kernel.OK:
         raise IllegalPlanError(_explain(fault, dag, machine, topology(machine), plan))
-    ready, _local, served, supplied, late, waiting, peak = known
-    begin, loads, totals, busiest, waits, _late = kernel.run(
-        graph, tasks, moves, ready, served, supplied, late, waiting, net, plan.steps
+    ready, _local, served, supplied, awaited, waiting, peak = known
+    begin, loads, totals, busiest, waits, late = kernel.run(
+        graph, tasks, moves, ready, served, supplied, awaited, waiting, net, plan.steps
     )
     cycles, unlinked, compute = (math.ceil(end - 1e-6) for end in begin[-1])
     engine = machine.engine
@@ -194,6 +194,7 @@ def evaluate(dag: AtomicDag, machine: TiledMachine, plan: Plan) -> Evaluation:
         busiest_link=busiest,
         link_bytes=loads,
         peak_bytes=peak,
+        late=late[:, 0],
     )
 
 

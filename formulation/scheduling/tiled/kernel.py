@@ -96,6 +96,15 @@ def _holding(holds: Holds, block: int, engine: int, first: int, last: int) -> An
 
 
 @njit(cache=True, nogil=True)
+def holdings(holds: Holds, block: Ints, engine: Ints, first: Ints, last: Ints) -> Any:  # pragma: no cover
+    """Per entry, the residency of a block on an engine that covers the steps, or -1."""
+    found = np.empty(len(block), dtype=np.int64)
+    for k in range(len(block)):
+        found[k] = _holding(holds, block[k], engine[k], first[k], last[k])
+    return found
+
+
+@njit(cache=True, nogil=True)
 def ascend(first: Ints, second: Ints, third: Ints, fourth: Ints) -> Any:  # pragma: no cover
     """Whether rows ascend, the first column foremost."""
     for i in range(1, len(first)):

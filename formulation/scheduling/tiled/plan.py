@@ -12,6 +12,8 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from tilewright.formulation.scheduling.tiled import kernel
+
 Ints = npt.NDArray[np.int32]
 Longs = npt.NDArray[np.int64]
 
@@ -90,6 +92,13 @@ class Plan:
         """Numbers of the transfers under way in a step."""
         moving = self.transfers
         return np.flatnonzero((moving.first <= step) & (moving.last >= step))
+
+
+def multicast_groups(moving: Transfers, engines: int) -> Longs:
+    """Per transfer, the number of its multicast."""
+    columns = (moving.block, moving.source, moving.target, moving.bytes, moving.first, moving.last)
+    groups: Longs = kernel.multicasts(*columns, engines)
+    return groups
 
 
 def make_transfers(

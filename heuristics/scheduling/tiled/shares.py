@@ -90,8 +90,11 @@ def shared_size_list(
 def shared_menu(problem: TiledProblem, unit: Unit, engines: int, *, room: float = 0.5) -> SizeMenu:
     """All sizes that fit, those of least estimated time first; see `shared_sizes`."""
     menu = fitting_menu(problem, unit, room)
-    rounds = -(-menu.atoms * problem.batch // engines)
-    time = rounds * np.maximum(menu.cycles, menu.need / problem.machine.port_rate)
+    parts = -(-shape_of(unit.layer.operator).parts // menu.sizes[:, 2])
+    # parts of a sum follow each other; only boxes of results run side by side
+    rounds = -(-(menu.atoms // parts) * problem.batch // engines) * parts
+    fetch = menu.need / problem.machine.port_rate
+    time = rounds * np.maximum(menu.cycles, fetch) + fetch
     return menu.picked(np.lexsort((menu.atoms * menu.need, time)))
 
 
