@@ -272,15 +272,16 @@ def test_evaluator_agrees_with_an_event_simulation() -> None:
     [("4x4", ["googlenet", "mobilenet-v2", "resnet18"]), ("8x8", ["resnet50", "inception-v3", "googlenet"])],
 )
 def test_evaluator_agrees_with_an_event_simulation_on_more_networks(grid: str, models: list[str]) -> None:
-    """Layer by layer within the same limits; where lists mix layers in a round, up to 25 % on the safe side
-    of engines that run freely, and within the limits once rounds wait for each other."""
-    free, rounds, in_layers = ratios(models, 2, grid, (layer_sequential,))
-    check_ratios(free)
-    check_ratios(rounds)
-    free, rounds, in_lists = ratios(models, 2, grid, (list_order,))
-    check_ratios(rounds)
-    assert all(0.9 <= one <= 1.25 for values in free.values() for one in values), free
-    assert rank_correlation(in_layers + in_lists) >= 0.9
+    """Never optimistic by more than 10 %; on the safe side of engines that run freely by up to 25 % where lists
+    mix layers in a round or atoms are short, and by up to 12 % (20 % at 8 B/cycle) once rounds wait."""
+    pairs: list[tuple[float, float]] = []
+    for order in (layer_sequential, list_order):
+        free, rounds, found = ratios(models, 2, grid, (order,))
+        pairs += found
+        assert all(0.9 <= one <= 1.25 for values in free.values() for one in values), free
+        for link, limit in ((8, 1.2), (16, 1.12), (32, 1.12)):
+            assert all(0.9 <= one <= limit for one in rounds[link]), (link, rounds)
+    assert rank_correlation(pairs) >= 0.9
 
 
 def test_short_buckets_agree_where_long_ones_are_too_fast() -> None:
