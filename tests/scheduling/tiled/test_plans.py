@@ -272,8 +272,8 @@ def test_evaluator_agrees_with_an_event_simulation() -> None:
     [("4x4", ["googlenet", "mobilenet-v2", "resnet18"]), ("8x8", ["resnet50", "inception-v3", "googlenet"])],
 )
 def test_evaluator_agrees_with_an_event_simulation_on_more_networks(grid: str, models: list[str]) -> None:
-    """Never optimistic by more than 10 %; on the safe side of engines that run freely by up to 25 % where lists
-    mix layers in a round or atoms are short, and by up to 12 % (20 % at 8 B/cycle) once rounds wait."""
+    """Never optimistic by more than 10 %; on the safe side of engines that run freely by up to 25 % where
+    lists mix layers in a round or atoms are short, and by up to 12 % (20 % at 8 B/cycle) once rounds wait."""
     pairs: list[tuple[float, float]] = []
     for order in (layer_sequential, list_order):
         free, rounds, found = ratios(models, 2, grid, (order,))
