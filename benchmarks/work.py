@@ -12,6 +12,7 @@ from tilewright.formulation.result import Origin, Status, TracePoint
 from tilewright.report.records.mapping.build import metrics_record, versions
 from tilewright.solvers.mapping.methods import method, prepare
 from tilewright.solvers.mapping.solve import solve
+from tilewright.solvers.pool import Work
 from tilewright.workloads.errors import InputError, one_line
 
 
@@ -45,6 +46,10 @@ def failed(message: str) -> CellAnswer:
     return CellAnswer(status=Status.ERROR.value, message=message, versions=versions())
 
 
+CELLS: Work[BenchmarkTask, CellAnswer] = Work(answer, failed)
+"""How workers compute cells."""
+
+
 def _told(shown: Any, engine: Any, result: LayerResult) -> CellAnswer:
     return CellAnswer(
         status=result.status.value,
@@ -56,12 +61,13 @@ def _told(shown: Any, engine: Any, result: LayerResult) -> CellAnswer:
         message=result.message,
         metrics=None if result.evaluation is None else metrics_record(result.evaluation, engine).model_dump(),
         mapping=None if result.answer is None else result.answer.to_data(),
-        trace=[_step(point) for point in result.trace],
+        trace=[trace_step(point) for point in result.trace],
         versions=versions(),
     )
 
 
-def _step(point: TracePoint) -> list[Any]:
+def trace_step(point: TracePoint) -> list[Any]:
+    """A point of a trace as `CellAnswer` has it."""
     return [
         round(point.seconds, 6),
         None if point.key is None else str(point.key),

@@ -28,7 +28,8 @@ def evaluate_command(
     mapping: Annotated[
         Path,
         typer.Argument(
-            metavar="MAPPING|SCHEDULE", help="Mapping file (YAML), result document, or document of schedule."
+            metavar="MAPPING|SCHEDULE|PLAN",
+            help="Mapping file (YAML), result document, or document of schedule.",
         ),
     ],
     arch: Annotated[
@@ -52,7 +53,7 @@ def evaluate_command(
     ] = False,
     format: options.ShortFormat = "table",
 ) -> int:
-    """Evaluate a mapping or a schedule: energy, cycles, and every constraint that it breaks (exit code 5)."""
+    """Evaluate a mapping, schedule or plan: what it breaks (exit code 5), energy and cycles."""
     options.parse_choice(format, "--format", ("table", "json"))
     options.parse_factors(factors)
     options.parse_storage(storage)
@@ -62,10 +63,11 @@ def evaluate_command(
     from tilewright.report.records.files import read_data
     from tilewright.report.records.mapping.stored_mappings import mappings_in
     from tilewright.report.records.scheduling.herald.files import is_schedule
+    from tilewright.report.records.scheduling.tiled.files import is_plan
 
     data = read_data(mapping)
-    if is_schedule(data):
-        from tilewright.cli.scheduling.evaluate import evaluate_edited
+    if is_schedule(data) or is_plan(data):
+        from tilewright.cli.scheduling.evaluate import evaluate_edited, evaluate_edited_plan
 
         _refuse(
             {
@@ -81,6 +83,9 @@ def evaluate_command(
             "a mapping",
             str(mapping),
         )
+        if is_plan(data):
+            _refuse({"--in-order": in_order or None}, "a schedule", str(mapping))
+            return evaluate_edited_plan(data, str(mapping), objective, format)
         return evaluate_edited(data, str(mapping), objective, format, in_order=in_order)
     _refuse({"--in-order": in_order or None}, "a schedule", str(mapping))
     mappings = mappings_in(data, mapping)

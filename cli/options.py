@@ -99,7 +99,7 @@ Threads = Annotated[
         "--threads", help="Workers of parallel solvers; all cores by default.", rich_help_panel="Search"
     ),
 ]
-Seed = Annotated[int, typer.Option("--seed", help="Of every random choice.", rich_help_panel="Search")]
+Seed = Annotated[int, typer.Option("--seed", min=0, help="Of every random choice.", rich_help_panel="Search")]
 Deterministic = Annotated[
     bool,
     typer.Option("--deterministic", help="Same answer and trace at every run.", rich_help_panel="Search"),

@@ -32,7 +32,7 @@ from tilewright.formulation.mapping.problem import LayerProblem
 from tilewright.formulation.mapping.search import LayerSearch
 from tilewright.formulation.mapping.tables import Indices, Tables
 from tilewright.formulation.method import Outcome
-from tilewright.formulation.stopping import WhenSet
+from tilewright.formulation.stopping import BoundReaches, WhenSet
 from tilewright.heuristics.mapping.annealing import Annealing
 from tilewright.solvers.mapping import kernel
 from tilewright.solvers.mapping.array_bounds import ArrayBounds
@@ -77,10 +77,11 @@ class Branch:
             least = tree.run(self._bound(search))
         if least is not None:
             return Outcome(search.key is not None and search.key == search.bound)
-        if search.key is None:
+        goal = _goal(search)
+        if goal is None:
             return Outcome(True, "no mapping satisfies all constraints")
-        search.raise_bound(search.key * (1 - Fraction(search.limits.gap)), self.name)
-        return Outcome(True)
+        search.raise_bound(goal, self.name)
+        return Outcome(search.key is not None)
 
     def _meanwhile(self, search: LayerSearch) -> bool:
         """Anneal while the machine code is compiled; whether it is there before the search is over."""
@@ -146,15 +147,22 @@ class Minimum:
 
     def wanted(self, energy: Array, cycles: Array, keys: Array) -> NDArray[np.bool_]:
         """Parts whose bound is below what the incumbent leaves to gain; products compared exactly."""
-        value = self._search.key
-        if value is None:
+        goal = _goal(self._search)
+        if goal is None:
             return np.ones(len(keys), dtype=bool)
-        goal = value * self._search.problem.key_scale * (1 - Fraction(self._search.limits.gap))
-        return below(goal, self._powers, energy, cycles, keys)
+        return below(goal * self._search.problem.key_scale, self._powers, energy, cycles, keys)
 
     def take(self, leaves: Leaves) -> None:
         """Offer the best of the complete decisions."""
         self._search.confirm(leaves.mapping(int(np.argmin(leaves.keys))), self._source)
+
+
+def _goal(search: LayerSearch) -> Fraction | None:
+    """The key from which on nothing is of interest; ``None`` while everything is."""
+    goals = [part.key for part in search.limits.until.parts if isinstance(part, BoundReaches)]
+    if search.key is not None:
+        goals.append(search.key * (1 - Fraction(search.limits.gap)))
+    return min(goals, default=None)
 
 
 @dataclass(frozen=True, slots=True)

@@ -133,10 +133,11 @@ class _OnMachine:
                 limits = limits_of(settings, self.stated.objective, budget.started, stop)
                 limits = replace(limits, until=budget.until)
                 sets = replace(self._sets, solver=solver)
-                for answer in search_network(
+                answers = search_network(
                     self.stated, solver, limits, sets, lambda operator: fitting(stored, operator), observer
-                ):
-                    growing.layers.append(answer_record(self.stated, answer))
+                )
+                for index, answer in enumerate(answers):
+                    growing.add(index, answer_record(self.stated, answer))
         return MappingDocument(growing.document(), self._name)
 
 

@@ -1,0 +1,62 @@
+"""What every mapping of a layer counts at least and at most, whatever a machine's prices are."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from fractions import Fraction
+
+from tilewright.formulation.mapping.problem import layer_problem
+from tilewright.formulation.mapping.relaxation import GroupIntervalReader, group_intervals
+from tilewright.formulation.mapping.tables import Tables
+from tilewright.formulation.objective import parse_objective
+from tilewright.hardware.mapping.engine import Engine
+from tilewright.solvers.mapping.explore.features import features_of, with_prices
+from tilewright.workloads.mapping.operator import Operator
+
+
+@dataclass(frozen=True, slots=True)
+class CountBounds:
+    """Bounds that hold on every machine of a shape.
+
+    Parameters
+    ----------
+    least, most : per price, how often it is paid at least and at most
+    cycles : engine cycles at least
+    """
+
+    least: tuple[float, ...]
+    most: tuple[float, ...]
+    cycles: float
+
+
+MOST = 1e25
+"""Stands for any count beyond it."""
+
+
+def count_bounds(operator: Operator, engine: Engine, model: str, factors: str | None) -> CountBounds:
+    """Bounds of a layer's counts and cycles by intervals over the whole map space.
+
+    Parameters
+    ----------
+    engine : with at least the room of every machine that the bounds are for
+
+    Notes
+    -----
+    The energy of a machine on which one price is 1 pJ and all others nothing is the count of that price, so
+    the cost model's own statement is read, once per price.
+    """
+    problem = layer_problem(operator, engine, parse_objective("edp"), model, factors=factors)
+    number = len(features_of(engine).prices)
+    statements = []
+    for place in range(number):
+        prices = [Fraction(index == place) for index in range(number)]
+        nest = replace(problem.space.nest, engine=with_prices(engine, prices))
+        statements.append(problem.model.statement(nest))
+    cycles = problem.statement.cycles
+    tables = Tables(problem.space.groups, [cycles, *(one.energy for one in statements)])
+    if not all(len(table) for table in tables.tables):
+        return CountBounds((0.0,) * number, (MOST,) * number, 0.0)  # nothing fits the array
+    reader = GroupIntervalReader([group_intervals(table) for table in tables.tables])
+    least = tuple(max(0.0, float(reader.low(one.energy)) / one.energy_scale) for one in statements)
+    most = tuple(min(MOST, float(reader.high(one.energy)) / one.energy_scale) for one in statements)
+    return CountBounds(least, most, max(0.0, float(reader.low(cycles))))
