@@ -13,10 +13,10 @@ import tilewright as tw
 from tilewright.report.records.mapping.explore import ExploreDocument
 from tilewright.report.records.schemas import EXPLORE, generated_schema, result_schema
 
-SPM, RF = "levels.SPM.capacity=16kB..64kB*2", "levels.RF.capacity=16B..64B*2"
+SPM, RF = "levels.SPM.capacity=16kB..64kB*4", "levels.RF.capacity=16B..64B*2"
 LAYERS = """\
-- {name: a, layer: "conv:N=1,K=32,C=16,P=14,Q=14,R=3,S=3", count: 2}
-- {name: b, layer: "conv:N=1,K=64,C=32,P=7,Q=7,R=1,S=1"}
+- {name: a, layer: "conv:N=1,K=8,C=8,P=7,Q=1,R=3,S=1", count: 2}
+- {name: b, layer: "gemm:M=1,N=16,K=32"}
 """
 
 
@@ -55,7 +55,7 @@ def test_command_line(call: Call, model: str, tmp_path: Path) -> None:
     assert result_schema(EXPLORE) == generated_schema(ExploreDocument)
     assert call("check", files["json"]).code == 0
     csv = call(*base, "--format", "csv", "-q").out.splitlines()
-    assert len(csv) == 10
+    assert len(csv) == 7
     assert csv[0].startswith("index,levels.SPM.capacity,levels.RF.capacity,status,value")
 
 

@@ -23,7 +23,7 @@ from tilewright.workloads.errors import InputError
 from tilewright.workloads.mapping.operator import Operator
 
 OBJECTIVES = ("energy", "cycles", "edp", "ed2p", "E^2*D")
-EXAMPLES = effort(4)
+EXAMPLES = effort(2)
 
 
 def least_key(operator: Operator, engine: Engine, objective: str) -> Fraction | None:

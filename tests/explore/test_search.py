@@ -24,10 +24,10 @@ from tilewright.report.records.mapping.explore import ExploreDocument
 from tilewright.solvers.mapping.solve import solve
 from tilewright.workloads.catalog import resolve_model
 
-SPM, RF = "levels.SPM.capacity=16kB..64kB*2", "levels.RF.capacity=16B..64B*2"
+SPM, RF = "levels.SPM.capacity=16kB..64kB*4", "levels.RF.capacity=16B..64B*2"
 LAYERS = """\
-- {name: a, layer: "conv:N=1,K=32,C=16,P=14,Q=14,R=3,S=3", count: 2}
-- {name: b, layer: "conv:N=1,K=64,C=32,P=7,Q=7,R=1,S=1"}
+- {name: a, layer: "conv:N=1,K=8,C=8,P=7,Q=1,R=3,S=1", count: 2}
+- {name: b, layer: "gemm:M=1,N=16,K=32"}
 """
 
 
@@ -74,10 +74,14 @@ def sums(keys: dict[str, dict[int, Fraction]], counts: dict[str, int]) -> dict[i
 
 SPACES = [
     ("dmazerunner-256", (SPM, RF), "edp"),
-    ("dmazerunner-256", ("levels.SPM.fanout.axes.pe.size=16..64*2", RF), "energy"),
+    pytest.param(
+        "dmazerunner-256", ("levels.SPM.fanout.axes.pe.size=16..64*2", RF), "energy", marks=pytest.mark.slow
+    ),
     ("dmazerunner-256", ("compute.mac_energy=0.01,0.5,2", "levels.DRAM.energy=50,200"), "ed2p"),
     ("tpu-edge", ("levels.0.bandwidth=1 B/cycle..16 B/cycle*4", "levels.1.capacity=4kB..64kB*4"), "cycles"),
-    ("tpu-edge", ("levels.1.capacity:levels.1.energy=8kB:1,32kB:2,128kB:4",), "edp"),
+    pytest.param(
+        "tpu-edge", ("levels.1.capacity:levels.1.energy=8kB:1,32kB:2,128kB:4",), "edp", marks=pytest.mark.slow
+    ),
 ]
 
 
@@ -107,7 +111,7 @@ def test_best_and_bounds_are_those_of_all_designs(
     assert not explore_faults(found, "document")
 
 
-@pytest.mark.parametrize("against", ["capacity", "pes", "RF.capacity * 256 + SPM.capacity / 4"])
+@pytest.mark.parametrize("against", ["RF.capacity * 256 + SPM.capacity / 4"])
 def test_front_is_that_of_all_designs(model: str, against: str) -> None:
     """No design of the front is missing, and none on it is beaten."""
     axes = ("levels.SPM.fanout.axes.pe.size=32,64", *(SPM, RF)[:1], "levels.RF.capacity=16B,64B")
@@ -134,6 +138,7 @@ def test_front_is_that_of_all_designs(model: str, against: str) -> None:
     assert {(costs[one], values[one]) for one in found.front.designs} == front
 
 
+@pytest.mark.slow
 def test_every_design_has_a_value(model: str) -> None:
     """With ``every`` beaten designs have values too, all of them right."""
     request = requested(model, "dmazerunner-256", (SPM, RF), every=True)
@@ -164,10 +169,10 @@ def test_stopped_in_the_middle_and_resumed(model: str, tmp_path: Path) -> None:
     whole, counting = run(request), Counting()
     run(request, counting)
     stored = replace(request, store=tmp_path / "s.sqlite")
-    first = Counting(most=4)
+    first = Counting(most=2)
     part = run(stored, first, first.stop)
     assert not part.complete
-    assert first.cells == 4
+    assert first.cells == 2
     assert not explore_faults(part, "document")
     second = Counting()
     rest = run(stored, second)
@@ -239,6 +244,7 @@ def test_designs_of_the_paper(layer: str) -> None:
             assert row["value"] <= best * (1 + 1e-12)
 
 
+@pytest.mark.slow
 def test_best_design_of_the_paper() -> None:
     """conv5_2: the best of 49 designs is proven, most of them are never solved."""
     found = tw.explore(tw.layer(SHAPES["conv5_2"]), "dmazerunner-256", GRID)

@@ -23,7 +23,6 @@ from tilewright.api.mapping.machine import Machine, machine_of
 from tilewright.formulation.limits import Limits
 from tilewright.formulation.objective import parse_objective
 from tilewright.formulation.stopping import NEVER, Stop
-from tilewright.hardware.changes import plain
 from tilewright.hardware.mapping.design_cost import design_costs
 from tilewright.hardware.mapping.design_space import design_space
 from tilewright.hardware.mapping.variations import Variation, variation
@@ -218,7 +217,7 @@ def explore(
         request = ExploreRequest(
             model=model,
             machine=machine,
-            axes=tuple(variation(field, plain(values)) for field, values in vary.items()),
+            axes=tuple(variation(field, values) for field, values in vary.items()),
             objective=objective,
             batch=batch,
             layers=tuple(layers),
