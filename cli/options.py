@@ -13,7 +13,7 @@ from tilewright.workloads.errors import InputError, did_you_mean, unknown_name
 
 if TYPE_CHECKING:
     from tilewright.formulation import objective as objectives
-    from tilewright.workloads.onnx.importer import OnnxOptions
+    from tilewright.workloads.onnx.options import OnnxOptions
 
 Objective = Annotated[
     str,
@@ -37,6 +37,26 @@ Factors = Annotated[
         metavar="KIND",
         help="perfect (tiles divide each other) or imperfect (the last tile may be smaller); by default "
         "the cost model's choice.",
+        rich_help_panel="Problem",
+    ),
+]
+Storage = Annotated[
+    str | None,
+    typer.Option(
+        "--storage",
+        metavar="KIND",
+        help="even (all tensors of a level begin to live at one point; the default) or uneven (each at its "
+        "own).",
+        rich_help_panel="Problem",
+    ),
+]
+Tiles = Annotated[
+    str | None,
+    typer.Option(
+        "--tiles",
+        metavar="KIND",
+        help="Of imperfect factors: trip-counts (the least tile of every trip count; the default) or every "
+        "integer.",
         rich_help_panel="Problem",
     ),
 ]
@@ -97,7 +117,7 @@ Threads = Annotated[
         "--threads", help="Workers of parallel solvers; all cores by default.", rich_help_panel="Search"
     ),
 ]
-Seed = Annotated[int, typer.Option("--seed", help="Of every random choice.", rich_help_panel="Search")]
+Seed = Annotated[int, typer.Option("--seed", min=0, help="Of every random choice.", rich_help_panel="Search")]
 Deterministic = Annotated[
     bool,
     typer.Option("--deterministic", help="Same answer and trace at every run.", rich_help_panel="Search"),
@@ -195,7 +215,7 @@ def parse_factors(text: str | None) -> Literal["perfect", "imperfect"] | None:
 
 def parse_onnx(dims: list[str] | None, *, skip: bool) -> OnnxOptions:
     """How an ONNX model is imported; raises ``InputError`` for a size that is none."""
-    from tilewright.workloads.onnx.importer import OnnxOptions
+    from tilewright.workloads.onnx.options import OnnxOptions
 
     sizes: dict[str, int] = {}
     for text in dims or ():
@@ -204,6 +224,22 @@ def parse_onnx(dims: list[str] | None, *, skip: bool) -> OnnxOptions:
             raise InputError("--dim", text, "expected an axis, once, with its size, such as h=224")
         sizes[name] = int(size)
     return OnnxOptions(sizes, skip)
+
+
+def parse_storage(text: str | None) -> Literal["even", "uneven"] | None:
+    """The kind of storage that was asked for; raises ``InputError`` for an unknown one."""
+    match text:
+        case None | "even" | "uneven":
+            return text
+    raise InputError("--storage", None, unknown_name(text, ("even", "uneven")))
+
+
+def parse_tiles(text: str | None) -> Literal["trip-counts", "every"] | None:
+    """The kind of tiles that was asked for; raises ``InputError`` for an unknown one."""
+    match text:
+        case None | "trip-counts" | "every":
+            return text
+    raise InputError("--tiles", None, unknown_name(text, ("trip-counts", "every")))
 
 
 def parse_count(count: int | None, flag: str) -> int | None:

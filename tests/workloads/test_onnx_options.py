@@ -7,7 +7,8 @@ import pytest
 from onnx import TensorProto, helper
 
 from tilewright.workloads.errors import InputError
-from tilewright.workloads.onnx.importer import SUPPORTED, OnnxOptions, load_onnx, operator_support
+from tilewright.workloads.onnx.importer import SUPPORTED, load_onnx, operator_support
+from tilewright.workloads.onnx.options import OnnxOptions
 
 SIZED = {"h": 8, "w": 6}
 
@@ -57,7 +58,7 @@ def test_the_rest_is_imported_where_that_is_asked_for() -> None:
 
 def test_symbolic_sizes() -> None:
     """A size that is missing is told with its flag, one that no axis has with the nearest name."""
-    with pytest.raises(InputError, match="axis 3 is w, expected a number.*--dim w=224"):
+    with pytest.raises(InputError, match=r"axis 3 is w, expected a number.*--dim w=224"):
         load_onnx(odd_model(), options=OnnxOptions({"h": 8}, skip=True))
     with pytest.raises(InputError, match="unknown name 'hh', did you mean 'h'"):
         load_onnx(odd_model(), options=OnnxOptions({"hh": 8}, skip=True))

@@ -11,7 +11,6 @@ from __future__ import annotations
 import math
 import re
 from collections import Counter
-from collections.abc import Mapping as MappingABC
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
@@ -24,6 +23,7 @@ from tilewright.workloads.network import Layer, Link, Network, Parameter
 from tilewright.workloads.onnx.graph import Node, OnnxGraph, prepare, read_model
 from tilewright.workloads.onnx.operations import MOVING, POINTWISE, RENAMING
 from tilewright.workloads.onnx.operators import BUILDERS, build
+from tilewright.workloads.onnx.options import OnnxOptions
 from tilewright.workloads.onnx.parameters import learned_parameters
 
 SUPPORTED = RENAMING | MOVING | frozenset(BUILDERS)
@@ -43,20 +43,6 @@ def operator_support() -> list[tuple[str, str]]:
         return "a layer"
 
     return [(op, becomes(op)) for op in sorted(SUPPORTED)]
-
-
-@dataclass(frozen=True, slots=True)
-class OnnxOptions:
-    """How a model is imported.
-
-    Parameters
-    ----------
-    dims : sizes of symbolic axes of its inputs
-    skip : leave out nodes that are not supported, and say so, instead of refusing the model
-    """
-
-    dims: MappingABC[str, int] = field(default_factory=dict)
-    skip: bool = False
 
 
 def load_onnx(

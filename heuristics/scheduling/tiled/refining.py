@@ -25,8 +25,8 @@ SHARES = (1, 2, 4)
 """Parts of the machine that the estimates give a layer."""
 
 Sizes = tuple[AtomSize, ...]
-Judged = tuple[Fraction, AtomicPlan, Evaluation]
-"""Key, plan and evaluation that some sizes lead to."""
+Judged = tuple[Fraction, AtomicPlan]
+"""Key and plan that some sizes lead to."""
 
 
 class SizeMoves:
@@ -87,6 +87,7 @@ def climb(
     *,
     room: float = 0.5,
     most: int | None = None,
+    kept: Callable[[Judged], object] = lambda judged: None,
 ) -> Sizes:
     """Climb until told to stop; returns the best sizes.
 
@@ -96,18 +97,21 @@ def climb(
     judge : what sizes lead to; ``None`` where their atoms fit no buffer
     done : whether to stop
     most : moves at most; ``None`` for no limit
+    kept : told of every plan that is better than all before
     """
     moves = SizeMoves(problem, room=room)
     sizes, best = start, begun
-    weights = losses(best[1], best[2], problem.machine.engines)
+    weights = losses(best[1], problem.evaluate(best[1].dag, best[1].plan), problem.machine.engines)
     tried = 0
     while not done() and (most is None or tried < most):
         tried += 1
         moved = moves.moved(sizes, weights, random_numbers)
         found = None if moved is None else judge(moved)
         if moved is not None and found is not None and found[0] <= best[0]:
+            if found[0] < best[0]:
+                kept(found)
             sizes, best = moved, found
-            weights = losses(best[1], best[2], problem.machine.engines)
+            weights = losses(best[1], problem.evaluate(best[1].dag, best[1].plan), problem.machine.engines)
     return sizes
 
 

@@ -75,8 +75,11 @@ def shared_size_list(
 ) -> list[AtomSize]:
     """The sizes of least estimated time, best first; see `shared_sizes`."""
     menu = fitting_menu(problem, unit, room)
-    rounds = -(-menu.atoms * problem.batch // engines)
-    time = rounds * np.maximum(menu.cycles, menu.need / problem.machine.port_rate)
+    parts = -(-shape_of(unit.layer.operator).parts // menu.sizes[:, 2])
+    # parts of a sum follow each other; only boxes of results run side by side
+    rounds = -(-(menu.atoms // parts) * problem.batch // engines) * parts
+    fetch = menu.need / problem.machine.port_rate
+    time = rounds * np.maximum(menu.cycles, fetch) + fetch
     order = np.lexsort((menu.atoms * menu.need, time))[:most]
     return [AtomSize(*(int(one) for one in menu.sizes[at])) for at in order]
 

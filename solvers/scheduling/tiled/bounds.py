@@ -1,21 +1,21 @@
 """Lower bounds on cycles and energy of plans: for one atomic DAG, and over all sizes of atoms.
 
-With ``E`` engines, ``head(t)`` the least cycle at which task ``t`` can begin and ``tail(t)`` the
-least number of
-cycles from its beginning to the end:
+With ``E`` engines, ``head(t)`` a cycle before which task ``t`` cannot begin and ``rest(t)`` cycles that must
+follow its end (`tilewright.solvers.scheduling.tiled.ancestors`):
 
 ========== ==========================================================================================
 work       ``sum of cycles / E``
-path       ``max of head(t) + tail(t)``: atoms follow what they read, halos included
-window     ``max over a, b of a + b + work{t: head(t) >= a, tail(t) - cycles(t) >= b} / E``
+path       the longest way: atoms follow what they read, halos included
+window     ``max over a, b of a + b + work{t: head(t) >= a, rest(t) >= b} / E``, and
+           ``max of head(t) + cycles(t) + rest(t)``
 compulsory weights, inputs and outputs pass DRAM once
 staged     ``max over a of a + (bytes of {blocks: head of every reader >= a} - on-chip bytes) / rate``
 ports      what must enter engines, over the rate of all their ports
 ========== ==========================================================================================
 
 Every task of a window begins at ``a`` or later and ends ``b`` before the end, so that much work fits between.
-Of the blocks that nobody reads before cycle ``a``, at most the buffers' bytes are on chip then; the rest
-comes later.
+Of the blocks that nobody reads before cycle ``a``, at most the buffers' bytes are on chip when the first of
+their readers begins; the rest comes later.
 """
 
 from __future__ import annotations
@@ -33,6 +33,7 @@ from tilewright.formulation.scheduling.tiled.paths import path_lengths
 from tilewright.formulation.scheduling.tiled.problem import TiledProblem
 from tilewright.formulation.scheduling.tiled.trips import whole_shapes
 from tilewright.hardware.scheduling.tiled.machine import TiledMachine
+from tilewright.solvers.scheduling.tiled.ancestors import EFFORT, heads_and_rests
 
 Longs = npt.NDArray[np.int64]
 
@@ -63,9 +64,15 @@ class Bounds:
         return max(self.work, self.path, self.window, self.compulsory, self.staged, self.ports)
 
 
-def dag_bounds(dag: AtomicDag, machine: TiledMachine) -> Bounds:
-    """Bounds on every legal plan of one atomic DAG."""
-    heads, tails = path_lengths(dag)
+def dag_bounds(dag: AtomicDag, machine: TiledMachine, *, effort: int = EFFORT) -> Bounds:
+    """Bounds on every legal plan of one atomic DAG.
+
+    Parameters
+    ----------
+    effort : visits of tasks and edges for sets of ancestors; 0 for ways alone, in a fraction of the time
+    """
+    heads, rests = heads_and_rests(dag, machine, effort)
+    ways, to_end = path_lengths(dag)
     work = -(-int(dag.cycles.sum()) // machine.engines)
     outside = dag.block_parent < 0
     read = np.zeros(dag.blocks, dtype=np.bool_)
@@ -81,8 +88,8 @@ def dag_bounds(dag: AtomicDag, machine: TiledMachine) -> Bounds:
     ends = traffic * machine.engine.buffer_write_energy + leaving * machine.engine.buffer_read_energy
     cycles = {
         "work": work,
-        "path": int((heads + tails).max()),
-        "window": _window(heads, tails, dag.cycles, machine.engines),
+        "path": int((ways + to_end).max()),
+        "window": _window(heads, rests, dag.cycles, machine.engines),
         "compulsory": math.ceil((traffic + leaving) / machine.dram_rate),
         "staged": _staged(first_read[fetched], dag.block_bytes[fetched], machine),
         "ports": math.ceil(
@@ -96,12 +103,11 @@ def dag_bounds(dag: AtomicDag, machine: TiledMachine) -> Bounds:
     return Bounds(**cycles, energy=inside + moved + ends + static)
 
 
-def _window(heads: Longs, tails: Longs, cycles: Longs, engines: int) -> int:
+def _window(heads: Longs, rests: Longs, cycles: Longs, engines: int) -> int:
     """The window bound over quantiles of ``a``, and all ``b`` for each."""
-    after = tails - cycles
-    best = 0
-    order = np.argsort(-after, kind="stable")
-    sorted_after, sorted_heads, sorted_cycles = after[order], heads[order], cycles[order]
+    best = int((heads + cycles + rests).max())
+    order = np.argsort(-rests, kind="stable")
+    sorted_after, sorted_heads, sorted_cycles = rests[order], heads[order], cycles[order]
     for a in _thresholds(heads):
         work = np.cumsum(np.where(sorted_heads >= a, sorted_cycles, 0))
         found = int(a) + sorted_after + -(-work // engines)

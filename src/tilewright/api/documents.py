@@ -13,19 +13,24 @@ from tilewright.api.mapping.exploration import ExplorationDocument
 from tilewright.api.mapping.exploration_check import ExploreCheck, check_exploration
 from tilewright.api.mapping.result import MappingResult
 from tilewright.api.scheduling.checking import ScheduleCheck, check_schedules
-from tilewright.api.scheduling.plan import Codesign, Plan
+from tilewright.api.scheduling.contest import Contest, ContestCheck, check_contest
+from tilewright.api.scheduling.plan import Codesign, Plan, SchedulingDocument
+from tilewright.api.scheduling.tiled_plan import TiledPlan
 from tilewright.formulation.limits import Limits
 from tilewright.formulation.stopping import Stop
-from tilewright.report.records.files import parse_document, read_data
+from tilewright.report.records.files import parse_document, parse_record, read_data
 from tilewright.report.records.mapping.document import ResultDocument
 from tilewright.report.records.mapping.explore import ExploreDocument
 from tilewright.report.records.mapping.explore_file import is_exploration, parse_exploration
-from tilewright.report.records.scheduling.herald.document import CodesignDocument, ScheduleDocument
+from tilewright.report.records.scheduling.herald.document import ScheduleDocument
 from tilewright.report.records.scheduling.herald.files import is_schedule, parse_schedule
+from tilewright.report.records.scheduling.tiled.compare import CompareDocument, is_contest
+from tilewright.report.records.scheduling.tiled.document import PlanDocument
+from tilewright.report.records.scheduling.tiled.files import is_plan, parse_plan
 
-Record = ResultDocument | ExploreDocument | ScheduleDocument | CodesignDocument
-Document = MappingDocument | ExplorationDocument | Plan | Codesign
-Check = MappingCheck | ExploreCheck | ScheduleCheck
+Record = ResultDocument | ExploreDocument | SchedulingDocument | CompareDocument
+Document = MappingDocument | ExplorationDocument | Plan | TiledPlan | Codesign | Contest
+Check = MappingCheck | ExploreCheck | ScheduleCheck | ContestCheck
 
 
 def load(path: str | os.PathLike[str]) -> Document:
@@ -33,7 +38,7 @@ def load(path: str | os.PathLike[str]) -> Document:
 
     Returns
     -------
-    A `MappingDocument`, `ExplorationDocument`, `Plan` or `Codesign`, by what the file holds
+    A `MappingDocument`, `ExplorationDocument`, `Plan`, `TiledPlan`, `Codesign` or `Contest`
 
     Raises
     ------
@@ -42,6 +47,10 @@ def load(path: str | os.PathLike[str]) -> Document:
     record = parsed(read_data(Path(path)), str(path))
     if isinstance(record, ResultDocument):
         return MappingDocument(record, str(path))
+    if isinstance(record, PlanDocument):
+        return TiledPlan(record)
+    if isinstance(record, CompareDocument):
+        return Contest(record)
     if isinstance(record, ExploreDocument):
         return ExplorationDocument(record, str(path))
     return Plan(record) if isinstance(record, ScheduleDocument) else Codesign(record)
@@ -89,6 +98,10 @@ def check(
 
 def parsed(data: Any, where: str) -> Record:
     """The document that plain data hold; raises ``InputError``."""
+    if is_contest(data):
+        return parse_record(data, CompareDocument, where)
+    if is_plan(data):
+        return parse_plan(data, where)
     if is_exploration(data):
         return parse_exploration(data, where)
     return parse_schedule(data, where) if is_schedule(data) else parse_document(data, where)
@@ -104,6 +117,8 @@ def checked(record: Record, where: str, limits: Limits | None = None, told: Told
     """
     if isinstance(record, ResultDocument):
         return check_mappings(record, where, limits, told)
+    if isinstance(record, CompareDocument):
+        return check_contest(record, where)
     if isinstance(record, ExploreDocument):
         return check_exploration(record, where, limits, told)
     return check_schedules(record, where, limits)

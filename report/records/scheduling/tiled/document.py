@@ -17,8 +17,10 @@ from tilewright.report.records.claims import ClaimRecord, ExactText, Number, Sta
 from tilewright.report.records.mapping.build import trace_record, versions
 from tilewright.report.records.mapping.document import TraceRecord
 from tilewright.report.records.mapping.operator import Record
+from tilewright.report.records.scheduling.settings import SearchSettingsRecord
 from tilewright.report.records.scheduling.tiled.plan import PlanRecord
 from tilewright.report.records.scheduling.tiled.problem import TiledProblemRecord
+from tilewright.solvers.scheduling.tiled.ancestors import EFFORT
 from tilewright.solvers.scheduling.tiled.bounds import dag_bounds
 
 PLAN: Final = "tilewright.plan/1"
@@ -49,18 +51,8 @@ class PlanMetricsRecord(Record):
     steps: int
     transfers: int
     atoms_bound_cycles: int = Field(
-        description="no plan of these very atoms takes fewer cycles; the document's bound is over all sizes"
+        description="no plan of these very atoms takes fewer cycles; the document's bound is over its space"
     )
-
-
-class PlanSettingsRecord(Record):
-    """How the search was asked to run."""
-
-    method: str
-    time_limit_s: float | None
-    gap: float
-    threads: int
-    seed: int
 
 
 class PlanDocument(ClaimRecord):
@@ -75,11 +67,14 @@ class PlanDocument(ClaimRecord):
     system: str
     layers: int
     objective: Literal["makespan", "energy", "edp"]
-    settings: PlanSettingsRecord
+    settings: SearchSettingsRecord
+    space: str = Field(
+        description="the plans over which status, bound and gap are claimed; empty for all plans"
+    )
     status: StatusName
     value: Number | None
     value_exact: ExactText | None
-    bound: Number | None = Field(description="no plan has a smaller value, whatever its sizes of atoms")
+    bound: Number | None = Field(description="no plan of the space has a smaller value")
     bound_exact: ExactText | None
     gap: float | None
     metrics: PlanMetricsRecord | None
@@ -100,15 +95,24 @@ def plan_document(
     problem: TiledProblem,
     objective: str,
     result: TiledResult,
-    settings: PlanSettingsRecord,
+    settings: SearchSettingsRecord,
     *,
+    space: str = "",
     complete: bool = True,
 ) -> PlanDocument:
-    """The document of one result."""
+    """The document of one result.
+
+    Parameters
+    ----------
+    space : over which plans the result's bound holds; empty for all
+    """
     record = TiledProblemRecord.of(problem)
     shown = tiled_objective(objective)
     answer, evaluation = result.answer, result.evaluation
-    found = None if answer is None or evaluation is None else plan_metrics(problem, answer, evaluation)
+    effort = EFFORT if complete else 0
+    found = None
+    if answer is not None and evaluation is not None:
+        found = plan_metrics(problem, answer, evaluation, effort=effort)
     return PlanDocument.model_validate(
         {
             "schema": PLAN,
@@ -119,6 +123,7 @@ def plan_document(
             "layers": len(problem.units),
             "objective": objective,
             "settings": settings,
+            "space": space,
             **claim(shown, result, number),
             "metrics": found,
             "message": result.message,
@@ -138,8 +143,15 @@ def inputs_hash(problem: TiledProblemRecord, objective: str) -> str:
     return hashlib.sha256(json.dumps([content, objective]).encode()).hexdigest()
 
 
-def plan_metrics(problem: TiledProblem, answer: AtomicPlan, found: Evaluation) -> PlanMetricsRecord:
-    """What the evaluator said, as data."""
+def plan_metrics(
+    problem: TiledProblem, answer: AtomicPlan, found: Evaluation, *, effort: int = EFFORT
+) -> PlanMetricsRecord:
+    """What the evaluator said, as data.
+
+    Parameters
+    ----------
+    effort : what the bound of the atoms may take, see `dag_bounds`
+    """
     machine, energy = problem.machine, found.energy
     exact = Fraction(energy.total)
     parts = {
@@ -170,5 +182,5 @@ def plan_metrics(problem: TiledProblem, answer: AtomicPlan, found: Evaluation) -
         atoms=answer.dag.tasks,
         steps=answer.plan.steps,
         transfers=len(answer.plan.transfers),
-        atoms_bound_cycles=dag_bounds(answer.dag, machine).cycles,
+        atoms_bound_cycles=dag_bounds(answer.dag, machine, effort=effort).cycles,
     )

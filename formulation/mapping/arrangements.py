@@ -1,0 +1,409 @@
+"""Arrangements: in which sequence the tensors of a level begin to live, and which loops stand between.
+
+In an *even* nest all tensors of a level begin to live at one point.  In an *uneven* one every tensor has its
+own point, and loops stand between the points.  An arrangement fixes, for every level, the sequence of these
+points (*slots*) and the dimensions that may have a loop after each; a nest over an arrangement has one block
+of temporal loops per slot. The uneven space is the union over all arrangements, and the capacity of a level
+is shared by its slots.
+
+Most loops after a slot are useless: one that moves the slot's tensor could stand outside its store, and its
+tile would be smaller.  ``docs/uneven.md`` shows when that loses nothing (:func:`useful_dims`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import dataclass, replace
+from enum import Enum
+from itertools import combinations, pairwise
+from itertools import product as cartesian
+
+from tilewright.formulation.expression import Expr, as_expr, choose, is_one, maximum, product, total
+from tilewright.formulation.mapping.cost.base import Limit
+from tilewright.formulation.mapping.nest import Nest
+from tilewright.formulation.mapping.orders import OrderClass, all_order_classes, sliding_dims
+from tilewright.hardware.mapping.engine import Engine
+from tilewright.workloads.mapping.operator import Operator, Tensor
+
+EVEN, UNEVEN = STORAGES = ("even", "uneven")
+
+
+class Reduction(Enum):
+    """What is left out of the uneven space when it is searched."""
+
+    NONE = "none"
+    LOOPS = "loops"
+    """Loops after a slot over dimensions that :func:`useful_dims` does not name, and repeated points."""
+    FORMS = "forms"
+    """Those, and orders that repeat others; for perfect factors, where nothing is lost."""
+
+
+@dataclass(frozen=True, slots=True)
+class Slot:
+    """A point at which tensors begin to live in a level, and what may stand between it and the next one.
+
+    Parameters
+    ----------
+    level : index of the memory level
+    tensors : names of those that begin to live here, unless they bypass the level
+    dims : dimensions that may have a loop after this point, before the next one or an array
+    leads : whether it belongs to the first point after an array: loops outside may leave its tiles in place
+    """
+
+    level: int
+    tensors: tuple[str, ...]
+    dims: frozenset[str]
+    leads: bool = False
+
+
+Arrangement = tuple[Slot, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Segment:
+    """Levels with no array between them: their points of storage may stand in any sequence.
+
+    Parameters
+    ----------
+    levels : indices
+    fed : whether an array feeds it
+    """
+
+    levels: range
+    fed: bool
+
+    def items(self, operator: Operator, engine: Engine) -> list[tuple[int, str]]:
+        """What may be stored: level and tensor, level by level."""
+        return [(level, name) for level in self.levels for name in _kept(operator, engine, level)]
+
+
+def segments(engine: Engine) -> list[Segment]:
+    """The segments of an engine, outermost first; the first one is its outermost level alone."""
+    count = len(engine.levels)
+    fed = [index > 0 and engine.levels[index - 1].fanout is not None for index in range(count)]
+    starts = [index for index in range(count) if index < 2 or fed[index]]
+    return [
+        Segment(range(start, end), fed[start])
+        for start, end in zip(starts, [*starts[1:], count], strict=True)
+    ]
+
+
+def even_arrangement(operator: Operator, engine: Engine) -> Arrangement:
+    """One slot per level."""
+    dims = frozenset(operator.bounds)
+    return tuple(
+        Slot(index, _kept(operator, engine, index), dims, leads=True) for index in range(len(engine.levels))
+    )
+
+
+def arrangements(operator: Operator, engine: Engine, reduction: Reduction) -> Iterator[Arrangement]:
+    """Arrangements of the uneven space, outermost slot first; the even one belongs to the space besides."""
+    choices = [_of_segment(operator, engine, segment, reduction) for segment in segments(engine)]
+    for parts in cartesian(*choices):
+        yield tuple(slot for slots in parts for slot in slots)
+
+
+def _kept(operator: Operator, engine: Engine, level: int) -> tuple[str, ...]:
+    keeps = engine.levels[level].keeps
+    return tuple(tensor.name for tensor in operator.tensors if tensor.role in keeps)
+
+
+def _of_segment(
+    operator: Operator, engine: Engine, segment: Segment, reduction: Reduction
+) -> list[Arrangement]:
+    """The sequences of slots of one segment."""
+    items, every = segment.items(operator, engine), frozenset(operator.bounds)
+    if segment.levels[0] == 0 or not items:
+        return [_leading(operator, engine, segment, items)]
+    found: list[Arrangement] = []
+    if reduction is Reduction.NONE:
+        found = [tuple(Slot(level, (name,), every) for level, name in order) for order in _sequences(items)]
+        whole = _leading(operator, engine, segment, items)
+        return [*found, whole] if segment.fed and whole not in found else found
+    firsts = [tuple[tuple[int, str], ...]()]
+    if segment.fed:
+        firsts = [
+            one for n in range(1, len(items) + 1) for one in combinations(items, n) if _closed(one, items)
+        ]
+    for first in firsts:
+        lead = _leading(operator, engine, segment, first) if first else ()
+        for order in _sequences([item for item in items if item not in first]):
+            slots = list(lead)
+            for index, (level, name) in enumerate(order):
+                before = {*first, *order[:index]}
+                dims = useful_dims(operator, engine, segment, (level, name), before)
+                slots.append(Slot(level, (name,), dims))
+            settled = _settled(operator, engine, tuple(slots))
+            if not _repeats(operator, engine, settled):
+                found.append(settled)
+    return found
+
+
+def _leading(
+    operator: Operator, engine: Engine, segment: Segment, items: Sequence[tuple[int, str]]
+) -> Arrangement:
+    """Slots at one point, one per level; any loops after the last."""
+    levels = [level for level in segment.levels if any(item[0] == level for item in items)]
+    levels = levels or [segment.levels[-1]]
+    every = frozenset(operator.bounds)
+    return tuple(
+        Slot(
+            level,
+            tuple(name for at, name in items if at == level),
+            every if level == levels[-1] else frozenset(),
+            leads=True,
+        )
+        for level in levels
+    )
+
+
+def _sequences(items: Sequence[tuple[int, str]]) -> Iterator[tuple[tuple[int, str], ...]]:
+    """All sequences in which every tensor's levels follow each other inwards."""
+    if not items:
+        yield ()
+    for item in items:
+        if not any(other[1] == item[1] and other[0] < item[0] for other in items):
+            for rest in _sequences([other for other in items if other != item]):
+                yield (item, *rest)
+
+
+def _closed(chosen: Collection[tuple[int, str]], items: Sequence[tuple[int, str]]) -> bool:
+    """Whether with every store the outer ones of its tensor are chosen, too."""
+    return all(
+        outer in chosen for level, name in chosen for outer in items if outer[1] == name and outer[0] < level
+    )
+
+
+def useful_dims(
+    operator: Operator,
+    engine: Engine,
+    segment: Segment,
+    item: tuple[int, str],
+    before: Collection[tuple[int, str]],
+) -> frozenset[str]:
+    """Dimensions whose loops may be worth having just inside a tensor's store (``docs/uneven.md``).
+
+    Those are all but the ones that move the tensor and would cost nothing outside its store: along which its
+    tiles do not overlap, with no tensor inside that such a loop leaves in place or whose window it slides.
+
+    Parameters
+    ----------
+    item : level and tensor
+    before : levels and tensors that begin to live at this point or outside it, in this segment
+    """
+    tensor = operator.tensor(item[1])
+    return frozenset(
+        dim
+        for dim in operator.bounds
+        if not _moves_plainly(operator, tensor, dim)
+        or any(
+            (other is not tensor and _stays_inside(engine, segment, other, dim, before))
+            or _slides(operator, engine, segment, other, dim)
+            for other in operator.tensors
+        )
+    )
+
+
+def _moves_plainly(operator: Operator, tensor: Tensor, dim: str) -> bool:
+    """Whether a loop moves a tensor so that all tiles together are no more than the tile around them."""
+    axes = [axis for axis in tensor.axes if any(term.dim == dim for term in axis.terms)]
+    if len(axes) != 1:
+        return False
+    [axis] = axes
+    if any(operator.bounds[term.dim] > 1 for term in axis.terms if term.dim != dim):
+        return False
+    stride = next(term.stride for term in axis.terms if term.dim == dim)
+    return not tensor.is_output or (stride == 1 and not axis.is_compound)
+
+
+def _stays_inside(
+    engine: Engine, segment: Segment, other: Tensor, dim: str, before: Collection[tuple[int, str]]
+) -> bool:
+    """Whether a loop may leave a tensor in place beyond an array, with none of its stores here in between."""
+    deeper = engine.levels[segment.levels[-1] + 1 :]
+    if dim in other.dims or not any(other.role in level.keeps for level in deeper):
+        return False
+    return all(
+        (level, other.name) in before or other.role in engine.levels[level].may_bypass
+        for level in segment.levels
+        if other.role in engine.levels[level].keeps
+    )
+
+
+def _slides(operator: Operator, engine: Engine, segment: Segment, other: Tensor, dim: str) -> bool:
+    """Whether a loop may slide a tensor's window in this segment or further inside."""
+    stores = engine.levels[segment.levels[0] :]
+    return any(m.sliding_window and other.role in m.keeps for m in stores) and dim in sliding_dims(
+        operator, other
+    )
+
+
+def is_mandatory(operator: Operator, engine: Engine, slot: Slot) -> bool:
+    """Whether a slot's tensors must live in its level."""
+    return all(
+        operator.tensor(name).role not in engine.levels[slot.level].may_bypass for name in slot.tensors
+    )
+
+
+def place_in_point(operator: Operator, slot: Slot) -> tuple[int, int]:
+    """Slots at one point stand level by level, tensors in the operator's sequence."""
+    return slot.level, [tensor.name for tensor in operator.tensors].index(slot.tensors[0])
+
+
+def is_spread(engine: Engine, slots: Arrangement) -> bool:
+    """Whether there may be loops between points of one segment; otherwise all nests are even."""
+    return any(True for _ in _neighbours(engine, slots))
+
+
+def _neighbours(engine: Engine, slots: Arrangement) -> Iterator[tuple[int, Slot, Slot, Segment]]:
+    """Slots that follow each other in one segment, past its leading point, with the first one's index."""
+    found = segments(engine)
+    of = [next(segment for segment in found if slot.level in segment.levels) for slot in slots]
+    for index, (slot, inner) in enumerate(pairwise(slots)):
+        if of[index] == of[index + 1] and not inner.leads:
+            yield index, slot, inner, of[index]
+
+
+def _settled(operator: Operator, engine: Engine, slots: Arrangement) -> Arrangement:
+    """Without loops after a slot where none of them could move the next one's tensor."""
+    found = list(slots)
+    for index, slot, inner, segment in _neighbours(engine, slots):
+        moving = slot.dims & operator.tensor(inner.tensors[0]).dims
+        if is_fixed(operator, engine, segment) and all(operator.bounds[dim] == 1 for dim in moving):
+            found[index] = replace(slot, dims=frozenset())
+    return tuple(found)
+
+
+def _repeats(operator: Operator, engine: Engine, slots: Arrangement) -> bool:
+    """Whether two slots are one point for sure that another arrangement has, too."""
+    return any(
+        not slot.dims and is_fixed(operator, engine, segment) and _stand_apart(operator, slot, inner)
+        for _, slot, inner, segment in _neighbours(engine, slots)
+    )
+
+
+def is_fixed(operator: Operator, engine: Engine, segment: Segment) -> bool:
+    """Whether nothing may bypass a segment's levels: then arrangements differ in their points alone."""
+    return all(
+        operator.tensor(name).role not in engine.levels[level].may_bypass
+        for level, name in segment.items(operator, engine)
+    )
+
+
+def _stand_apart(operator: Operator, slot: Slot, inner: Slot) -> bool:
+    """Whether two slots in this sequence must be different points."""
+    return slot.leads or place_in_point(operator, slot) > place_in_point(operator, inner)
+
+
+def block_orders(
+    operator: Operator,
+    engine: Engine,
+    slots: Arrangement,
+    reduction: Reduction,
+    index: int,
+    every: bool = False,
+) -> tuple[OrderClass, ...]:
+    """The order effects to choose from for the loops after a slot; none where nothing is stored inside them.
+
+    Only tensors that are stored inside matter.  In settled forms (:attr:`Reduction.FORMS`) the innermost of
+    these loops moves the tensor whose store comes next: otherwise it would begin to live outside that loop.
+
+    Parameters
+    ----------
+    every : whether effects on all tensors matter (the user's demands on orders), dominated ones included
+    """
+    slot, later = slots[index], slots[index + 1 :]
+    inside = {name for inner in later for name in inner.tensors}
+    if not later or not (inside or every):
+        return ()
+    sliding = {
+        tensor.name: sliding_dims(operator, tensor)
+        if any(tensor.name in s.tensors and engine.levels[s.level].sliding_window for s in later)
+        else frozenset[str]()
+        for tensor in operator.tensors
+    }
+    dims = [dim for dim, bound in operator.bounds.items() if bound > 1 and dim in slot.dims]
+    if every:
+        return all_order_classes(operator, dims, sliding)
+    return _undominated(
+        all_order_classes(operator, dims, sliding, inside),
+        inside,
+        _moved(operator, engine, slots, reduction, index),
+    )
+
+
+def _moved(
+    operator: Operator, engine: Engine, slots: Arrangement, reduction: Reduction, index: int
+) -> str | None:
+    """The tensor that the innermost loop after a slot moves in a settled form."""
+    if reduction is Reduction.FORMS:
+        for at, _slot, inner, segment in _neighbours(engine, slots):
+            if at == index and is_fixed(operator, engine, segment):
+                return inner.tensors[0]
+    return None
+
+
+def _undominated(
+    orders: Sequence[OrderClass], inside: Collection[str], moved: str | None
+) -> tuple[OrderClass, ...]:
+    """One order for every effect on some tensors that no other one's dominates."""
+    found: dict[object, OrderClass] = {}
+    for order in orders:
+        if moved is None or not order.reused[moved]:
+            found.setdefault(
+                tuple((order.reused[name], order.slides[name]) for name in sorted(inside)), order
+            )
+    kept = [
+        order
+        for order in found.values()
+        if not any(other is not order and other.dominates(order, inside) for other in found.values())
+    ]
+    return tuple(sorted(kept, key=lambda order: (order.label, order.permutation)))
+
+
+def arrangement_limits(nest: Nest, slots: Arrangement, reduction: Reduction) -> Iterator[Limit]:
+    """What makes a nest over an arrangement well-formed: no loops after slots that nothing is stored in.
+
+    Reduced, neighbouring slots are either one point, level by level and tensors in the operator's sequence,
+    or some loop between them moves the inner one's tensor.  And it is no even nest, where the even part is
+    searched besides.
+    """
+    yield from _present(nest, slots)
+    if reduction is Reduction.NONE:
+        return
+    operator, engine, blocks = nest.operator, nest.engine, nest.temporal
+    between: list[Expr] = []
+    for index, slot, inner, segment in _neighbours(engine, slots):
+        trips = nest.trips([blocks[index]])
+        between += trips
+        if is_fixed(operator, engine, segment):
+            own = sorted(operator.tensor(inner.tensors[0]).dims)
+            still = is_one(product(nest.trips([blocks[index]], own)))
+            idle: Expr = as_expr(0) if _stand_apart(operator, slot, inner) else is_one(product(trips))
+            level = engine.levels[inner.level].name
+            yield Limit(f"points of storage in {level}", total([still, -1 * idle]), 0)
+    if reduction is Reduction.LOOPS:
+        yield Limit("points of storage", is_one(product(between)), 0)
+
+
+def _present(nest: Nest, slots: Arrangement) -> Iterator[Limit]:
+    """No loops after a point at which nothing is stored, unless an array's buffers hold nothing at all."""
+    operator, engine = nest.operator, nest.engine
+    for segment in segments(engine)[1:]:
+        own = [index for index, slot in enumerate(slots) if slot.level in segment.levels]
+        lead = [index for index in own if slots[index].leads]
+        for index in own:
+            point = lead if index in lead else [index]
+            if any(is_mandatory(operator, engine, slots[i]) and slots[i].tensors for i in point):
+                continue
+            if not slots[index].dims or (segment.fed and point == own):
+                continue
+            loops = 1 - is_one(product(nest.trips([nest.temporal[index]])))
+            stored = [_stored(nest, name, slots[i].level) for i in point for name in slots[i].tensors]
+            yield Limit("loops after what bypasses", product([1 - maximum([0, *stored]), loops]), 0)
+
+
+def _stored(nest: Nest, name: str, level: int) -> Expr:
+    """1 where a tensor is stored at a level, else 0."""
+    residency = nest.residency[name]
+    return choose(residency.selector, [as_expr(int(level in chosen)) for chosen in residency.alternatives])

@@ -1,0 +1,187 @@
+"""Levelling: a plan's transfers moved to other steps and sources, so that no link and no step waits long.
+
+Tasks stay where and when they are.  A transfer may begin as early as all its targets have room, may come from
+any place that holds its block throughout, and must be there by the step that reads it.  Moves are drawn at
+random among the transfers that a step waits for, and stay where they shorten the plan (a sum over steps here,
+since tasks of one step do not overlap steps); the evaluator judges the result as any other.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import numpy.typing as npt
+
+from tilewright.formulation.scheduling.tiled import kernel
+from tilewright.formulation.scheduling.tiled.dag import AtomicDag
+from tilewright.formulation.scheduling.tiled.evaluator import graph_of, network_of, occupancy
+from tilewright.formulation.scheduling.tiled.plan import (
+    Plan,
+    Transfers,
+    make_residency,
+    make_transfers,
+    multicast_groups,
+)
+from tilewright.hardware.scheduling.tiled.machine import TiledMachine
+from tilewright.heuristics.scheduling.tiled import levelling_kernel as machine_code
+
+Ints = npt.NDArray[np.int32]
+Longs = npt.NDArray[np.int64]
+NEVER = machine_code.NEVER
+
+
+def levelled(
+    dag: AtomicDag,
+    machine: TiledMachine,
+    plan: Plan,
+    *,
+    rounds: int = 4,
+    tries: int = 8,
+    most: int = 16,
+    far: int = 128,
+    seed: int = 0,
+) -> Plan:
+    """The plan with its transfers moved; itself where a task spans several steps.
+
+    Parameters
+    ----------
+    plan : a legal one in which every copy comes by one transfer, as `complete` makes them
+    rounds, tries, most : passes over all steps, moves per transfer, transfers per step
+    far : steps before its use in which data may arrive
+    """
+    if bool((plan.first != plan.last).any()) or not len(plan.transfers):
+        return plan
+    net, graph = network_of(machine), graph_of(dag)
+    moving, held = plan.transfers, plan.residency
+    starts = np.concatenate([[0], np.cumsum(np.bincount(held.block, minlength=dag.blocks))]).astype(np.int64)
+    group = multicast_groups(moving, machine.engines)
+    holds = kernel.Holds(held.block, held.engine, held.start, held.end, starts)
+    moves = kernel.Moves(
+        moving.block, moving.source, moving.target, moving.bytes, moving.first, moving.last, group
+    )
+    tasks = kernel.Tasks(plan.engine, plan.first, plan.last)
+    fault, ready, _local, served, _stored = kernel.check(graph, tasks, moves, holds, net, plan.steps)
+    if fault[0] != kernel.OK:
+        return plan
+    inward = moving.target < machine.engines
+    supplies = np.full(len(moving), -1, dtype=np.int64)
+    supplies[inward] = kernel.holdings(
+        holds, moving.block[inward], moving.target[inward], moving.first[inward], moving.last[inward]
+    )
+    if len(np.unique(supplies[inward])) != int(inward.sum()):
+        return plan  # a copy that several transfers bring together
+    read_by = np.full(len(held), NEVER, dtype=np.int64)
+    np.minimum.at(read_by, served, np.repeat(plan.first, np.diff(dag.read_starts)))
+    casts = _casts(dag, machine, plan, group, supplies, read_by, holds, ready)
+    copies = machine_code.Copies(
+        held.block,
+        held.engine,
+        held.start.copy(),
+        held.end.copy(),
+        ready.copy(),
+        np.full(len(held), NEVER, dtype=np.int32),
+        starts,
+    )
+    cycles = np.zeros((plan.steps, machine.engines), dtype=np.int64)
+    cycles[plan.first, plan.engine] = dag.cycles
+    stored = np.full(dag.blocks, NEVER, dtype=np.int32)
+    back = ~inward
+    written = np.full(dag.blocks, -1, dtype=np.int64)
+    np.maximum.at(written, moving.block[back], moving.last[back])
+    stored[written >= 0] = written[written >= 0]
+    whole = np.where(dag.block_parent >= 0, stored[np.maximum(dag.block_parent, 0)], NEVER)
+    stored = np.minimum(stored, whole).astype(np.int32)
+    links, dram = _fixed_loads(net, moving, back, plan.steps)
+    machine_code.level(
+        net,
+        casts,
+        copies,
+        cycles,
+        (links, dram, occupancy(dag, machine, plan)),
+        dag.block_parent,
+        stored,
+        plan.steps,
+        rounds,
+        tries,
+        most,
+        far,
+        seed,
+    )
+    number = np.repeat(np.arange(len(casts.block)), np.diff(casts.starts))
+    transfers = make_transfers(
+        machine.engines,
+        *(
+            np.concatenate([new.astype(np.int64), kept[back].astype(np.int64)])
+            for new, kept in (
+                (casts.block[number], moving.block),
+                (casts.source[number], moving.source),
+                (casts.engine, moving.target),
+                (casts.size[number], moving.bytes),
+                (casts.first[number], moving.first),
+                (casts.last[number], moving.last),
+            )
+        ),
+    )
+    columns = [one.astype(np.int64) for one in (copies.block, copies.engine, copies.start, copies.end)]
+    return replace(plan, transfers=transfers, residency=make_residency(*columns))
+
+
+def _casts(
+    dag: AtomicDag,
+    machine: TiledMachine,
+    plan: Plan,
+    group: Longs,
+    supplies: Longs,
+    read_by: Longs,
+    holds: kernel.Holds,
+    ready: Ints,
+) -> machine_code.Casts:
+    """The multicasts into engines, with their targets in the order of the plan."""
+    moving = plan.transfers
+    chosen = np.flatnonzero(moving.target < machine.engines)
+    _, first_of, number = np.unique(group[chosen], return_index=True, return_inverse=True)
+    head = chosen[first_of]
+    count = len(head)
+    needed = read_by[supplies[chosen]]
+    due = np.full(count, NEVER, dtype=np.int64)
+    np.minimum.at(due, number, needed)
+    due = np.minimum(due, plan.steps - 1)
+    source = moving.source[head]
+    holder = np.full(count, -1, dtype=np.int64)
+    inside = np.flatnonzero(source < machine.engines)
+    at = head[inside]
+    own = kernel.holdings(holds, moving.block[at], source[inside], moving.first[at], moving.last[at])
+    parent = dag.block_parent[moving.block[at]]
+    whole = kernel.holdings(holds, parent, source[inside], moving.first[at], moving.last[at])
+    fits = (own >= 0) & (ready[np.maximum(own, 0)] < moving.first[at])
+    holder[inside] = np.where(fits, own, whole)
+    return machine_code.Casts(
+        moving.block[head].copy(),
+        source.copy(),
+        moving.first[head].copy(),
+        moving.last[head].copy(),
+        moving.bytes[head].copy(),
+        holder.astype(np.int32),
+        due.astype(np.int32),
+        np.concatenate([[0], np.cumsum(np.bincount(number, minlength=count))]).astype(np.int64),
+        moving.target[chosen].copy(),
+        supplies[chosen].astype(np.int32),
+        np.minimum(needed, NEVER).astype(np.int32),
+    )
+
+
+def _fixed_loads(
+    net: kernel.Network, moving: Transfers, back: npt.NDArray[np.bool_], steps: int
+) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]:
+    """What write-backs load, per step and link, and on DRAM."""
+    links = np.zeros((steps, len(net.rates)))
+    dram = np.zeros(steps)
+    for j in np.flatnonzero(back):
+        first, last = int(moving.first[j]), int(moving.last[j])
+        share = int(moving.bytes[j]) / (last - first + 1)
+        route = int(moving.source[j]) * net.places + int(moving.target[j])
+        way = net.links[net.starts[route] : net.starts[route + 1]]
+        links[first : last + 1, way] += share
+        dram[first : last + 1] += share
+    return links, dram

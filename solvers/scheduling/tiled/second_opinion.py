@@ -1,0 +1,156 @@
+"""A second opinion on the bound of a plan: computed anew, or proven anew where an exact method claims it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from fractions import Fraction
+
+from tilewright.formulation.limits import Limits
+from tilewright.formulation.method import Outcome
+from tilewright.formulation.result import Origin, Status
+from tilewright.formulation.scheduling.tiled.problem import TiledProblem
+from tilewright.formulation.scheduling.tiled.search import AtomicPlan, TiledGoal, TiledSearch
+from tilewright.solvers.running import run_method
+from tilewright.solvers.scheduling.tiled.bounds import dag_bounds, size_bounds
+from tilewright.solvers.scheduling.tiled.exact.method import Exact, RoundProof
+from tilewright.solvers.scheduling.tiled.exact.space import RoundSpace
+from tilewright.solvers.scheduling.tiled.registry import METHODS
+from tilewright.solvers.scheduling.tiled.running import bound_key, plan_run
+from tilewright.solvers.second_opinion import Proof, Verdict
+
+COMPUTED = "computed bounds"
+REFUTERS = ("ls", "rammer", "atomic[moves=0]")
+"""Quick methods whose plans may lie below a wrong bound."""
+
+MOST_IDLE = 256
+"""Steps without an atom that the space of a claim may allow, at most."""
+
+
+@dataclass(frozen=True, eq=False)
+class PlanClaim:
+    """What a document claims.
+
+    Parameters
+    ----------
+    bound : no plan of the space has a smaller key; ``None`` where none is claimed
+    method : that claims it
+    problem : ``None`` where none can be stated
+    answer : its plan, where that can be read
+    space : what the claim is about where that is less than all plans
+    """
+
+    bound: Fraction | None
+    method: str
+    problem: TiledProblem | None
+    answer: AtomicPlan | None
+    space: str = ""
+
+
+def plan_bound(problem: TiledProblem, atoms: AtomicPlan | None = None) -> Fraction:
+    """The key that no plan undercuts, computed anew.
+
+    Parameters
+    ----------
+    atoms : over plans of whose atoms it holds; ``None`` for all sizes of atoms
+    """
+    bounds = size_bounds(problem) if atoms is None else dag_bounds(atoms.dag, problem.machine)
+    return bound_key(TiledGoal(problem), bounds)
+
+
+def named_space(problem: TiledProblem, answer: AtomicPlan, name: str) -> RoundSpace | None:
+    """The space of an exact method's claim that has this name, over the atoms of a plan, if there is one."""
+    spaces = (RoundSpace(problem, answer.dag, idle) for idle in range(MOST_IDLE + 1))
+    return next((one for one in spaces if one.space == name), None)
+
+
+def prove_plan(claim: PlanClaim, limits: Limits) -> Proof:
+    """Ask whether the claimed bound holds.
+
+    The bound that can be computed confirms what does not exceed it.  Beyond that a claim over all plans is
+    questioned by quick methods, and one over a space is proven anew from the plan's atoms, with another seed.
+    """
+    before = limits.elapsed
+    verdict, by, text = _verdict(claim, limits)
+    return Proof(verdict, by, text, limits.elapsed - before)
+
+
+def _verdict(claim: PlanClaim, limits: Limits) -> tuple[Verdict, str, str]:
+    problem, bound, own = claim.problem, claim.bound, claim.answer
+    if problem is None:
+        return Verdict.UNDECIDED, "-", "the problem cannot be stated"
+    if bound is None:
+        return Verdict.NOTHING, "-", "no bound is claimed"
+    if bound <= plan_bound(problem):
+        return Verdict.CONFIRMED, COMPUTED, "no plan undercuts it, whatever its sizes of atoms"
+    if own is not None:
+        judged = TiledGoal(problem).judge(own)
+        if not judged.violations and judged.key < bound:
+            return Verdict.REFUTED, "evaluator", "the document's own plan lies below it"
+    if not claim.space:
+        return _questioned(problem, bound, limits)
+    if own is None:
+        return Verdict.UNDECIDED, "-", "the document does not tell the atoms of the space"
+    if bound <= plan_bound(problem, own):
+        return Verdict.CONFIRMED, COMPUTED, "no plan of these atoms undercuts it"
+    return _proven_anew(claim, problem, own, bound, limits)
+
+
+def _questioned(problem: TiledProblem, bound: Fraction, limits: Limits) -> tuple[Verdict, str, str]:
+    """Whether a quick plan lies below a bound over all plans."""
+    for method in REFUTERS:
+        if limits.expired:
+            break
+        result = plan_run(_stated(problem), method, limits.share(0.3, longest=30)).run()
+        if result.key is not None and result.key < bound:
+            return Verdict.REFUTED, method, f"finds a plan below it: {float(result.key):g}"
+    known = float(plan_bound(problem))
+    return Verdict.UNDECIDED, COMPUTED, f"over all sizes of atoms only {known:g} is known"
+
+
+def _proven_anew(
+    claim: PlanClaim, problem: TiledProblem, own: AtomicPlan, bound: Fraction, limits: Limits
+) -> tuple[Verdict, str, str]:
+    """What a fresh proof over the plan's atoms says."""
+    method, space = METHODS.make(claim.method), named_space(problem, own, claim.space)
+    if not isinstance(method, Exact) or space is None:
+        return Verdict.UNDECIDED, "-", "no method proves claims about such a space"
+    search = TiledSearch(space, replace(limits, seed=limits.seed + 1), exact=True)
+    search.offer(own, "document", Origin.HEURISTIC)
+    proof = _Again(method, RoundProof(search, space, method.atoms))
+    result = run_method(search, proof, claim.method)
+    if result.key is not None and result.key < bound:
+        return (
+            Verdict.REFUTED,
+            f"{claim.method}, again",
+            f"finds a plan of {float(result.key):g} in the space",
+        )
+    if result.status is not Status.ERROR and result.bound is not None and result.bound >= bound:
+        return Verdict.CONFIRMED, f"{claim.method}, again", "proves a bound at least as high in the space"
+    least = "nothing" if result.bound is None else f"only {float(result.bound):g}"
+    return Verdict.UNDECIDED, f"{claim.method}, again", f"{least} was proven within the limits"
+
+
+@dataclass(frozen=True)
+class _Again:
+    """The exact method on atoms that are given."""
+
+    method: Exact
+    proof: RoundProof
+    exact = True
+
+    @property
+    def name(self) -> str:
+        return self.method.name
+
+    @property
+    def version(self) -> str:
+        return self.method.version
+
+    def solve(self, search: TiledSearch) -> Outcome:
+        """Prove."""
+        return self.proof.run()
+
+
+def _stated(problem: TiledProblem) -> Callable[[], TiledProblem]:
+    return lambda: problem
