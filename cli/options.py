@@ -92,6 +92,16 @@ SkipUnsupported = Annotated[
 Layers = Annotated[
     list[str] | None,
     typer.Option(
+        "--layers",
+        "--layer",
+        metavar="GLOB",
+        help="Only layers of these names; repeatable.",
+        rich_help_panel="Problem",
+    ),
+]
+OnlyLayers = Annotated[
+    list[str] | None,
+    typer.Option(
         "--layers", metavar="GLOB", help="Only layers of these names; repeatable.", rich_help_panel="Problem"
     ),
 ]
