@@ -17,6 +17,7 @@ from tilewright.formulation.options import option
 from tilewright.formulation.scheduling.tiled.problem import TiledProblem
 from tilewright.formulation.scheduling.tiled.search import TiledSearch
 from tilewright.heuristics.scheduling.tiled.annealing import Annealing, annealed_sizes
+from tilewright.heuristics.scheduling.tiled.coarsening import workable
 from tilewright.heuristics.scheduling.tiled.genetic import Genetics, genetic_sizes
 from tilewright.heuristics.scheduling.tiled.planning import BUFFERING, Heuristic
 from tilewright.heuristics.scheduling.tiled.refining import Judged, Sizes, climb
@@ -57,6 +58,7 @@ class AtomicDataflow(Heuristic):
     moves: int = option(4000, "moves of that climb at most", low=0, high=10**7)
 
     name = "atomic"
+    stochastic = True
 
     def offer(self, search: TiledSearch) -> None:
         """Try all starts that the options leave open, then improve the best one."""
@@ -93,8 +95,8 @@ class AtomicDataflow(Heuristic):
         """The best of all starts that the options leave open; ``None`` where time is up before."""
         problem = search.problem.problem
         best: Start | None = None
-        for atoms, sizes in self._sizes(problem, search.limits.seed):
-            dag = problem.dag(sizes)
+        for atoms, wanted in self._sizes(problem, search.limits.seed):
+            sizes, dag = workable(problem, wanted, room=self.room)
             for order in ORDERS if self.order == BEST else (self.order,):
                 step = stages.steps(dag, order)
                 for mapping in PLACED if self.mapping == BEST else (self.mapping,):
