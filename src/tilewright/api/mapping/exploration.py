@@ -134,6 +134,12 @@ class ExplorationDocument(Displayed):
         return self.record.best
 
 
+Vary = (
+    MappingABC[str, object] | MappingABC[tuple[str, ...], object] | MappingABC[str | tuple[str, ...], object]
+)
+"""Values by the field, or by the fields that change together."""
+
+
 @dataclass(frozen=True)
 class ExploreRequest:
     """The arguments of `explore`, which explains them."""
@@ -164,7 +170,7 @@ class ExploreRequest:
 def explore(
     model: Layer | Network | str | Path,
     machine: Machine | str | Path,
-    vary: MappingABC[str | tuple[str, ...], object],
+    vary: Vary,
     objective: str = "edp",
     *,
     batch: int | None = None,
