@@ -38,7 +38,7 @@ def evaluate_command(
     layer: Annotated[
         str | None, typer.Option("--layer", metavar="LAYER", help="Operator, instead of the file's.")
     ] = None,
-    layers: options.Layers = None,
+    layers: options.OnlyLayers = None,
     objective: Annotated[
         str | None, typer.Option("--objective", "-o", help="Instead of the file's; edp by default.")
     ] = None,

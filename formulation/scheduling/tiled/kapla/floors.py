@@ -18,8 +18,8 @@ from tilewright.formulation.scheduling.tiled.kapla.floor_kernel import (
     WEIGHTS,
 )
 from tilewright.formulation.scheduling.tiled.set.closed_form import ClosedForm
-from tilewright.formulation.scheduling.tiled.set.leaf_kernel import Flow
 from tilewright.formulation.scheduling.tiled.set.layers import SetLayer
+from tilewright.formulation.scheduling.tiled.set.leaf_kernel import Flow
 
 Longs = npt.NDArray[np.int64]
 
