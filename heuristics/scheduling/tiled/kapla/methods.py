@@ -1,4 +1,6 @@
-"""KAPLA and Tangram as methods on tiled machines: chains are found by the closed form, their plans are what counts."""
+"""KAPLA and Tangram as methods on tiled machines: chains are found by the closed form, their plans are what
+counts.
+"""
 
 from __future__ import annotations
 

@@ -1,9 +1,9 @@
 """KAPLA between layers, and Tangram: chains of segments for one closed form.
 
-KAPLA prunes schemes that cannot fit, prices the others by what they cost at least, throws out those that another
-one of the same layers beats in everything, and keeps the best few chains.  These alone get partitions; the best
-of them is the answer.  Tangram prices every spatial segment of the network's own order by its cost and keeps one
-row per layer.
+KAPLA prunes schemes that cannot fit, prices the others by what they cost at least, throws out those that
+another one of the same layers beats in everything, and keeps the best few chains.  These alone get
+partitions; the best of them is the answer.  Tangram prices every spatial segment of the network's own order
+by its cost and keeps one row per layer.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 
 from tilewright.formulation.scheduling.tiled.kapla.chain import Chain, Priced, loads_of, priced_chain
-from tilewright.formulation.scheduling.tiled.kapla.estimate import Estimator
+from tilewright.formulation.scheduling.tiled.kapla.estimate import Estimates, Estimator
 from tilewright.formulation.scheduling.tiled.kapla.segments import BOTH, SPATIAL, Kind, Orders, SegmentSpace
 from tilewright.formulation.scheduling.tiled.set.closed_form import ClosedForm
 from tilewright.heuristics.scheduling.tiled.kapla.prioritization import top_chains, undominated
@@ -67,6 +67,8 @@ class KaplaSolver:
     Parameters
     ----------
     keep : chains kept at every state, ``k_S`` in the paper, which takes 4
+    estimator : what schemes are taken to cost at least; `AggregateEstimator` is closer to the paper, `Estimator`
+        to the costs
     stop : whether the time is up
     found : told of every better chain
     """
@@ -74,6 +76,7 @@ class KaplaSolver:
     form: ClosedForm
     slicing: Slicing = field(default_factory=Slicing)
     keep: int = 4
+    estimator: Callable[[ClosedForm, int], Estimates] = Estimator
     stop: Callable[[], bool] = lambda: False
     found: Callable[[Chain], None] = lambda chain: None
     pruning: Pruning = field(default_factory=Pruning)
@@ -103,7 +106,7 @@ class KaplaSolver:
 
     def candidates(self, splits: int, space: SegmentSpace) -> dict[int, list[Priced]]:
         """Schemes by where they start, with what they cost at least."""
-        estimator = Estimator(self.form, loads_of(self.form, splits))
+        estimator = self.estimator(self.form, loads_of(self.form, splits))
         found: dict[int, list[Priced]] = {}
         for start in space.starts[:-1]:
             if self.stop():

@@ -1,9 +1,11 @@
-"""Proven chains of segments: schemes get their costs best-first on their bounds, until these meet the best chain.
+"""Proven chains of segments: schemes get their costs best-first on their bounds, until these meet the best
+chain.
 
 At first every scheme has the least cost that its estimate allows.  A bound through every scheme follows
-(`relaxation.py`); those whose bound reaches the value of the best chain known are gone for good.  Of the others
-the most promising are evaluated, which raises bounds and gives better chains.  When none is left unevaluated,
-the best chain over what is left is found exactly over labels (energy, cycles) that no other one beats.
+(`relaxation.py`); those whose bound reaches the value of the best chain known are gone for good.  Of the
+others the most promising are evaluated, which raises bounds and gives better chains.  When none is left
+unevaluated, the best chain over what is left is found exactly over labels (energy, cycles) that no other one
+beats.
 """
 
 from __future__ import annotations
