@@ -75,7 +75,7 @@ class BestFirst:
     def solve(self) -> ProvenChain:
         """Prove the best chain, or say how far bounds have come."""
         if self.warm:
-            KaplaSolver(self.form, self.slicing, self.warm, self.stop, self._offer).solve()
+            KaplaSolver(self.form, self.slicing, self.warm, stop=self.stop, found=self._offer).solve()
         bound = inf
         for splits, space in self.slicing.spaces(self.form):
             bound = min(bound, self._split(splits, space))
