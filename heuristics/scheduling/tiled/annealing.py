@@ -54,7 +54,7 @@ class Annealing:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class _Layer:
+class SizedLayer:
     """Sizes that a layer may take, by ascending cycles: how many atoms, and what they cost together."""
 
     sizes: Longs
@@ -63,12 +63,14 @@ class _Layer:
     cost: Floats
 
     def nearest(self, state: float) -> int:
+        """The size whose cycles are nearest to so many."""
         right = int(np.searchsorted(self.cycles, state))
         left = max(0, right - 1)
         right = min(right, len(self.cycles) - 1)
         return left if abs(self.cycles[left] - state) <= abs(self.cycles[right] - state) else right
 
     def cheapest_near(self, state: float) -> int:
+        """The size of least work and traffic whose cycles are near so many."""
         low = int(np.searchsorted(self.cycles, state * (1 - NEAR)))
         high = int(np.searchsorted(self.cycles, state * (1 + NEAR), side="right"))
         return self.nearest(state) if low == high else low + int(self.cost[low:high].argmin())
@@ -87,10 +89,10 @@ def annealed_sizes(
     ------
     InputError : for a layer whose least atom fits no buffer
     """
-    layers = [_layer(problem, i, room) for i in range(len(problem.units))]
+    layers = [sized_layer(problem, i, room) for i in range(len(problem.units))]
     picks = [random_numbers.randrange(len(one.cycles)) for one in layers]
     state = sum(int(one.cycles[i]) for one, i in zip(layers, picks, strict=True)) / len(layers)
-    energy = _energy(layers, picks, rules.printed)
+    energy = energy_of(layers, picks, rules.printed)
     scale, length = max(energy, 1e-12), rules.length * state
     temperature = rules.temperature * scale
     for _ in range(rules.iterations):
@@ -98,25 +100,26 @@ def annealed_sizes(
         moved = [
             one.nearest(moved_state) if rules.printed else one.cheapest_near(moved_state) for one in layers
         ]
-        moved_energy = _energy(layers, moved, rules.printed)
+        moved_energy = energy_of(layers, moved, rules.printed)
         temperature *= rules.cooling
         heat = max(rules.cooling * temperature, 1e-300)
         if random_numbers.random() <= math.exp(min(0.0, (energy - moved_energy) / heat)):
             state, energy, picks = moved_state, moved_energy, moved
         if energy <= rules.enough * scale:
             break
-    return tuple(_size(one, i) for one, i in zip(layers, picks, strict=True))
+    return tuple(size_of(one, i) for one, i in zip(layers, picks, strict=True))
 
 
-def _layer(problem: TiledProblem, unit: int, room: float) -> _Layer:
+def sized_layer(problem: TiledProblem, unit: int, room: float) -> SizedLayer:
+    """The sizes that a unit may take, by ascending cycles."""
     menu = fitting_menu(problem, problem.units[unit], room)
     order = np.argsort(menu.cycles, kind="stable")
     each = np.maximum(menu.cycles, menu.need / problem.machine.port_rate)
     cost: Floats = (menu.atoms * each)[order].astype(np.float64)
-    return _Layer(menu.sizes[order], menu.cycles[order], menu.atoms[order], cost)
+    return SizedLayer(menu.sizes[order], menu.cycles[order], menu.atoms[order], cost)
 
 
-def _energy(layers: list[_Layer], picks: list[int], printed: bool) -> float:
+def energy_of(layers: list[SizedLayer], picks: list[int], printed: bool) -> float:
     """Variance of the layers' cycles, or coefficient of variation over all atoms."""
     cycles = np.array([one.cycles[i] for one, i in zip(layers, picks, strict=True)], dtype=np.float64)
     if printed:
@@ -126,6 +129,7 @@ def _energy(layers: list[_Layer], picks: list[int], printed: bool) -> float:
     return math.sqrt(float(np.average((cycles - mean) ** 2, weights=atoms))) / mean
 
 
-def _size(layer: _Layer, pick: int) -> AtomSize:
+def size_of(layer: SizedLayer, pick: int) -> AtomSize:
+    """The size of a number."""
     rows, columns, inputs, outputs = (int(one) for one in layer.sizes[pick])
     return AtomSize(rows, columns, inputs, outputs)

@@ -12,33 +12,27 @@ from __future__ import annotations
 import random
 from collections.abc import Iterator
 from dataclasses import dataclass
-from fractions import Fraction
-from operator import itemgetter
 
 from tilewright.formulation.options import option
-from tilewright.formulation.result import Origin
-from tilewright.formulation.scheduling.tiled.completion import complete
-from tilewright.formulation.scheduling.tiled.dag import AtomicDag
-from tilewright.formulation.scheduling.tiled.plan import Plan
 from tilewright.formulation.scheduling.tiled.problem import TiledProblem
-from tilewright.formulation.scheduling.tiled.search import AtomicPlan, TiledSearch
+from tilewright.formulation.scheduling.tiled.search import TiledSearch
 from tilewright.heuristics.scheduling.tiled.annealing import Annealing, annealed_sizes
-from tilewright.heuristics.scheduling.tiled.levelling import levelled
-from tilewright.heuristics.scheduling.tiled.lists import Ints, layer_sequential, list_order
-from tilewright.heuristics.scheduling.tiled.placement import place
+from tilewright.heuristics.scheduling.tiled.coarsening import workable
+from tilewright.heuristics.scheduling.tiled.genetic import Genetics, genetic_sizes
 from tilewright.heuristics.scheduling.tiled.planning import BUFFERING, Heuristic
 from tilewright.heuristics.scheduling.tiled.refining import Judged, Sizes, climb
-from tilewright.heuristics.scheduling.tiled.rounds import TIES, RoundOrder
+from tilewright.heuristics.scheduling.tiled.rounds import TIES
 from tilewright.heuristics.scheduling.tiled.shares import shared_sizes
-from tilewright.workloads.errors import InputError
+from tilewright.heuristics.scheduling.tiled.stages import MAPPINGS, ORDERS, Stages
 
-ATOMS = ("shares", "repaired", "printed")
-ORDERS = ("rules", "lists", "layers")
-MAPPINGS = ("matching", "nearest", "permutations", "zigzag")
 BEST = "best"
+STARTS = ("shares", "repaired", "printed")
+"""Sizes that compete by default."""
+PLACED = ("matching", "zigzag")
+"""Ways to place that compete by default."""
 
-GAIN = Fraction(1999, 2000)
-"""Levelling goes on while a call shortens the plan by more than this."""
+Start = tuple[Judged, Sizes, str, str]
+"""A plan, its sizes, and how it was ordered and placed."""
 
 
 @dataclass(frozen=True)
@@ -46,12 +40,14 @@ class AtomicDataflow(Heuristic):
     """Atomic Dataflow: sizes of atoms, their rounds, places and buffers in turn, then better sizes."""
 
     atoms: str = option(
-        BEST, "sizes: algorithm 1 as printed or repaired, or shares of layers", choices=(BEST, *ATOMS)
+        BEST,
+        "sizes: algorithm 1 as printed or repaired, figure 5b's genetic search, or shares of layers",
+        choices=(BEST, *STARTS, "genetic"),
     )
     order: str = option(
         BEST, "rounds: algorithm 2's rules, lists by the way to the end, or layers", choices=(BEST, *ORDERS)
     )
-    mapping: str = option("matching", "places: equation 2 is permutations", choices=MAPPINGS)
+    mapping: str = option(BEST, "places: equation 2 is permutations", choices=(BEST, *MAPPINGS))
     buffering: str = option("furthest", "algorithm 3 is occupation", choices=tuple(BUFFERING))
     options: int = option(1, "ways to fill a round that algorithm 2 tries; 0 for all", low=0, high=TIES)
     lookahead: int = option(2, "rounds that algorithm 2 weighs together", low=1, high=8)
@@ -66,81 +62,57 @@ class AtomicDataflow(Heuristic):
     def offer(self, search: TiledSearch) -> None:
         """Try all starts that the options leave open, then improve the best one."""
         problem = search.problem.problem
-        best: tuple[Judged, Sizes, str] | None = None
-        for atoms, sizes in self._starts(problem, search.limits.seed):
-            dag = problem.dag(sizes)
-            for order in ORDERS if self.order == BEST else (self.order,):
-                if search.done:
-                    return
-                found = self._judged(search, dag, order, f"{self.name} {atoms}, {order}")
-                if best is None or found[0] < best[0][0]:
-                    best = found, sizes, order
+        stages = self.stages(search)
+        best = self.start(search, stages)
         if best is None or not self.refine:
             return
-        self._settle(search, best[0])
-        (begun, sizes, order), numbers = best, random.Random(search.limits.seed)
+        begun, sizes, order, mapping = best
+        stages.settled(begun)
 
         def judge(moved: Sizes) -> Judged | None:
-            try:
-                dag = problem.dag(moved)
-            except InputError:  # an atom that fits no buffer: the estimate of its need was short
-                return None
-            return self._judged(search, dag, order, f"{self.name} climbing")
+            return stages.of_sizes(moved, order, mapping, f"{self.name} climbing")
 
-        def kept(judged: Judged) -> None:
-            self._settle(search, judged)
+        climb(
+            problem,
+            sizes,
+            begun,
+            judge,
+            lambda: search.done,
+            random.Random(search.limits.seed),
+            room=self.room,
+            most=self.moves,
+            kept=stages.settled,
+        )
 
-        def done() -> bool:
-            return search.done
+    def stages(self, search: TiledSearch) -> Stages:
+        """The stages behind the sizes, as the options ask."""
+        return Stages(
+            search, self.name, self.buffering, self.options, self.lookahead, level=self.refine and self.level
+        )
 
-        climb(problem, sizes, begun, judge, done, numbers, room=self.room, most=self.moves, kept=kept)
+    def start(self, search: TiledSearch, stages: Stages) -> Start | None:
+        """The best of all starts that the options leave open; ``None`` where time is up before."""
+        problem = search.problem.problem
+        best: Start | None = None
+        for atoms, wanted in self._sizes(problem, search.limits.seed):
+            sizes, dag = workable(problem, wanted, room=self.room)
+            for order in ORDERS if self.order == BEST else (self.order,):
+                step = stages.steps(dag, order)
+                for mapping in PLACED if self.mapping == BEST else (self.mapping,):
+                    if search.done:
+                        return best
+                    found = stages.planned(dag, step, mapping, f"{self.name} {atoms}, {order}, {mapping}")
+                    if best is None or found[0] < best[0][0]:
+                        best = found, sizes, order, mapping
+        return best
 
-    def _starts(self, problem: TiledProblem, seed: int) -> Iterator[tuple[str, Sizes]]:
-        for atoms in ATOMS if self.atoms == BEST else (self.atoms,):
+    def _sizes(self, problem: TiledProblem, seed: int) -> Iterator[tuple[str, Sizes]]:
+        for atoms in STARTS if self.atoms == BEST else (self.atoms,):
+            numbers = random.Random(seed)
             if atoms == "shares":
                 yield atoms, shared_sizes(problem, room=self.room)
+            elif atoms == "genetic":
+                yield atoms, genetic_sizes(problem, numbers, Genetics(), room=self.room)
             else:
                 rules = Annealing(printed=atoms == "printed", iterations=self.iterations)
-                yield atoms, annealed_sizes(problem, random.Random(seed), rules, room=self.room)
-
-    def _judged(self, search: TiledSearch, dag: AtomicDag, order: str, source: str) -> Judged:
-        """Rounds, places and buffers for some atoms, offered."""
-        machine = search.problem.problem.machine
-        step = self._steps(dag, order, search)
-        engine = place(dag, machine, step, self.mapping)
-        found = self._offered(
-            search, dag, complete(dag, machine, engine, step, eviction=BUFFERING[self.buffering]), source
-        )
-        if not self._levels(search):
-            return found
-        better = self._offered(search, dag, levelled(dag, machine, found[1].plan), source)
-        return min(found, better, key=itemgetter(0))
-
-    def _settle(self, search: TiledSearch, judged: Judged) -> None:
-        """Level a plan for as long as that gains anything, and offer it."""
-        if not self._levels(search):
-            return
-        machine = search.problem.problem.machine
-        answer, last, seed = judged[1], judged[0], search.limits.seed
-        while not search.done:
-            seed += 1
-            plan = levelled(answer.dag, machine, answer.plan, rounds=3, tries=16, most=32, seed=seed)
-            key, answer = self._offered(search, answer.dag, plan, f"{self.name} levelling")
-            if key > last * GAIN:
-                return
-            last = key
-
-    def _levels(self, search: TiledSearch) -> bool:
-        return self.refine and self.level and search.problem.problem.objective.delay_power > 0
-
-    def _offered(self, search: TiledSearch, dag: AtomicDag, plan: Plan, source: str) -> Judged:
-        answer = AtomicPlan(dag, plan)
-        return search.confirm(answer, source, Origin.HEURISTIC), answer
-
-    def _steps(self, dag: AtomicDag, order: str, search: TiledSearch) -> Ints:
-        machine = search.problem.problem.machine
-        if order == "layers":
-            return layer_sequential(dag, machine)[1]
-        if order == "lists":
-            return list_order(dag, machine)[1]
-        return RoundOrder(dag, machine.engines, self.options, self.lookahead).steps()
+                yield atoms, annealed_sizes(problem, numbers, rules, room=self.room)

@@ -18,6 +18,7 @@ from tilewright.formulation.scheduling.tiled.dag import AtomicDag
 from tilewright.formulation.scheduling.tiled.evaluator import graph_of, network_of, occupancy
 from tilewright.formulation.scheduling.tiled.plan import (
     Plan,
+    Transfers,
     make_residency,
     make_transfers,
     multicast_groups,
@@ -96,7 +97,7 @@ def levelled(
         net,
         casts,
         copies,
-        machine_code.Work(cycles),
+        cycles,
         (links, dram, occupancy(dag, machine, plan)),
         dag.block_parent,
         stored,
@@ -167,12 +168,11 @@ def _casts(
         moving.target[chosen].copy(),
         supplies[chosen].astype(np.int32),
         np.minimum(needed, NEVER).astype(np.int32),
-        np.ones(count, dtype=np.bool_),
     )
 
 
 def _fixed_loads(
-    net: kernel.Network, moving: object, back: npt.NDArray[np.bool_], steps: int
+    net: kernel.Network, moving: Transfers, back: npt.NDArray[np.bool_], steps: int
 ) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]:
     """What write-backs load, per step and link, and on DRAM."""
     links = np.zeros((steps, len(net.rates)))

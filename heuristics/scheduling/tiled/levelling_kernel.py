@@ -33,7 +33,6 @@ class Casts(NamedTuple):
     due : the step by which the first target reads it
     starts, engine, held, needed : per target its engine, the residency that it supplies, and the step by
         which that is read; targets of cast ``g`` are ``starts[g] : starts[g + 1]``
-    free : whether it may be moved (write-backs may not)
     """
 
     block: Ints
@@ -47,7 +46,6 @@ class Casts(NamedTuple):
     engine: Ints
     held: Ints
     needed: Ints
-    free: npt.NDArray[np.bool_]
 
 
 class Copies(NamedTuple):
@@ -67,12 +65,6 @@ class Copies(NamedTuple):
     ready: Ints
     passed: Ints
     of_block: Longs
-
-
-class Work(NamedTuple):
-    """Tasks by step and engine: their cycles, 0 where an engine has none; shape (steps, engines)."""
-
-    cycles: Longs
 
 
 class Loads(NamedTuple):
@@ -103,6 +95,16 @@ class Scratch(NamedTuple):
     tree: Ints
     late: Floats
     seen: Longs
+
+
+@njit(cache=True, nogil=True)
+def _draw(state: Any, below: int) -> Any:  # pragma: no cover
+    """A whole number from 0 to ``below - 1`` (splitmix64)."""
+    state[0] += np.uint64(0x9E3779B97F4A7C15)
+    z = state[0]
+    z = (z ^ (z >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+    z = (z ^ (z >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    return np.int64((z ^ (z >> np.uint64(31))) >> np.uint64(33)) % below
 
 
 @njit(cache=True, nogil=True)
@@ -161,7 +163,7 @@ def _slowest(
     casts: Casts,
     due_starts: Longs,
     due: Longs,
-    work: Work,
+    work: Longs,
     loads: Loads,
     room: Scratch,
 ) -> Any:  # pragma: no cover
@@ -171,7 +173,7 @@ def _slowest(
     any_late = False
     for i in range(due_starts[step], due_starts[step + 1]):
         g = due[i]
-        if casts.last[g] != step or not casts.free[g]:
+        if casts.last[g] != step:
             continue
         any_late = True
         share = casts.size[g] / (casts.last[g] - casts.first[g] + 1)
@@ -190,12 +192,12 @@ def _slowest(
                     room.late[link] += share
     slowest, longest, cause = -1, 0.0, -2
     for e in range(net.engines):
-        if work.cycles[step, e] > longest:
-            slowest, longest = e, float(work.cycles[step, e])
+        if work[step, e] > longest:
+            slowest, longest = e, float(work[step, e])
     if any_late:
         for i in range(due_starts[step], due_starts[step + 1]):
             g = due[i]
-            if casts.last[g] != step or not casts.free[g]:
+            if casts.last[g] != step:
                 continue
             for q in range(casts.starts[g], casts.starts[g + 1]):
                 if casts.needed[q] != step:
@@ -210,8 +212,8 @@ def _slowest(
                 if casts.source[g] >= net.engines and memory / net.dram_rate > wait:
                     wait, link_of = memory / net.dram_rate, -1
                 wait += max(0, net.starts[route + 1] - net.starts[route] - 2) * net.hop_cycles
-                if wait + work.cycles[step, e] > longest:
-                    longest, slowest, cause = wait + work.cycles[step, e], e, link_of
+                if wait + work[step, e] > longest:
+                    longest, slowest, cause = wait + work[step, e], e, link_of
     loads.task[step] = longest
     return slowest, cause
 
@@ -298,7 +300,7 @@ def level(
     net: Network,
     casts: Casts,
     copies: Copies,
-    work: Work,
+    work: Longs,
     back: Any,
     parent: Ints,
     stored: Ints,
@@ -313,6 +315,7 @@ def level(
 
     Parameters
     ----------
+    work : cycles of the task of every step and engine, 0 without one, shape (steps, engines)
     back : loads of what may not move, shapes (steps, links) and (steps,), and the buffers' contents
     parent : per block the task of which it is (part of) the result
     stored : per block, the last step of its write-back, `NEVER` without one
@@ -323,7 +326,7 @@ def level(
     -------
     cycles : of the plan
     """
-    np.random.seed(seed)
+    draws = np.array([2 * seed + 1], dtype=np.uint64)
     links = len(net.rates)
     count = len(casts.block)
     loads = Loads(back[0], back[1], back[2], np.zeros(steps), np.zeros(steps), np.zeros(steps))
@@ -346,8 +349,7 @@ def level(
         due[at[step]] = g
         at[step] += 1
     for g in range(count):
-        if casts.free[g]:
-            _put(net, casts, g, 1.0, loads, room)
+        _put(net, casts, g, 1.0, loads, room)
     total = 0.0
     for step in range(steps):
         _busiest(net, step, loads)
@@ -367,7 +369,7 @@ def level(
         for step in range(steps):
             plain = 0.0
             for e in range(net.engines):
-                plain = max(plain, float(work.cycles[step, e]))
+                plain = max(plain, float(work[step, e]))
             for _again in range(4):
                 if max(loads.wait[step], loads.task[step]) <= plain + 0.5:
                     break
@@ -377,7 +379,7 @@ def level(
                     last_due = min(steps, step + far + 1)
                     for i in range(due_starts[step], due_starts[last_due]):
                         g = due[i]
-                        if not casts.free[g] or casts.first[g] > step or casts.last[g] < step:
+                        if casts.first[g] > step or casts.last[g] < step:
                             continue
                         if busiest == -1:
                             hit = casts.source[g] >= net.engines
@@ -393,7 +395,7 @@ def level(
                     _e, cause = _slowest(net, step, casts, due_starts, due, work, loads, room)
                     for i in range(due_starts[step], due_starts[step + 1]):
                         g = due[i]
-                        if not casts.free[g] or casts.last[g] != step:
+                        if casts.last[g] != step:
                             continue
                         if cause == -1:
                             hit = casts.source[g] >= net.engines
@@ -407,7 +409,7 @@ def level(
                             n += 1
                 better = False
                 for _c in range(min(n, most)):
-                    pick = np.random.randint(n)
+                    pick = _draw(draws, n)
                     g = candidates[pick]
                     n -= 1
                     candidates[pick] = candidates[n]
@@ -421,12 +423,12 @@ def level(
                     for _t in range(tries):
                         first, last = casts.first[g], casts.last[g]
                         source, holder = casts.source[g], casts.holder[g]
-                        kind = np.random.randint(4)
+                        kind = _draw(draws, 4)
                         if kind > 0:
                             reach = top - low
-                            back_by = min(reach, int(np.random.random() ** 3 * (reach + 1)))
+                            back_by = int((_draw(draws, 1 << 20) / (1 << 20)) ** 3 * (reach + 1))
                             last = top - back_by
-                            span = 1 << np.random.randint(5)
+                            span = 1 << _draw(draws, 5)
                             first = max(low, last - span + 1)
                             if holder >= 0:
                                 first = max(first, copies.ready[holder] + 1)
@@ -440,7 +442,7 @@ def level(
                                 stored[casts.block[g]],
                                 first,
                                 last,
-                                np.random.randint(1 << 20),
+                                _draw(draws, 1 << 20),
                             )
                             if source < 0:
                                 continue

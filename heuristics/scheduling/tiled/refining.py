@@ -87,7 +87,7 @@ def climb(
     *,
     room: float = 0.5,
     most: int | None = None,
-    kept: Callable[[Judged], None] = lambda judged: None,
+    kept: Callable[[Judged], object] = lambda judged: None,
 ) -> Sizes:
     """Climb until told to stop; returns the best sizes.
 

@@ -163,11 +163,9 @@ def _heads(
             b = fetched[i]
             first = np.int64(1) << 62
             for k in range(block_starts[b], block_starts[b + 1]):
-                if block_readers[k] < begin:
-                    first = min(first, heads[block_readers[k]])
-                else:
-                    # readers to come have no head yet; their ways from what is known would do, 0 is safe
-                    first = np.int64(0)
+                # readers to come have no head yet, and 0 is always one
+                known = heads[block_readers[k]] if block_readers[k] < begin else np.int64(0)
+                first = min(first, known)
             first_read[i] = first
         block_order = np.argsort(-first_read, kind="mergesort")
         for low in range(0, most + 1, 64):

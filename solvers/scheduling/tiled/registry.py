@@ -41,6 +41,12 @@ METHODS: Registry[TiledMethod] = Registry(
             "Every engine takes the ready atom with the longest way to the end",
             "Rammer (Ma et al.)",
         ),
+        "windows": Entry(
+            "tilewright.solvers.scheduling.tiled.placing.method",
+            "PlacedWindows",
+            "Atomic's plan, the engines of consecutive rounds chosen together by CP-SAT or MIP",
+            f"equation 2 of {_PAPER} as a quadratic assignment",
+        ),
         "exact": Entry(
             "tilewright.solvers.scheduling.tiled.exact.method",
             "Exact",

@@ -58,8 +58,8 @@ def is_plan(data: object) -> bool:
 
 def parse_plan(data: dict[str, Any], where: str) -> PlanDocument:
     """The document that plain data hold; raises ``InputError``."""
-    if data["schema"] != PLAN:
-        raise InputError(where, "schema", f"expected {PLAN}, got {data['schema']!r}")
+    if data.get("schema") != PLAN:
+        raise InputError(where, "schema", f"expected {PLAN}, got {data.get('schema')!r}")
     return parse_record(data, PlanDocument, where)
 
 

@@ -5,6 +5,7 @@ Times are cycles, as the evaluator's elastic steps have them.
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 
 import numpy as np
@@ -94,7 +95,8 @@ class Timeline:
         np.maximum.at(high, self.layer, self.end)
         pairs = np.unique(self.layer * self.engines + self.engine)
         engines: Longs = np.bincount(pairs // self.engines, minlength=layers).astype(np.int64)
-        work: Floats = np.bincount(self.layer, weights=self.end - self.start, minlength=layers)
+        spent = np.bincount(self.layer, weights=self.end - self.start, minlength=layers)
+        work = spent.astype(np.float64)
         low[np.isinf(low)] = 0.0
         return low, high, engines, work
 
@@ -153,3 +155,42 @@ def link_loads(machine: TiledMachine, found: Evaluation) -> list[LinkLoad]:
     traffic = found.dram_read_bytes + found.dram_write_bytes
     loads.append(LinkLoad("DRAM", float(traffic), traffic / machine.dram_rate / cycles))
     return sorted(loads, key=lambda one: -one.busy)
+
+
+_ROUTER = re.compile(r"link \((\d+),(\d+)\)->\((\d+),(\d+)\)")
+_AWAY, _BESIDE = 0.24, 0.1
+"""Of the way between two routers, where a drawn link begins, and how far beside the middle it runs."""
+
+
+@dataclass(frozen=True, slots=True)
+class DrawnLink:
+    """A link between routers as a line on the grid; the one back runs on the other side of the middle."""
+
+    load: LinkLoad
+    start: tuple[float, float]
+    end: tuple[float, float]
+
+    @property
+    def middle(self) -> tuple[float, float]:
+        return (self.start[0] + self.end[0]) / 2, (self.start[1] + self.end[1]) / 2
+
+
+def drawn_links(machine: TiledMachine, found: Evaluation) -> list[DrawnLink]:
+    """Loaded links between routers of a grid; none on an H-tree, whose nodes are no positions.
+
+    A link that closes a torus ends half-way, outside.
+    """
+    lines: list[DrawnLink] = []
+    for load in link_loads(machine, found):
+        match = _ROUTER.fullmatch(load.name)
+        if match is None or machine.topology == "htree":
+            continue
+        x, y, to_x, to_y = map(int, match.groups())
+        dx, dy = to_x - x, to_y - y
+        reach = 1 - _AWAY
+        if abs(dx) + abs(dy) > 1:
+            dx, dy, reach = (dx < 0) - (dx > 0), (dy < 0) - (dy > 0), 0.5
+        side = -dy * _BESIDE, dx * _BESIDE
+        start = x + _AWAY * dx + side[0], y + _AWAY * dy + side[1]
+        lines.append(DrawnLink(load, start, (x + reach * dx + side[0], y + reach * dy + side[1])))
+    return lines

@@ -1,0 +1,109 @@
+"""From sizes of atoms to an offered plan: rounds, places, buffers and levelling."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fractions import Fraction
+from operator import itemgetter
+
+from tilewright.formulation.result import Origin
+from tilewright.formulation.scheduling.tiled.completion import complete
+from tilewright.formulation.scheduling.tiled.dag import AtomicDag
+from tilewright.formulation.scheduling.tiled.plan import Plan
+from tilewright.formulation.scheduling.tiled.search import AtomicPlan, TiledSearch
+from tilewright.heuristics.scheduling.tiled.levelling import levelled
+from tilewright.heuristics.scheduling.tiled.lists import Ints, layer_sequential, list_order
+from tilewright.heuristics.scheduling.tiled.placement import place
+from tilewright.heuristics.scheduling.tiled.planning import BUFFERING
+from tilewright.heuristics.scheduling.tiled.refining import Judged, Sizes
+from tilewright.heuristics.scheduling.tiled.rounds import RoundOrder
+from tilewright.workloads.errors import InputError
+
+ORDERS = ("rules", "lists", "layers")
+MAPPINGS = ("matching", "nearest", "permutations", "zigzag")
+
+GAIN = Fraction(1999, 2000)
+"""Levelling goes on while a call shortens the plan by more than this."""
+
+
+@dataclass(frozen=True)
+class Stages:
+    """What makes a plan of atoms.
+
+    Parameters
+    ----------
+    search : what judges plans and keeps the best
+    name : of the method, for the trace
+    buffering : a key of `BUFFERING`
+    options, lookahead : of algorithm 2, see `RoundOrder`
+    level : whether transfers are moved after completion; only where cycles count in the objective
+    """
+
+    search: TiledSearch
+    name: str
+    buffering: str = "furthest"
+    options: int = 1
+    lookahead: int = 2
+    level: bool = True
+
+    @property
+    def levels(self) -> bool:
+        """Whether levelling is asked for and of use."""
+        return self.level and self.search.problem.problem.objective.delay_power > 0
+
+    def steps(self, dag: AtomicDag, order: str) -> Ints:
+        """A round per task by one of `ORDERS`."""
+        machine = self.search.problem.problem.machine
+        if order == "layers":
+            return layer_sequential(dag, machine)[1]
+        if order == "lists":
+            return list_order(dag, machine)[1]
+        return RoundOrder(dag, machine.engines, self.options, self.lookahead).steps()
+
+    def planned(self, dag: AtomicDag, step: Ints, mapping: str, source: str) -> Judged:
+        """The plan of some rounds under one of `MAPPINGS`, levelled once, offered."""
+        machine = self.search.problem.problem.machine
+        plan = complete(
+            dag, machine, place(dag, machine, step, mapping), step, eviction=BUFFERING[self.buffering]
+        )
+        if not self.levels:
+            return self.offered(dag, plan, source)
+        found = self.offered(dag, levelled(dag, machine, plan), source)
+        if self.search.problem.problem.objective.energy_power == 0:
+            return found
+        return min(found, self.offered(dag, plan, source), key=itemgetter(0))
+
+    def of_sizes(self, sizes: Sizes, order: str, mapping: str, source: str) -> Judged | None:
+        """The plan of some sizes; ``None`` where their atoms fit no buffer, since estimates may be short."""
+        try:
+            dag = self.search.problem.problem.dag(sizes)
+        except InputError:
+            return None
+        return self.planned(dag, self.steps(dag, order), mapping, source)
+
+    def settled(self, judged: Judged) -> Judged:
+        """A plan levelled for as long as that gains anything, every state of it offered."""
+        if not self.levels:
+            return judged
+        seed = self.search.limits.seed
+        while not self.search.done:
+            seed += 1
+            key, answer = judged
+            plan = levelled(
+                answer.dag,
+                self.search.problem.problem.machine,
+                answer.plan,
+                rounds=3,
+                tries=16,
+                most=32,
+                seed=seed,
+            )
+            judged = min(judged, self.offered(answer.dag, plan, f"{self.name} levelling"), key=itemgetter(0))
+            if judged[0] > key * GAIN:
+                break
+        return judged
+
+    def offered(self, dag: AtomicDag, plan: Plan, source: str) -> Judged:
+        """A plan, judged by the evaluator."""
+        answer = AtomicPlan(dag, plan)
+        return self.search.confirm(answer, source, Origin.HEURISTIC), answer
