@@ -1,8 +1,10 @@
-"""Chains of segments by the closed form: Tangram, KAPLA with several k on both estimates, and the proven best.
+"""Chains of segments by the closed form: Tangram, KAPLA with several k on both estimates, and the proven
+best.
 
 python -m tilewright.benchmarks.studies.tiled_chains resnet goog --batch 1 --pipelining spatial both
 
-Names of the published program's networks take the figures of its tile, names of the catalog those of the machine.
+Names of the published program's networks take the figures of its tile, names of the catalog those of the
+machine.
 """
 
 from __future__ import annotations
@@ -11,21 +13,17 @@ import argparse
 import sys
 import time
 
-from tilewright.formulation.scheduling.tiled.kapla.aggregate import AggregateEstimator
 from tilewright.formulation.scheduling.tiled.kapla.chain import Chain
-from tilewright.formulation.scheduling.tiled.kapla.estimate import Estimator
 from tilewright.formulation.scheduling.tiled.set.closed_form import ClosedForm, engine_form, program_form
 from tilewright.formulation.scheduling.tiled.set.networks import set_network
 from tilewright.formulation.scheduling.tiled.set.program_networks import PROGRAM_NETWORKS, program_network
 from tilewright.formulation.scheduling.tiled.set.rules import Rules
 from tilewright.formulation.scheduling.tiled.units import units_of
 from tilewright.hardware.scheduling.tiled.load import load_tiled_machine
-from tilewright.heuristics.scheduling.tiled.kapla.methods import ORDERS, PIPELINING
+from tilewright.heuristics.scheduling.tiled.kapla.methods import ESTIMATES, ORDERS, PIPELINING
 from tilewright.heuristics.scheduling.tiled.kapla.solver import KaplaSolver, Slicing, tangram_chain
 from tilewright.solvers.scheduling.tiled.kapla.best_first import BestFirst
 from tilewright.workloads.catalog import resolve_model
-
-ESTIMATORS = {"floors": Estimator, "aggregate": AggregateEstimator}
 
 
 def form_of(name: str, args: argparse.Namespace) -> ClosedForm:
@@ -51,7 +49,7 @@ def study(name: str, pipelining: str, args: argparse.Namespace) -> None:
         form, start = form_of(name, args), time.process_time()
         found = value(form, tangram_chain(form, longest=args.spatial))
         report("tangram", found, best, time.process_time() - start, "")
-    for estimate, make in ESTIMATORS.items():
+    for estimate, make in ESTIMATES.items():
         for keep in args.keep:
             form, start = form_of(name, args), time.process_time()
             solver = KaplaSolver(form, slicing, keep, make)
@@ -68,16 +66,22 @@ def value(form: ClosedForm, chain: Chain | None) -> float:
 
 def report(what: str, found: float, best: float, seconds: float, note: str) -> None:
     """One line."""
-    print(f"  {what:20} {found:10.4g} {100 * (found / best - 1):+8.2f} %  {seconds:6.1f} s  {note}", flush=True)
+    print(
+        f"  {what:20} {found:10.4g} {100 * (found / best - 1):+8.2f} %  {seconds:6.1f} s  {note}", flush=True
+    )
 
 
 def main(arguments: list[str] | None = None) -> int:
     """Run the study."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("networks", nargs="+")
     parser.add_argument("--system", default="set-edge-4x4")
     parser.add_argument("--batch", type=int, default=1)
-    parser.add_argument("--pipelining", nargs="+", default=["spatial", "temporal", "both"], choices=PIPELINING)
+    parser.add_argument(
+        "--pipelining", nargs="+", default=["spatial", "temporal", "both"], choices=PIPELINING
+    )
     parser.add_argument("--keep", nargs="+", type=int, default=[1, 4, 64], help="chains kept at every state")
     parser.add_argument("--orders", default="auto", choices=ORDERS)
     parser.add_argument("--spatial", type=int, default=8, help="layers of a spatial segment")

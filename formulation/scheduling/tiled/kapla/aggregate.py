@@ -1,8 +1,8 @@
 """The loose estimate that KAPLA describes (section IV-B): all that is not known yet is taken at its best.
 
-A segment has all tiles and buffers together; work spreads evenly over tiles; every layer inside forwards to every
-other; each byte is read and written once, of strided windows only what they touch; pipelines need no time to
-fill.  It is a lower bound as `Estimator` is, and far from the costs where pipelines are short.
+A segment has all tiles and buffers together; work spreads evenly over tiles; every layer inside forwards to
+every other; each byte is read and written once, of strided windows only what they touch; pipelines need no
+time to fill.  It is a lower bound as `Estimator` is, and far from the costs where pipelines are short.
 """
 
 from __future__ import annotations
@@ -50,9 +50,7 @@ class AggregateEstimator:
             inputs = sum(reads) + outside
             moved = weights // runs + outside
             moved += sum(
-                size
-                for size, one in zip(reads, layer.producers, strict=True)
-                if not inside >> one.layer & 1
+                size for size, one in zip(reads, layer.producers, strict=True) if not inside >> one.layer & 1
             )
             if network.masks[number][1] & ~inside or layer.is_output:
                 moved += layer.output_bytes * batch

@@ -67,8 +67,8 @@ class KaplaSolver:
     Parameters
     ----------
     keep : chains kept at every state, ``k_S`` in the paper, which takes 4
-    estimator : what schemes are taken to cost at least; `AggregateEstimator` is closer to the paper, `Estimator`
-        to the costs
+    estimator : what schemes are taken to cost at least: `AggregateEstimator` is closer to the paper,
+        `Estimator` to the costs
     stop : whether the time is up
     found : told of every better chain
     """
@@ -109,10 +109,10 @@ class KaplaSolver:
         estimator = self.estimator(self.form, loads_of(self.form, splits))
         found: dict[int, list[Priced]] = {}
         for start in space.starts[:-1]:
-            if self.stop():
-                break
             valid = []
             for scheme in space.schemes(start):
+                if self.stop():
+                    return found
                 self.pruning.schemes += 1
                 floor = estimator.floor(scheme)
                 if not isinstance(floor, str):

@@ -72,7 +72,7 @@ def check(name: str, batch: int, system: str, rules: Rules, estimate: str, count
 @pytest.mark.parametrize("estimate", ESTIMATORS)
 @pytest.mark.parametrize(("name", "batch", "system"), QUICK)
 def test_no_segment_costs_less(name: str, batch: int, system: str, estimate: str) -> None:
-    """Energy, cycles and DRAM bytes of random segments are at least the estimate; none that fits is pruned."""
+    """Random segments cost at least the estimate in energy, cycles and DRAM bytes; none that fits goes."""
     assert check(name, batch, system, Rules(), estimate, effort(60), 1) > 10
 
 
