@@ -35,8 +35,10 @@ class Slicing:
     splits: bool = True
 
     def spaces(self, form: ClosedForm) -> Iterator[tuple[int, SegmentSpace]]:
-        """For every number of subbatches of the root, the segments of one of them."""
-        for splits in range(1, form.batch + 1 if self.splits else 2):
+        """For every number of subbatches of the root, the segments of one of them; the smallest come first, as
+        there are fewest schemes of them.
+        """
+        for splits in range(form.batch if self.splits else 1, 0, -1):
             if form.batch % splits == 0:
                 yield (
                     splits,

@@ -160,7 +160,8 @@ class _Split:
         form, best = self.whole.form, self.whole.best
         if best is None:
             here = np.isfinite(self.energy)
-            scale = float(self.energy[here].mean()), float(self.cycles[here].mean())
+            some = bool(here.any())
+            scale = (float(self.energy[here].mean()), float(self.cycles[here].mean())) if some else (1.0, 1.0)
         else:
             scale = best.energy, float(best.cycles)
         powers = form.energy_power, form.delay_power

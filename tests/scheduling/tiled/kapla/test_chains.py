@@ -155,6 +155,18 @@ def form_value(chain: Chain) -> float:
     return chain.energy * chain.cycles
 
 
+def test_nothing_fits() -> None:
+    """Buffers that no layer fits leave neither a chain nor an open question."""
+    network = program_network("resnet").part((2, 3, 4), "part")
+    machine = load_tiled_machine("set-edge-4x4[buffer=4]")
+    form = program_form(network, machine, 1, Rules())
+    found = BestFirst(form, Slicing(BOTH)).solve()
+    assert found.chain is None
+    assert found.proven
+    assert KaplaSolver(form).solve() is None
+    assert tangram_chain(form) is None
+
+
 def test_down_sets_and_orders() -> None:
     """Between down-sets every row of layers is in a topological order, and all orders are those of the
     oracle.
