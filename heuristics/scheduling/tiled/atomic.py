@@ -58,6 +58,7 @@ class AtomicDataflow(Heuristic):
     moves: int = option(4000, "moves of that climb at most", low=0, high=10**7)
 
     name = "atomic"
+    stochastic = True
 
     def offer(self, search: TiledSearch) -> None:
         """Try all starts that the options leave open, then improve the best one."""
