@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from tilewright.formulation.scheduling.tiled.kapla.segments import SegmentScheme
 from tilewright.formulation.scheduling.tiled.set.closed_form import ClosedForm
-from tilewright.formulation.scheduling.tiled.set.tree import Cut, Node
+from tilewright.formulation.scheduling.tiled.set.tree import Node, rooted
 
 Value = Callable[[float, float], float]
 """An objective of energy and cycles, rising in both."""
@@ -41,7 +41,7 @@ class Chain:
     def tree(self) -> Node:
         """The chain as a resource allocation tree."""
         batch = self.segments[0].batch * self.splits
-        return Cut("T", batch, self.splits, tuple(one.tree for one in self.segments))
+        return rooted([one.tree for one in self.segments], batch, self.splits)
 
 
 def loads_of(form: ClosedForm, splits: int) -> int:

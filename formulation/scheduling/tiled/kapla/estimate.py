@@ -1,6 +1,7 @@
 """Validity and least cost of a segment before any layer's partition is known (KAPLA, section IV-B).
 
-With ``e``, ``t`` and ``d`` the least energy, cycles and DRAM bytes of one run of each layer over its partitions,
+With ``e``, ``t`` and ``d`` the least energy, cycles and DRAM bytes of one run of each layer over its
+partitions,
 
 ======== =============================================================================
 energy   ``>= g sum e``
@@ -18,10 +19,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 from itertools import pairwise
 from math import ceil
+from typing import Protocol
 
 from tilewright.formulation.scheduling.tiled.kapla.floors import LeafFloor, LeafFloors
 from tilewright.formulation.scheduling.tiled.kapla.segments import SegmentScheme
 from tilewright.formulation.scheduling.tiled.set.closed_form import ClosedForm
+from tilewright.formulation.scheduling.tiled.set.dataflow import DataFlow
 from tilewright.formulation.scheduling.tiled.set.tree import Cut
 
 
@@ -41,6 +44,14 @@ class SegmentFloor:
     dram: int
 
 
+class Estimates(Protocol):
+    """Something that tells what a scheme costs at least."""
+
+    def floor(self, scheme: SegmentScheme) -> SegmentFloor | str:
+        """The least that a scheme can cost, or why no partition makes it legal."""
+        ...
+
+
 class Estimator:
     """Judges schemes before they are evaluated.
 
@@ -55,12 +66,21 @@ class Estimator:
         self.floors = LeafFloors(form)
         self.room = form.room
         self.tiles = form.engine.grid.tiles
+        self._start = -1
+        self._dataflow = form.dataflow
 
     def floor(self, scheme: SegmentScheme) -> SegmentFloor | str:
         """The least that a scheme can cost, or why no partition makes it legal."""
         if scheme.kind == "S":
             return self._spatial(scheme)
         return self._temporal(scheme)
+
+    def _flows(self, start: int) -> DataFlow:
+        """The data flow of schemes that begin at one state; what is kept of others goes, as they are many."""
+        if start != self._start:
+            self._start = start
+            self._dataflow = DataFlow(self.form.network, self.form.dataflow.times)
+        return self._dataflow
 
     def _temporal(self, scheme: SegmentScheme) -> SegmentFloor | str:
         found = self._leaves(scheme, [(0, self.tiles)] * len(scheme.layers), False)
@@ -88,18 +108,21 @@ class Estimator:
         for layer, one in zip(scheme.layers, found, strict=True):
             if (one.twice if scheme.groups > 1 else one.once) > self.room:
                 return f"{self._name(layer)}: inputs of two subbatches do not fit its tiles"
-        stages = self.form.dataflow.stages(tree).last
+        stages = self._flows(scheme.start).stages(tree).last
         return self._segment(scheme, found, max(one.cycles for one in found) * (scheme.groups + stages))
 
     def _leaves(
         self, scheme: SegmentScheme, places: list[tuple[int, int]], apart: bool
     ) -> list[LeafFloor] | str:
-        direct, stored = self.form.dataflow.flow(scheme.tree)
+        dataflow = self._flows(scheme.start)
+        direct, stored = dataflow.flow(scheme.tree)
         batch = scheme.batch // scheme.groups
         runs = max(1, self.loads // batch)
         found = []
         for layer, (first, count) in zip(scheme.layers, places, strict=True):
-            one = self.floors.leaf(layer, batch, first, count, layer in stored, runs, direct[layer], apart)
+            near = tuple(bool(direct >> read.number & 1) for read in dataflow.numbers(layer))
+            to_dram = bool(stored >> layer & 1)
+            one = self.floors.leaf(layer, batch, first, count, to_dram, runs, near, apart)
             if one is None:
                 return f"{self._name(layer)}: no partition over {count} tiles fits their buffers"
             found.append(one)

@@ -1,8 +1,8 @@
 """What one run of a layer costs at least with each of its partitions, in machine code.
 
-Everything is exact but for what passes on directly from other layers: of that only the bytes are known, not from
-which tiles they come.  Bytes that ``m`` tiles need travel over at least ``m - 1`` links, and over ``m`` where the
-tiles that made them are none of these.
+Everything is exact but for what passes on directly from other layers: of that only the bytes are known, not
+from which tiles they come.  Bytes that ``m`` tiles need travel over at least ``m - 1`` links, and over ``m``
+where the tiles that made them are none of these.
 """
 
 from __future__ import annotations
@@ -27,8 +27,8 @@ Longs = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]
 
 ENERGY, CYCLES, BYTES, INPUTS, WEIGHTS, ONCE, TWICE = range(7)
-"""Columns of `floor_rows`: pJ, cycles, bytes of DRAM; bytes of inputs and of weights in all buffers together; bytes
-in the fullest buffer with its inputs once and twice.
+"""Columns of `floor_rows`: pJ, cycles, bytes of DRAM; bytes of inputs and of weights in all buffers together;
+bytes in the fullest buffer with its inputs once and twice.
 """
 
 

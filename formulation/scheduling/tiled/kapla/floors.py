@@ -134,7 +134,7 @@ class LeafFloors:
 def _fetches(
     layer: SetLayer, direct: tuple[bool, ...], counted: tuple[bool, ...], stored: bool, runs: int
 ) -> Flow:
-    """A layer's flow from DRAM, with those direct producers that are counted too, whose results lie in boxes."""
+    """A layer's flow from DRAM, and those direct producers that are counted, as far as they pass on boxes."""
     rows = [
         (0, one.offset, one.channels, one.role, one.scattered, 0)
         for i, one in enumerate(layer.producers)

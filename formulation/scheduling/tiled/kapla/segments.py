@@ -1,9 +1,10 @@
-"""Segment slicing and layer pipelining (KAPLA, section III-A; Tangram): which segments a network can be cut into.
+"""Segment slicing and layer pipelining (KAPLA, section III-A; Tangram): which segments a network can be cut
+into.
 
-A *scheme* is a row of layers with a kind and a number of subbatches.  *Spatial* pipelining puts every layer on
-tiles of its own (SET's S cut), *temporal* pipelining all layers in turn on all tiles (T cut).  ``groups`` is the
-granularity of forwarding: ``batch / groups`` samples of every layer pass on together.  Resource allocation trees
-know no finer one, so a part of a sample is never forwarded alone.
+A *scheme* is a row of layers with a kind and a number of subbatches.  *Spatial* pipelining puts every layer
+on tiles of its own (SET's S cut), *temporal* pipelining all layers in turn on all tiles (T cut).  ``groups``
+is the granularity of forwarding: ``batch / groups`` samples of every layer pass on together.  Resource
+allocation trees know no finer one, so a part of a sample is never forwarded alone.
 """
 
 from __future__ import annotations
@@ -65,9 +66,9 @@ class SegmentSpace:
     batch : samples of a segment
     kinds : which pipelining is tried
     longest_spatial, longest_temporal : layers of a segment
-    orders : ``own``, segments of the network's own order; ``sets``, between any two down-sets, layers inside in
-        the network's order; ``all``, in every topological order; ``auto``, ``sets`` where there are few enough
-        of them, else ``own``
+    orders : ``own``, segments of the network's own order; ``sets``, between any two down-sets, layers inside
+        in the network's order; ``all``, in every topological order; ``auto``, ``sets`` where there are few
+        enough of them, else ``own``
     most_down_sets : that are looked at
 
     Raises
@@ -170,7 +171,9 @@ def members(layers: int) -> tuple[int, ...]:
 
 
 def down_sets(network: SetNetwork, most: int = MOST_DOWN_SETS) -> list[int] | None:
-    """All sets of layers with all that these read, smallest first; ``None`` where there are more than ``most``."""
+    """All sets of layers with all that these read, smallest first; ``None`` where there are more than
+    ``most``.
+    """
     level, found = {0}, [0]
     for _ in range(len(network)):
         level = {done | 1 << layer for done in level for layer in ready(network, done)}

@@ -1,12 +1,18 @@
-"""KAPLA and Tangram as methods on tiled machines: chains are found by the closed form, their plans are what counts."""
+"""KAPLA and Tangram as methods on tiled machines: chains are found by the closed form, their plans are what
+counts.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from tilewright.formulation.options import option
+from tilewright.formulation.scheduling.tiled.kapla.aggregate import AggregateEstimator
+from tilewright.formulation.scheduling.tiled.kapla.estimate import Estimates, Estimator
 from tilewright.formulation.scheduling.tiled.kapla.segments import BOTH, SPATIAL, TEMPORAL, Kind, Orders
 from tilewright.formulation.scheduling.tiled.search import TiledSearch
+from tilewright.formulation.scheduling.tiled.set.closed_form import ClosedForm
 from tilewright.heuristics.scheduling.tiled.kapla.solver import KaplaSolver, Slicing, tangram_chain
 from tilewright.heuristics.scheduling.tiled.set.methods import TreeMethod
 
@@ -14,6 +20,12 @@ PIPELINING: dict[str, tuple[Kind, ...]] = {"both": BOTH, "spatial": SPATIAL, "te
 """Kinds of segments by the names that options have."""
 
 ORDERS: dict[str, Orders] = {"auto": "auto", "own": "own", "sets": "sets", "all": "all"}
+
+ESTIMATES: dict[str, Callable[[ClosedForm, int], Estimates]] = {
+    "floors": Estimator,
+    "aggregate": AggregateEstimator,
+}
+"""Estimates by the names that options have."""
 
 
 @dataclass(frozen=True)
@@ -41,6 +53,12 @@ class Kapla(ChainMethod):
 
     k: int = option(4, "chains kept at every state (k_S)", low=1, high=4096)
 
+    estimate: str = option(
+        "floors",
+        "what segments are taken to cost at least: close, or as loosely as printed",
+        choices=tuple(ESTIMATES),
+    )
+
     name = "kapla"
 
     def offer(self, search: TiledSearch) -> None:
@@ -50,6 +68,7 @@ class Kapla(ChainMethod):
             form,
             self.slicing,
             self.k,
+            ESTIMATES[self.estimate],
             stop=lambda: search.done,
             found=lambda chain: self.offer_tree(search, form, chain.tree),
         ).solve()

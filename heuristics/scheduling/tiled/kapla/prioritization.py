@@ -1,7 +1,7 @@
 """KAPLA's dynamic programming over chains of segments (section IV-B): the best few at every state.
 
-At every set of layers done, the ``keep`` rows of segments with the least value so far go on.  An objective such
-as energy times delay is no sum, so that even with exact costs the best chain may be lost.
+At every set of layers done, the ``keep`` rows of segments with the least value so far go on.  An objective
+such as energy times delay is no sum, so that even with exact costs the best chain may be lost.
 """
 
 from __future__ import annotations
@@ -55,8 +55,8 @@ def _segments(row: _Row) -> tuple[SegmentScheme, ...]:
 
 
 def undominated(candidates: Iterable[tuple[Priced, int]]) -> list[Priced]:
-    """Of schemes with their DRAM bytes, those that no other one of the same layers beats in energy, cycles and
-    DRAM bytes together.
+    """Of schemes with their DRAM bytes, those that no other one of the same layers beats in energy, cycles
+    and DRAM bytes together.
     """
     by_end: dict[tuple[int, int], list[tuple[float, int, int, Priced]]] = {}
     for one, dram in candidates:

@@ -1,9 +1,9 @@
 """KAPLA between layers, and Tangram: chains of segments for one closed form.
 
-KAPLA prunes schemes that cannot fit, prices the others by what they cost at least, throws out those that another
-one of the same layers beats in everything, and keeps the best few chains.  These alone get partitions; the best
-of them is the answer.  Tangram prices every spatial segment of the network's own order by its cost and keeps one
-row per layer.
+KAPLA prunes schemes that cannot fit, prices the others by what they cost at least, throws out those that
+another one of the same layers beats in everything, and keeps the best few chains.  These alone get
+partitions; the best of them is the answer.  Tangram prices every spatial segment of the network's own order
+by its cost and keeps one row per layer.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 
 from tilewright.formulation.scheduling.tiled.kapla.chain import Chain, Priced, loads_of, priced_chain
-from tilewright.formulation.scheduling.tiled.kapla.estimate import Estimator
+from tilewright.formulation.scheduling.tiled.kapla.estimate import Estimates, Estimator
 from tilewright.formulation.scheduling.tiled.kapla.segments import BOTH, SPATIAL, Kind, Orders, SegmentSpace
 from tilewright.formulation.scheduling.tiled.set.closed_form import ClosedForm
 from tilewright.heuristics.scheduling.tiled.kapla.prioritization import top_chains, undominated
@@ -35,8 +35,10 @@ class Slicing:
     splits: bool = True
 
     def spaces(self, form: ClosedForm) -> Iterator[tuple[int, SegmentSpace]]:
-        """For every number of subbatches of the root, the segments of one of them."""
-        for splits in range(1, form.batch + 1 if self.splits else 2):
+        """For every number of subbatches of the root, the segments of one of them; the smallest come first, as
+        there are fewest schemes of them.
+        """
+        for splits in range(form.batch if self.splits else 1, 0, -1):
             if form.batch % splits == 0:
                 yield (
                     splits,
@@ -67,6 +69,8 @@ class KaplaSolver:
     Parameters
     ----------
     keep : chains kept at every state, ``k_S`` in the paper, which takes 4
+    estimator : what schemes are taken to cost at least: `AggregateEstimator` is closer to the paper,
+        `Estimator` to the costs
     stop : whether the time is up
     found : told of every better chain
     """
@@ -74,6 +78,7 @@ class KaplaSolver:
     form: ClosedForm
     slicing: Slicing = field(default_factory=Slicing)
     keep: int = 4
+    estimator: Callable[[ClosedForm, int], Estimates] = Estimator
     stop: Callable[[], bool] = lambda: False
     found: Callable[[Chain], None] = lambda chain: None
     pruning: Pruning = field(default_factory=Pruning)
@@ -103,13 +108,13 @@ class KaplaSolver:
 
     def candidates(self, splits: int, space: SegmentSpace) -> dict[int, list[Priced]]:
         """Schemes by where they start, with what they cost at least."""
-        estimator = Estimator(self.form, loads_of(self.form, splits))
+        estimator = self.estimator(self.form, loads_of(self.form, splits))
         found: dict[int, list[Priced]] = {}
         for start in space.starts[:-1]:
-            if self.stop():
-                break
             valid = []
             for scheme in space.schemes(start):
+                if self.stop():
+                    return found
                 self.pruning.schemes += 1
                 floor = estimator.floor(scheme)
                 if not isinstance(floor, str):

@@ -1,9 +1,11 @@
-"""Proven chains of segments: schemes get their costs best-first on their bounds, until these meet the best chain.
+"""Proven chains of segments: schemes get their costs best-first on their bounds, until these meet the best
+chain.
 
 At first every scheme has the least cost that its estimate allows.  A bound through every scheme follows
-(`relaxation.py`); those whose bound reaches the value of the best chain known are gone for good.  Of the others
-the most promising are evaluated, which raises bounds and gives better chains.  When none is left unevaluated,
-the best chain over what is left is found exactly over labels (energy, cycles) that no other one beats.
+(`relaxation.py`); those whose bound reaches the value of the best chain known are gone for good.  Of the
+others the most promising are evaluated, which raises bounds and gives better chains.  When none is left
+unevaluated, the best chain over what is left is found exactly over labels (energy, cycles) that no other one
+beats.
 """
 
 from __future__ import annotations
@@ -73,7 +75,7 @@ class BestFirst:
     def solve(self) -> ProvenChain:
         """Prove the best chain, or say how far bounds have come."""
         if self.warm:
-            KaplaSolver(self.form, self.slicing, self.warm, self.stop, self._offer).solve()
+            KaplaSolver(self.form, self.slicing, self.warm, stop=self.stop, found=self._offer).solve()
         bound = inf
         for splits, space in self.slicing.spaces(self.form):
             bound = min(bound, self._split(splits, space))
@@ -88,9 +90,9 @@ class BestFirst:
         floors: list[tuple[float, float]] = []
         estimator = Estimator(self.form, loads_of(self.form, splits))
         for start in space.starts[:-1]:
-            if self.stop():
-                return 0.0
             for scheme in space.schemes(start):
+                if self.stop():
+                    return 0.0
                 self.schemes += 1
                 floor = estimator.floor(scheme)
                 if not isinstance(floor, str):
@@ -119,7 +121,7 @@ class _Split:
         schemes: list[SegmentScheme],
         floors: Floats,
     ) -> None:
-        self.search_, self.splits, self.space, self.schemes = search, splits, space, schemes
+        self.whole, self.splits, self.space, self.schemes = search, splits, space, schemes
         number = {start: i for i, start in enumerate(space.starts)}
         tail = np.array([number[one.start] for one in schemes], dtype=np.int64)
         head = np.array([number[one.end] for one in schemes], dtype=np.int64)
@@ -133,7 +135,7 @@ class _Split:
         while True:
             relaxation = self._relaxation()
             bound = relaxation.bound()
-            value = self.search_._value(self.search_.best)
+            value = self.whole._value(self.whole.best)
             if bound >= value:
                 return inf
             through = relaxation.through()
@@ -144,27 +146,30 @@ class _Split:
             waiting = np.flatnonzero(~self.known & ~gone)
             if not len(waiting):
                 return self._finish()
-            if self.search_.stop():
+            if self.whole.stop():
                 return bound
             preferred = {edge for chain in chains for edge in chain if not self.known[edge]}
             order = waiting[np.argsort(through[waiting], kind="stable")]
             chosen = [*sorted(preferred), *(int(one) for one in order if one not in preferred)]
             for edge in chosen[: max(AT_ONCE, len(preferred))]:
+                if self.whole.stop():
+                    return bound
                 self._evaluate(edge)
 
     def _relaxation(self) -> Relaxation:
-        form, best = self.search_.form, self.search_.best
+        form, best = self.whole.form, self.whole.best
         if best is None:
             here = np.isfinite(self.energy)
-            scale = float(self.energy[here].mean()), float(self.cycles[here].mean())
+            some = bool(here.any())
+            scale = (float(self.energy[here].mean()), float(self.cycles[here].mean())) if some else (1.0, 1.0)
         else:
             scale = best.energy, float(best.cycles)
         powers = form.energy_power, form.delay_power
         return Relaxation(self.edges, self.energy, self.cycles, scale, powers)
 
     def _evaluate(self, edge: int) -> None:
-        cost = self.search_.form.segment(self.schemes[edge].tree, self.loads)
-        self.search_.evaluated += 1
+        cost = self.whole.form.segment(self.schemes[edge].tree, self.loads)
+        self.whole.evaluated += 1
         self.known[edge] = True
         if isinstance(cost, str):
             self.energy[edge] = self.cycles[edge] = inf
@@ -178,9 +183,9 @@ class _Split:
                 self._offer(chain)
 
     def _offer(self, chain: list[int]) -> None:
-        found = priced_chain(self.search_.form, [self.schemes[edge] for edge in chain], self.splits)
+        found = priced_chain(self.whole.form, [self.schemes[edge] for edge in chain], self.splits)
         if isinstance(found, Chain):
-            self.search_._offer(found)
+            self.whole._offer(found)
 
     def _finish(self) -> float:
         """The best chain over what is left, all of which has its costs."""
@@ -193,7 +198,7 @@ class _Split:
             )
             number[one.tree] = int(edge)
             segments.add(one)
-        chain, _ = best_chain(segments, list(self.space.starts), self.search_.form.value)
+        chain, _ = best_chain(segments, list(self.space.starts), self.whole.form.value)
         if chain:
             self._offer([number[one.tree] for one in chain])
         return inf

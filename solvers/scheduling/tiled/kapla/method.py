@@ -1,4 +1,4 @@
-"""Best-first chains as a method on tiled machines; what it proves holds for the closed form, not for plans."""
+"""Best-first chains as a method on tiled machines; its proof is one for the closed form, not for plans."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
 """Bounds on chains of segments with two costs, energy and cycles, under an objective ``E^a T^b``.
 
 For weights ``w``, the least ``w E + (1 - w) T`` over all chains through an edge is two shortest paths and the
-edge.  All these together leave a convex region of pairs ``(E, T)``, and the objective, quasi-concave, is least at
-one of its corners, where the lines of two neighbouring weights meet.
+edge.  All these together leave a convex region of pairs ``(E, T)``, and the objective, quasi-concave, is
+least at one of its corners, where the lines of two neighbouring weights meet.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ Longs = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]
 
 SLOPES = (0.0, 0.125, 0.25, 0.5, 0.7, 0.85, 1.0, 1.2, 1.4, 2.0, 4.0, 8.0)
-"""Weights of energy against that of cycles, both in units of the best chain known; energy alone comes last."""
+"""Weights of energy against cycles, both in units of the best chain known; energy alone comes last."""
 
 ROUNDING = 1e-9
 """Part of a bound that is given away for the rounding of sums of floats."""

@@ -1,0 +1,111 @@
+"""What segments cost at least, against the closed form of random segments."""
+
+from random import Random
+
+import pytest
+from effort import effort
+
+from tilewright.formulation.scheduling.tiled.kapla.aggregate import AggregateEstimator
+from tilewright.formulation.scheduling.tiled.kapla.chain import loads_of
+from tilewright.formulation.scheduling.tiled.kapla.estimate import Estimator
+from tilewright.formulation.scheduling.tiled.kapla.segments import SegmentScheme, SegmentSpace
+from tilewright.formulation.scheduling.tiled.set.closed_form import ClosedForm, engine_form, program_form
+from tilewright.formulation.scheduling.tiled.set.networks import set_network
+from tilewright.formulation.scheduling.tiled.set.program_networks import program_network
+from tilewright.formulation.scheduling.tiled.set.rules import DEFECTS, PUBLISHED, Rules, rules_with
+from tilewright.formulation.scheduling.tiled.units import units_of
+from tilewright.hardware.scheduling.tiled.load import load_tiled_machine
+from tilewright.workloads.catalog import resolve_model
+
+QUICK = [
+    ("resnet", 1, "set-edge-4x4"),
+    ("goog", 4, "set-edge-4x4"),
+    ("alexnet", 2, "atomic-8x8[engines=3x3]"),
+]
+SLOW = [
+    *((name, batch, "set-edge-4x4") for name in ("resnet", "trans_cell", "darknet") for batch in (4, 16)),
+    *((name, 4, "set-edge-4x4") for name in ("resnet50", "googlenet", "mobilenet-v2", "vgg16")),
+    ("resnet50", 8, "set-cloud-12x12"),
+    ("googlenet", 6, "atomic-8x8"),
+    ("resnet18", 2, "kapla-16x16"),
+]
+ESTIMATORS = {"floors": Estimator, "aggregate": AggregateEstimator}
+
+
+def form_of(name: str, batch: int, system: str, rules: Rules) -> ClosedForm:
+    """The closed form of a network of the published program, or of the catalog on the machine's engines."""
+    machine = load_tiled_machine(system)
+    if name in ("resnet", "goog", "trans_cell", "darknet"):
+        return program_form(program_network(name), machine, batch, rules)
+    network = set_network(units_of(resolve_model(name, 1), fuse=True), name)
+    return engine_form(network, machine, batch, rules)
+
+
+def random_scheme(space: SegmentSpace, random: Random) -> SegmentScheme:
+    """Any scheme of a space."""
+    return random.choice(list(space.schemes(random.choice(space.starts[:-1]))))
+
+
+def check(name: str, batch: int, system: str, rules: Rules, estimate: str, count: int, seed: int) -> int:
+    """Compare estimates with costs; returns how many schemes had both."""
+    random = Random(seed)
+    form = form_of(name, batch, system, rules)
+    splits = random.choice([one for one in range(1, batch + 1) if batch % one == 0])
+    space = SegmentSpace(form.network, batch // splits, longest_temporal=7, most_down_sets=2000)
+    loads = loads_of(form, splits)
+    estimator = ESTIMATORS[estimate](form, loads)
+    both = 0
+    for _ in range(count):
+        scheme = random_scheme(space, random)
+        floor = estimator.floor(scheme)
+        cost = form.segment(scheme.tree, loads)
+        if isinstance(cost, str):
+            continue
+        assert not isinstance(floor, str), f"{scheme} fits, but was thrown out: {floor}"
+        assert floor.energy <= cost.energy, scheme
+        assert floor.cycles <= cost.cycles, scheme
+        assert floor.dram <= cost.dram, scheme
+        both += 1
+    return both
+
+
+@pytest.mark.parametrize("estimate", ESTIMATORS)
+@pytest.mark.parametrize(("name", "batch", "system"), QUICK)
+def test_no_segment_costs_less(name: str, batch: int, system: str, estimate: str) -> None:
+    """Random segments cost at least the estimate in energy, cycles and DRAM bytes; none that fits goes."""
+    assert check(name, batch, system, Rules(), estimate, effort(60), 1) > 10
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("estimate", ESTIMATORS)
+@pytest.mark.parametrize("seed", [2, 3])
+@pytest.mark.parametrize(("name", "batch", "system"), SLOW)
+def test_no_segment_costs_less_than_estimated(
+    name: str, batch: int, system: str, seed: int, estimate: str
+) -> None:
+    """The same over thousands of segments on four machines."""
+    assert check(name, batch, system, Rules(), estimate, effort(300), seed) > 50
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("estimate", ESTIMATORS)
+@pytest.mark.parametrize("rules", [PUBLISHED, *(rules_with(one) for one in DEFECTS)])
+def test_no_segment_costs_less_under_other_rules(rules: Rules, estimate: str) -> None:
+    """The estimates hold under every defect of the published program too."""
+    for name, batch in (("resnet", 4), ("goog", 2)):
+        check(name, batch, "set-edge-4x4", rules, estimate, effort(300), 4)
+
+
+def test_estimates_are_close() -> None:
+    """On segments of ResNet-50 that fit, the estimate is within 20 % of energy and cycles, on average 3 %."""
+    form = form_of("resnet", 1, "set-edge-4x4", Rules())
+    space, random = SegmentSpace(form.network, 1), Random(5)
+    estimator = Estimator(form, 1)
+    parts = []
+    for _ in range(effort(150)):
+        scheme = random_scheme(space, random)
+        floor, cost = estimator.floor(scheme), form.segment(scheme.tree, 1)
+        if not isinstance(cost, str) and not isinstance(floor, str):
+            parts += [floor.energy / cost.energy, floor.cycles / cost.cycles]
+    assert min(parts) > 0.8
+    assert sum(parts) / len(parts) > 0.97
