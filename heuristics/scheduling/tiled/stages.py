@@ -19,7 +19,7 @@ from tilewright.heuristics.scheduling.tiled.refining import Judged, Sizes
 from tilewright.heuristics.scheduling.tiled.rounds import RoundOrder
 from tilewright.workloads.errors import InputError
 
-ORDERS = ("rules", "lists", "layers")
+ORDERS = ("waves", "layers", "lists", "rules")
 MAPPINGS = ("matching", "nearest", "permutations", "zigzag")
 
 GAIN = Fraction(1999, 2000)
@@ -54,8 +54,8 @@ class Stages:
     def steps(self, dag: AtomicDag, order: str) -> Ints:
         """A round per task by one of `ORDERS`."""
         machine = self.search.problem.problem.machine
-        if order == "layers":
-            return layer_sequential(dag, machine)[1]
+        if order in ("layers", "waves"):
+            return layer_sequential(dag, machine, waves=order == "waves")[1]
         if order == "lists":
             return list_order(dag, machine)[1]
         return RoundOrder(dag, machine.engines, self.options, self.lookahead).steps()
