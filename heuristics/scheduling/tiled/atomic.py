@@ -19,7 +19,7 @@ from tilewright.formulation.scheduling.tiled.search import TiledSearch
 from tilewright.heuristics.scheduling.tiled.annealing import Annealing, annealed_sizes
 from tilewright.heuristics.scheduling.tiled.genetic import Genetics, genetic_sizes
 from tilewright.heuristics.scheduling.tiled.planning import BUFFERING, Heuristic
-from tilewright.heuristics.scheduling.tiled.refining import Judged, Sizes, climb
+from tilewright.heuristics.scheduling.tiled.refining import HANDOVERS, Judged, Sizes, climb
 from tilewright.heuristics.scheduling.tiled.rounds import TIES
 from tilewright.heuristics.scheduling.tiled.shares import HANDOVER, shared_sizes
 from tilewright.heuristics.scheduling.tiled.stages import MAPPINGS, ORDERS, Stages
@@ -29,8 +29,6 @@ STARTS = ("shares", "repaired", "printed")
 """Sizes that compete by default."""
 PLACED = ("zigzag", "matching")
 """Ways to place that compete by default."""
-HANDOVERS = (24, 12, 48, 96)
-"""Cycles between rounds with which shares compete: fine atoms suit wide links, coarse ones narrow links."""
 
 Start = tuple[Judged, Sizes, str, str]
 """A plan, its sizes, and how it was ordered and placed."""

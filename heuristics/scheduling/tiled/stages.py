@@ -62,10 +62,13 @@ class Stages:
 
     def planned(self, dag: AtomicDag, step: Ints, mapping: str, source: str) -> Judged:
         """The plan of some rounds under one of `MAPPINGS`, levelled once, offered."""
+        engine = place(dag, self.search.problem.problem.machine, step, mapping)
+        return self.placed(dag, step, engine, source)
+
+    def placed(self, dag: AtomicDag, step: Ints, engine: Ints, source: str) -> Judged:
+        """The plan of some rounds and engines, levelled once, offered."""
         machine = self.search.problem.problem.machine
-        plan = complete(
-            dag, machine, place(dag, machine, step, mapping), step, eviction=BUFFERING[self.buffering]
-        )
+        plan = complete(dag, machine, engine, step, eviction=BUFFERING[self.buffering])
         if not self.levels:
             return self.offered(dag, plan, source)
         found = self.offered(dag, levelled(dag, machine, plan), source)
@@ -81,11 +84,16 @@ class Stages:
             return None
         return self.planned(dag, self.steps(dag, order), mapping, source)
 
-    def settled(self, judged: Judged) -> Judged:
-        """A plan levelled for as long as that gains anything, every state of it offered."""
+    def settled(self, judged: Judged, *, seed: int | None = None) -> Judged:
+        """A plan levelled for as long as that gains anything, every state of it offered.
+
+        Parameters
+        ----------
+        seed : of its moves; by default the search's
+        """
         if not self.levels:
             return judged
-        seed = self.search.limits.seed
+        seed = self.search.limits.seed if seed is None else seed
         while not self.search.done:
             seed += 1
             key, answer = judged
