@@ -12,6 +12,7 @@ from tilewright.formulation.result import Origin, Status, TracePoint
 from tilewright.report.records.mapping.build import metrics_record, versions
 from tilewright.solvers.mapping.methods import method, prepare
 from tilewright.solvers.mapping.solve import solve
+from tilewright.solvers.pool import Work
 from tilewright.workloads.errors import InputError, one_line
 
 
@@ -43,6 +44,10 @@ def answer(task: BenchmarkTask, key: str) -> CellAnswer:
 def failed(message: str) -> CellAnswer:
     """The answer of a cell that has none."""
     return CellAnswer(status=Status.ERROR.value, message=message, versions=versions())
+
+
+CELLS: Work[BenchmarkTask, CellAnswer] = Work(answer, failed)
+"""How workers compute cells."""
 
 
 def _told(shown: Any, engine: Any, result: LayerResult) -> CellAnswer:

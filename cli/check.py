@@ -38,10 +38,6 @@ def check_command(
     from tilewright.report.records.files import read_data
 
     data = read_data(result)
-    if isinstance(data, dict) and str(data.get("schema", "")).startswith("tilewright.plan/"):
-        from tilewright.cli.scheduling.tiled_check import check_plan
-
-        return check_plan(data, str(result), prove, format)
     document = parsed(data, str(result))
     with graceful_stop() as stop:
         limits = Limits(seconds=seconds, threads=workers, seed=seed, stop=stop, started=call.moment)

@@ -28,7 +28,8 @@ def evaluate_command(
     mapping: Annotated[
         Path,
         typer.Argument(
-            metavar="MAPPING|SCHEDULE", help="Mapping file (YAML), result document, or document of schedule."
+            metavar="MAPPING|SCHEDULE|PLAN",
+            help="Mapping file (YAML), result document, or document of schedule.",
         ),
     ],
     arch: Annotated[
@@ -43,6 +44,8 @@ def evaluate_command(
     ] = None,
     cost_model: options.CostModel = None,
     factors: options.Factors = None,
+    storage: options.Storage = None,
+    tiles: options.Tiles = None,
     constraint: options.Constraints = None,
     in_order: Annotated[
         bool,
@@ -50,18 +53,21 @@ def evaluate_command(
     ] = False,
     format: options.ShortFormat = "table",
 ) -> int:
-    """Evaluate a mapping or a schedule: energy, cycles, and every constraint that it breaks (exit code 5)."""
+    """Evaluate a mapping, schedule or plan: what it breaks (exit code 5), energy and cycles."""
     options.parse_choice(format, "--format", ("table", "json"))
     options.parse_factors(factors)
+    options.parse_storage(storage)
+    options.parse_tiles(tiles)
 
     from tilewright.cli.terminal.console import tell
     from tilewright.report.records.files import read_data
     from tilewright.report.records.mapping.stored_mappings import mappings_in
     from tilewright.report.records.scheduling.herald.files import is_schedule
+    from tilewright.report.records.scheduling.tiled.files import is_plan
 
     data = read_data(mapping)
-    if is_schedule(data):
-        from tilewright.cli.scheduling.evaluate import evaluate_edited
+    if is_schedule(data) or is_plan(data):
+        from tilewright.cli.scheduling.evaluate import evaluate_edited, evaluate_edited_plan
 
         _refuse(
             {
@@ -70,16 +76,21 @@ def evaluate_command(
                 "--layers": layers,
                 "--cost-model": cost_model,
                 "--factors": factors,
+                "--storage": storage,
+                "--tiles": tiles,
                 "--constraint": constraint,
             },
             "a mapping",
             str(mapping),
         )
+        if is_plan(data):
+            _refuse({"--in-order": in_order or None}, "a schedule", str(mapping))
+            return evaluate_edited_plan(data, str(mapping), objective, format)
         return evaluate_edited(data, str(mapping), objective, format, in_order=in_order)
     _refuse({"--in-order": in_order or None}, "a schedule", str(mapping))
     mappings = mappings_in(data, mapping)
     chosen = _chosen(mappings, layers or [], str(mapping))
-    flags = _Flags(arch, layer, objective, cost_model, factors, constraint)
+    flags = _Flags(arch, layer, objective, cost_model, factors, storage, tiles, constraint)
     notes = _check_demands(chosen if constraint else mappings, str(mapping), flags)
     found = []
     for stored in chosen:
@@ -121,6 +132,8 @@ class _Flags:
     objective: str | None
     cost_model: str | None
     factors: str | None
+    storage: str | None
+    tiles: str | None
     constraints: list[str] | None
 
 
@@ -176,7 +189,10 @@ def _problem(stored: StoredMapping, where: str, flags: _Flags) -> LayerProblem:
     factors = flags.factors or (stored.factors if same_model else None)
     texts = stored.constraints if flags.constraints is None else flags.constraints
     goal = options.read_objective(flags.objective or stored.objective or "edp")
-    return layer_problem(operator, engine, goal, model, applicable(texts, operator, engine), factors)
+    storage = flags.storage or (stored.storage if same_model else None)
+    tiles = flags.tiles or (stored.tiles if same_model else None)
+    demands = applicable(texts, operator, engine)
+    return layer_problem(operator, engine, goal, model, demands, factors, storage, tiles)
 
 
 def _print_json(found: list[tuple[StoredMapping, LayerProblem, Evaluation]]) -> None:

@@ -39,6 +39,25 @@ Factors = Annotated[
         rich_help_panel="Problem",
     ),
 ]
+Storage = Annotated[
+    str | None,
+    typer.Option(
+        "--storage",
+        metavar="KIND",
+        help="even (all tensors of a level begin to live at one point; the default) or uneven (each at its own).",
+        rich_help_panel="Problem",
+    ),
+]
+Tiles = Annotated[
+    str | None,
+    typer.Option(
+        "--tiles",
+        metavar="KIND",
+        help="Of imperfect factors: trip-counts (the least tile of every trip count; the default) or every "
+        "integer.",
+        rich_help_panel="Problem",
+    ),
+]
 Batch = Annotated[
     int | None, typer.Option("--batch", "-b", help="Samples per run.", rich_help_panel="Problem")
 ]
@@ -79,7 +98,7 @@ Threads = Annotated[
         "--threads", help="Workers of parallel solvers; all cores by default.", rich_help_panel="Search"
     ),
 ]
-Seed = Annotated[int, typer.Option("--seed", help="Of every random choice.", rich_help_panel="Search")]
+Seed = Annotated[int, typer.Option("--seed", min=0, help="Of every random choice.", rich_help_panel="Search")]
 Deterministic = Annotated[
     bool,
     typer.Option("--deterministic", help="Same answer and trace at every run.", rich_help_panel="Search"),
@@ -173,6 +192,22 @@ def parse_factors(text: str | None) -> Literal["perfect", "imperfect"] | None:
         case None | "perfect" | "imperfect":
             return text
     raise InputError("--factors", None, unknown_name(text, ("perfect", "imperfect")))
+
+
+def parse_storage(text: str | None) -> Literal["even", "uneven"] | None:
+    """The kind of storage that was asked for; raises ``InputError`` for an unknown one."""
+    match text:
+        case None | "even" | "uneven":
+            return text
+    raise InputError("--storage", None, unknown_name(text, ("even", "uneven")))
+
+
+def parse_tiles(text: str | None) -> Literal["trip-counts", "every"] | None:
+    """The kind of tiles that was asked for; raises ``InputError`` for an unknown one."""
+    match text:
+        case None | "trip-counts" | "every":
+            return text
+    raise InputError("--tiles", None, unknown_name(text, ("trip-counts", "every")))
 
 
 def parse_count(count: int | None, flag: str) -> int | None:

@@ -18,7 +18,7 @@ MAX_DECIMALS = 6
 LIMIT = 10**15
 """Numbers of this size or more are taken for mistakes."""
 
-_BYTES = {
+BYTES = {
     "B": 1,
     "kB": 2**10,
     "KB": 2**10,
@@ -28,6 +28,7 @@ _BYTES = {
     "GB": 2**30,
     "GiB": 2**30,
 }
+"""Bytes of a unit of sizes."""
 _QUANTITY = re.compile(r"([0-9]{1,15}(?:\.[0-9]{1,15})?) *([A-Za-z][A-Za-z/]*)")
 _NUMBER = re.compile(r"[0-9]{1,15}(?:\.[0-9]{1,15})?")
 _NAME = re.compile(r"[A-Za-z][A-Za-z0-9_.-]{0,39}")
@@ -91,10 +92,10 @@ def parse_size(value: object) -> Size:
     """``512 B``, ``128 kB``, ``1 MB`` (powers of 1024) or ``24 elements``."""
     expected = "expected a size above 0 with its unit, such as 512 B, 128 kB, 1 MB or 24 elements"
     match = _QUANTITY.fullmatch(value.strip()) if isinstance(value, str) else None
-    if match is None or match[2] not in {*_BYTES, "element", "elements"} or Fraction(match[1]) == 0:
+    if match is None or match[2] not in {*BYTES, "element", "elements"} or Fraction(match[1]) == 0:
         raise ValueError(f"{expected}, got {shown(value)}")
-    if match[2] in _BYTES:
-        return Size(Fraction(match[1]) * _BYTES[match[2]], in_bytes=True)
+    if match[2] in BYTES:
+        return Size(Fraction(match[1]) * BYTES[match[2]], in_bytes=True)
     return Size(Fraction(match[1]), in_bytes=False)
 
 

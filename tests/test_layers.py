@@ -29,7 +29,6 @@ FLOORS = {
 """From the ground up, with the reason; a floor imports itself and what stands above it in this list."""
 
 COMPOSITION_ROOTS = {
-    "cli.check": "plans of tiled machines are documents of their own kind",
     "cli.main": "the table of all verbs",
     "api.documents": "documents of both wings are loaded and checked alike",
     "api.catalog": "names the methods of both wings",

@@ -5,21 +5,28 @@ from __future__ import annotations
 import os
 from functools import cache
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-import onnx
-
-from tilewright.workloads.blueprint import Blueprint
 from tilewright.workloads.errors import InputError, did_you_mean
 from tilewright.workloads.mapping.layer_fields import KINDS
 from tilewright.workloads.mapping.layer_text import NamedOperator, is_layer_text, parse_layer, read_layers
 from tilewright.workloads.network import Layer, Network
-from tilewright.workloads.networks import builders
-from tilewright.workloads.onnx.importer import load_onnx
-from tilewright.workloads.training import training_network
+
+if TYPE_CHECKING:
+    import onnx
+
+    from tilewright.workloads.networks import Builder
 
 PREFIX = "onnx:"
 TRAINING = ":training"
 _FILE_PREFIXES = ("light_bvlc_", "light_")
+
+
+def builders() -> dict[str, Builder]:
+    """The builder of every built-in network by name; they load much that single layers do without."""
+    from tilewright.workloads import networks
+
+    return networks.builders()
 
 
 def list_models() -> tuple[str, ...]:
@@ -50,6 +57,8 @@ def resolve_model(text: str, batch: int | None = None) -> Network:
     if not text.strip():
         raise InputError("model", None, f"the name is empty{_EXPECTED}")
     if text.endswith(TRAINING):
+        from tilewright.workloads.training import training_network
+
         return training_network(resolve_model(text.removesuffix(TRAINING), batch))
     if text.startswith(PREFIX):
         return _load_shipped(text, batch)
@@ -57,6 +66,8 @@ def resolve_model(text: str, batch: int | None = None) -> Network:
     if is_layer_text(text):
         return _unlinked(text, (parse_layer(text, batch),), batch)
     if suffix == ".onnx":
+        from tilewright.workloads.onnx.importer import load_onnx
+
         return load_onnx(text, batch)
     if suffix in (".yaml", ".yml"):
         return _unlinked(Path(text).stem, read_layers(Path(text), batch), batch)
@@ -81,6 +92,8 @@ def builtin_onnx(text: str, batch: int | None = None) -> onnx.ModelProto:
     ------
     InputError : for anything else
     """
+    from tilewright.workloads.blueprint import Blueprint
+
     built_in = builders()
     found = built_in[text](batch or 1) if text in built_in else None
     if not isinstance(found, Blueprint):
@@ -114,6 +127,8 @@ def _unlinked(name: str, layers: tuple[NamedOperator, ...], batch: int | None) -
 
 def _shipped() -> dict[str, Path]:
     """Models in the onnx package by short name: ``light_resnet50.onnx`` is ``resnet50``."""
+    import onnx
+
     folder = Path(onnx.__file__).parent / "backend" / "test" / "data" / "light"
     found = {}
     for path in sorted(folder.glob("*.onnx")):
@@ -131,4 +146,6 @@ def _load_shipped(text: str, batch: int | None) -> Network:
         raise InputError(
             text, None, f"no such model{did_you_mean(name, shipped)} (expected one of: {listed})"
         )
+    from tilewright.workloads.onnx.importer import load_onnx
+
     return load_onnx(shipped[name], batch, name)

@@ -5,17 +5,14 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, TypeAlias
-
-import networkx as nx
+from functools import cached_property
+from typing import TYPE_CHECKING
 
 from tilewright.workloads.errors import InputError
 from tilewright.workloads.mapping.operator import Operator, Role
 
 if TYPE_CHECKING:
-    Graph: TypeAlias = nx.DiGraph[str]
-else:
-    Graph = nx.DiGraph
+    import networkx as nx
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,11 +110,6 @@ class Network:
     outputs : layers whose results leave the network; by default those that nobody reads
     tables : parameters that no layer computes with, such as a table of word vectors
 
-    Attributes
-    ----------
-    graph : frozen `networkx.DiGraph` over layer names; a node carries ``layer``, an edge carries ``links``
-        (a tuple of `Link`) and ``elements`` (their sum)
-
     Raises
     ------
     InputError : for no layers, a repeated name, a link to an unknown layer or operand, or a cycle
@@ -138,31 +130,21 @@ class Network:
         self.tables = tuple(tables)
         self.links = tuple(links)
         self._reads: dict[str, list[Link]] = {}
-        graph = Graph()
+        self._named: dict[str, Layer] = {}
         for layer in layers:
-            if layer.name in graph:
+            if layer.name in self._named:
                 raise InputError(name, layer.name, "two layers have this name")
-            graph.add_node(layer.name, layer=layer)
-        if not graph:
+            self._named[layer.name] = layer
+        if not self._named:
             raise InputError(name, None, "expected at least one layer")
         for link in self.links:
-            _check_link(name, graph, link)
+            _check_link(name, self._named, link)
             self._reads.setdefault(link.consumer, []).append(link)
-            if link.producer is not None:
-                between = (graph.get_edge_data(link.producer, link.consumer) or {"links": ()})["links"]
-                both = (*between, link)
-                elements = sum(one.elements for one in both)
-                graph.add_edge(link.producer, link.consumer, links=both, elements=elements)
-        if not nx.is_directed_acyclic_graph(graph):
-            raise InputError(name, None, "the layers form a cycle")
-        position = {layer: i for i, layer in enumerate(graph)}
-        order = nx.lexicographical_topological_sort(graph, key=position.__getitem__)
-        self.layers: tuple[Layer, ...] = tuple(graph.nodes[layer]["layer"] for layer in order)
-        self.graph: Graph = nx.freeze(graph)
-        leaving = (
-            {layer for layer in graph if not graph.out_degree(layer)} if outputs is None else set(outputs)
-        )
-        unknown = leaving - set(graph)
+        self.layers = self._ordered()
+        leaving = set(self._named if outputs is None else outputs)
+        if outputs is None:
+            leaving -= {link.producer for link in self.links if link.producer is not None}
+        unknown = leaving - set(self._named)
         if unknown:
             raise InputError(name, min(unknown), "an output that is no layer")
         self.outputs = frozenset(leaving)
@@ -173,10 +155,41 @@ class Network:
     def __len__(self) -> int:
         return len(self.layers)
 
+    @cached_property
+    def graph(self) -> nx.DiGraph[str]:
+        """Frozen graph over layer names.
+
+        A node carries ``layer``, an edge carries ``links`` (a tuple of `Link`) and ``elements`` (their sum).
+        """
+        import networkx as nx  # large, and single layers need none of it
+
+        graph: nx.DiGraph[str] = nx.DiGraph()
+        for name, layer in self._named.items():
+            graph.add_node(name, layer=layer)
+        for link in self.links:
+            if link.producer is not None:
+                between = (graph.get_edge_data(link.producer, link.consumer) or {"links": ()})["links"]
+                both = (*between, link)
+                elements = sum(one.elements for one in both)
+                graph.add_edge(link.producer, link.consumer, links=both, elements=elements)
+        frozen: nx.DiGraph[str] = nx.freeze(graph)
+        return frozen
+
+    def _ordered(self) -> tuple[Layer, ...]:
+        """Layers with producers before consumers, otherwise in the order in which they were given."""
+        if all(link.producer is None for link in self.links):
+            return tuple(self._named.values())
+        import networkx as nx
+
+        if not nx.is_directed_acyclic_graph(self.graph):
+            raise InputError(self.name, None, "the layers form a cycle")
+        position = {layer: i for i, layer in enumerate(self._named)}
+        order = nx.lexicographical_topological_sort(self.graph, key=position.__getitem__)
+        return tuple(self._named[layer] for layer in order)
+
     def layer(self, name: str) -> Layer:
         """The layer of that name; raises ``KeyError``."""
-        layer: Layer = self.graph.nodes[name]["layer"]
-        return layer
+        return self._named[name]
 
     def reads(self, consumer: str) -> tuple[Link, ...]:
         """Everything that a layer reads from other layers and from the network's inputs."""
@@ -215,10 +228,10 @@ class Network:
         )
 
 
-def _check_link(name: str, graph: Graph, link: Link) -> None:
+def _check_link(name: str, layers: dict[str, Layer], link: Link) -> None:
     for layer in (link.producer, link.consumer):
-        if layer is not None and layer not in graph:
+        if layer is not None and layer not in layers:
             raise InputError(name, link.tensor, f"links the unknown layer {layer}")
-    operands = [tensor.name for tensor in graph.nodes[link.consumer]["layer"].operator.inputs]
+    operands = [tensor.name for tensor in layers[link.consumer].operator.inputs]
     if link.operand not in operands:
         raise InputError(name, link.consumer, f"has no operand {link.operand}, expected one of {operands}")

@@ -184,23 +184,24 @@ def _bench(
     from contextlib import ExitStack
     from functools import partial
 
-    from tilewright.benchmarks.cluster import cluster_answers, connected
     from tilewright.benchmarks.plan import make_plan
-    from tilewright.benchmarks.pool import local_answers
     from tilewright.benchmarks.rows import read_rows
     from tilewright.benchmarks.run import Answers, run_cells
     from tilewright.benchmarks.store import Store
+    from tilewright.benchmarks.work import CELLS
     from tilewright.cli.benchmarks.progress import bench_progress
     from tilewright.cli.benchmarks.tables import show_summary
     from tilewright.cli.terminal.signals import graceful_stop
+    from tilewright.solvers.cluster import cluster_answers, connected
+    from tilewright.solvers.pool import local_answers
 
     _check_store(out)
     plan = make_plan(request)
     answers: Answers
     if cluster is None:
-        answers = partial(local_answers, jobs)
+        answers = partial(local_answers, CELLS, jobs)
     else:
-        answers = partial(cluster_answers, connected(cluster))
+        answers = partial(cluster_answers, CELLS, connected(cluster))
     with _told(out), Store(out, create=True) as store:
         with graceful_stop() as stop, ExitStack() as stack:
             progress = bench_progress(stack, quiet=quiet)

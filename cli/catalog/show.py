@@ -1,4 +1,4 @@
-"""``tilewright show``: a machine, network, layer, mapping, result, schedule, or a cost model's formulas."""
+"""``tilewright show``: a machine, network, layer, mapping, result, schedule, plan, or a model's formulas."""
 
 from __future__ import annotations
 
@@ -87,6 +87,11 @@ def _show_name(thing: str, batch: int | None) -> int:
 
     if thing in list_systems():
         return _show_system(load_system(thing))
+    from tilewright.hardware.scheduling.tiled.load import list_tiled_machines, load_tiled_machine
+
+    base, bracket, _ = thing.partition("[")
+    if base in list_tiled_machines() or (bracket and Path(base).suffix.lower() in _DATA):
+        return _show_tiled_machine(load_tiled_machine(thing))
     from tilewright.workloads.catalog import list_models, resolve_model
     from tilewright.workloads.scheduling.workload_file import list_workloads, load_workload
 
@@ -95,7 +100,8 @@ def _show_name(thing: str, batch: int | None) -> int:
     try:
         network = resolve_model(thing, batch)
     except InputError as error:
-        names = [*list_presets(), *list_systems(), *list_models(), *list_workloads()]
+        systems = [*list_systems(), *list_tiled_machines()]
+        names = [*list_presets(), *systems, *list_models(), *list_workloads()]
         nearest = did_you_mean(thing, names)
         if nearest and nearest.removeprefix(", ") not in error.message and "no such model" in error.message:
             raise InputError(thing, None, f"neither a machine nor a model{nearest}") from None
@@ -116,6 +122,13 @@ def _show_file(path: Path, arch: str | None, batch: int | None, patterns: list[s
 
         show(*document_views(parse_schedule(data, str(path)), str(path), patterns, full=full))
         return Exit.OK
+    from tilewright.report.records.scheduling.tiled.files import is_plan, parse_plan
+
+    if is_plan(data):
+        from tilewright.report.text.scheduling.tiled.listing import document_views as plan_document_views
+
+        show(*plan_document_views(parse_plan(data, str(path)), str(path), patterns, full=full))
+        return Exit.OK
     if is_result(data):
         return _show_result(parse_document(data, str(path)), str(path), patterns)
     if is_mapping(data):
@@ -135,6 +148,10 @@ def _show_file(path: Path, arch: str | None, batch: int | None, patterns: list[s
         from tilewright.hardware.scheduling.herald.system_file import load_system
 
         return _show_system(load_system(path))
+    if isinstance(data, dict) and "grid" in data:
+        from tilewright.hardware.scheduling.tiled.load import load_tiled_machine
+
+        return _show_tiled_machine(load_tiled_machine(path))
     if not is_yaml:
         raise InputError(str(path), "schema", "missing, expected a result document")
     from tilewright.workloads.catalog import resolve_model
@@ -150,6 +167,13 @@ def _show_machine(engine: Any) -> int:
     from tilewright.hardware.mapping.describe import engine_tree
 
     write(engine_tree(engine))
+    return Exit.OK
+
+
+def _show_tiled_machine(machine: Any) -> int:
+    from tilewright.report.text.scheduling.tiled.machine import machine_views
+
+    show(*machine_views(machine))
     return Exit.OK
 
 

@@ -38,6 +38,8 @@ def map_command(
     ] = False,
     cost_model: options.CostModel = None,
     factors: options.Factors = None,
+    storage: options.Storage = None,
+    tiles: options.Tiles = None,
     constraint: options.Constraints = None,
     then: Annotated[
         str | None,
@@ -109,6 +111,7 @@ def map_command(
     limit, relative_gap = options.parse_duration(time_limit), options.parse_gap(gap)
     workers = options.parse_threads(threads)
     kind = options.parse_factors(factors)
+    stored_as, cut_into = options.parse_storage(storage), options.parse_tiles(tiles)
     second = None if then is None else options.parse_then(then, objective)
     options.parse_count(best, "--best")
     options.parse_count(most, "--most")
@@ -130,6 +133,8 @@ def map_command(
         seed=seed,
         deterministic=deterministic,
         factors=kind,
+        storage=stored_as,
+        tiles=cut_into,
         then=second,
         pareto=pareto,
         best=best,

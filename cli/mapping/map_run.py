@@ -21,7 +21,7 @@ from tilewright.hardware.mapping.load import load_engine
 from tilewright.report.records.files import output_format
 from tilewright.report.records.mapping.answer_sets import answer_record
 from tilewright.report.records.mapping.build import limits_of
-from tilewright.report.records.mapping.document import ResultDocument, SettingsRecord
+from tilewright.report.records.mapping.document import LayerRecord, ResultDocument, SettingsRecord
 from tilewright.report.records.mapping.growing import GrowingDocument
 from tilewright.report.records.mapping.mapping_file import StoredMapping
 from tilewright.report.records.mapping.operator import shape_text
@@ -29,7 +29,7 @@ from tilewright.report.records.mapping.stored_mappings import fitting, read_mapp
 from tilewright.solvers.mapping.answer_set_searches import AnswerSetRequest
 from tilewright.solvers.mapping.methods import method
 from tilewright.solvers.mapping.network_problem import NetworkProblem, check_cost_model, network_problem
-from tilewright.solvers.mapping.network_search import search_network
+from tilewright.solvers.mapping.network_search import LayerAnswer, search_network
 from tilewright.workloads.catalog import resolve_model
 from tilewright.workloads.disk import check_writable
 from tilewright.workloads.selection import SelectedLayer, select_layers
@@ -71,11 +71,13 @@ def run_map(request: MapRequest) -> int:
 
         check_report(request.report)
     engine = load_engine(request.arch)
-    model_name, factors = request.cost_model or engine.cost_model, request.settings.factors
-    check_cost_model(model_name, factors)
+    model_name, settings = request.cost_model or engine.cost_model, request.settings
+    kind = settings.factors, settings.storage, settings.tiles
+    check_cost_model(model_name, *kind)
+    _sets(settings).check(settings.storage)
     network = resolve_model(request.model, request.batch)
     layers = select_layers(network, request.patterns, request.all_operators)
-    problem = network_problem(layers, engine, objective, request.constraints, model_name, factors)
+    problem = network_problem(layers, engine, objective, request.constraints, model_name, *kind)
     stored = [] if request.warm_start is None else read_mappings(request.warm_start)
     if request.folder is not None:
         prepare_folder(request.folder)
@@ -147,6 +149,13 @@ class _Shown:
         self._progress.task(ProgressItem(index, total, layer.name, detail))
 
 
+def _sets(settings: SettingsRecord) -> AnswerSetRequest:
+    """What is asked for besides one mapping per layer."""
+    return AnswerSetRequest(
+        settings.pareto, settings.best, settings.all_optimal, settings.then, settings.solver
+    )
+
+
 def _search_all(
     request: MapRequest,
     problem: NetworkProblem,
@@ -159,18 +168,22 @@ def _search_all(
     settings = request.settings
     if stored and not any(fitting(stored, layer.operator) for layer in problem.layers):
         progress.note("--warm-start: no mapping of the file is for one of these layers")
+    records: dict[int, LayerRecord] = {}
+
+    def keep(index: int, answer: LayerAnswer) -> None:
+        records[index] = answer_record(problem, answer)
+        results.keep(index, records[index])
+
     answers = search_network(
         problem,
         settings.solver,
         limits_of(settings, problem.objective, call.limit_from(settings.time_limit_s), stop),
-        AnswerSetRequest(
-            settings.pareto, settings.best, settings.all_optimal, settings.then, settings.solver
-        ),
+        _sets(settings),
         partial(fitting, stored),
         _Shown(progress),
+        keep,
         tracebacks=request.verbose,
     )
-    for answer in answers:
-        record = answer_record(problem, answer)
-        progress.done(record)
-        results.add(record, answer.layer.operator)
+    for index, _ in enumerate(answers):
+        progress.done(records[index])
+        results.print(records[index])

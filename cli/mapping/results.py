@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 
 from tilewright.cli.terminal.console import show, standard, write
@@ -47,7 +48,7 @@ class Results:
         self._out = out
         self._folder = folder
         self._has_files = has_files
-        self._files: set[str] = set()
+        self._files = _file_names([layer.name for layer in growing.network.layers])
 
     def begin(self) -> None:
         """What comes before the first layer."""
@@ -57,18 +58,22 @@ class Results:
             write(files.csv_head())
         self._save(ended=False)
 
-    def add(self, layer: LayerRecord, operator: Operator) -> None:
-        """A layer has been solved."""
-        self._growing.layers.append(layer)
+    def keep(self, index: int, layer: LayerRecord) -> None:
+        """The layer at that place has been solved: every file holds it from now on."""
+        self._growing.add(index, layer)
+        self._save(ended=False)
+        if self._folder is not None and layer.mapping is not None:
+            operator = self._growing.network.layers[index].operator
+            self._write(self._folder / self._files[index], self._mapping_text(layer, operator))
+
+    def print(self, layer: LayerRecord) -> None:
+        """Print a layer that has been kept, once those before it are printed."""
         if self._form == "jsonl":
             write(files.jsonl_layer(layer))
         elif self._form == "csv":
             write(files.csv_row(layer))
-        self._save(ended=False)
         if standard.failure is not None and not self._has_files:
             raise standard.failure  # nobody would see what is still to be found
-        if self._folder is not None and layer.mapping is not None:
-            self._write(self._folder / self._file_name(layer.name), self._mapping_text(layer, operator))
 
     def end(self, seconds: float) -> ResultDocument:
         """Print what is printed at the end, and complete the file."""
@@ -100,15 +105,6 @@ class Results:
         else:
             self.failures.pop(path, None)
 
-    def _file_name(self, layer: str) -> str:
-        stem = _FILE_NAME.sub("_", layer).strip("._")[:_LONGEST_NAME] or "layer"
-        name, number = stem, 1
-        while name in self._files:
-            number += 1
-            name = f"{stem}-{number}"
-        self._files.add(name)
-        return f"{name}.yaml"
-
     def _mapping_text(self, layer: LayerRecord, operator: Operator) -> str:
         assert layer.mapping is not None
         stored = StoredMapping(
@@ -120,8 +116,23 @@ class Results:
             objective=str(self._growing.network.objective),
             constraints=applicable(layer.constraints, operator, self._engine),
             factors=layer.factors,
+            storage=None if layer.space is None else layer.space.asked_storage,
+            tiles=None if layer.space is None else layer.space.asked_tiles,
         )
         return render_mapping(stored)
+
+
+def _file_names(layers: Sequence[str]) -> list[str]:
+    """A file name for each layer, all different."""
+    taken: list[str] = []
+    for layer in layers:
+        stem = _FILE_NAME.sub("_", layer).strip("._")[:_LONGEST_NAME] or "layer"
+        name, number = stem, 1
+        while name in taken:
+            number += 1
+            name = f"{stem}-{number}"
+        taken.append(name)
+    return [f"{name}.yaml" for name in taken]
 
 
 def streams_to_terminal(form: str) -> bool:

@@ -7,16 +7,7 @@ from typing import Annotated
 import typer
 
 from tilewright.cli import options
-from tilewright.cli.scheduling.schedule import (
-    FORMATS,
-    OBJECTIVES,
-    Document,
-    Goal,
-    Metric,
-    Plot,
-    Report,
-    RequireOptimal,
-)
+from tilewright.cli.scheduling.flags import Document, Goal, Metric, Plot, Report, RequireOptimal
 
 
 def codesign_command(
@@ -67,35 +58,35 @@ def codesign_command(
     verbose: options.Verbose = False,
 ) -> int:
     """Find the best split of a class's PEs and bandwidth, with a bound over the whole grid of splits."""
-    options.parse_choice(format, "--format", FORMATS)
-    options.parse_choice(objective, "--objective", OBJECTIVES)
-
     from tilewright.cli.scheduling.codesign_run import CodesignRequest, run_codesign
+    from tilewright.cli.scheduling.request import SearchOptions
     from tilewright.solvers.mapping.machine_sizes import METRICS
 
     if metric is not None:
         options.parse_choice(metric, "--metric", METRICS)
     return run_codesign(
         CodesignRequest(
+            options=SearchOptions.read(
+                objective=objective,
+                time_limit=time_limit,
+                gap=gap,
+                threads=threads,
+                seed=seed,
+                require_optimal=require_optimal,
+                form=format,
+                out=out,
+                report=report,
+                log=log,
+                quiet=quiet,
+                verbose=verbose,
+            ),
             workload=workload,
+            metric=metric,
             accelerator_class=accelerator_class,
             dataflows=tuple(dataflows.split(",")),
-            objective=objective,
-            metric=metric,
             search=search,
             pe_step=pe_step,
             bandwidth_step=bandwidth_step,
-            time_limit=options.parse_duration(time_limit),
-            gap=options.parse_gap(gap),
-            threads=options.parse_threads(threads),
-            seed=seed,
-            require_optimal=require_optimal,
-            form=format,
-            out=out,
             scatter=scatter,
-            report=report,
-            log=log,
-            quiet=quiet,
-            verbose=verbose,
         )
     )

@@ -1,4 +1,4 @@
-"""``tilewright evaluate`` for schedules: what one costs that a user has edited, and what it violates."""
+"""``tilewright evaluate`` for schedules and plans: what an edited one costs, and what it breaks."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any
 
 from tilewright.cli import options
 from tilewright.cli.exits import Exit
-from tilewright.cli.scheduling.schedule import OBJECTIVES
+from tilewright.cli.scheduling.flags import OBJECTIVES
 from tilewright.cli.terminal.console import show, write
 from tilewright.formulation.objective import parse_objective
 from tilewright.formulation.scheduling.herald.evaluator import ScheduleEvaluation, evaluate_schedule
@@ -23,8 +23,11 @@ from tilewright.report.records.scheduling.herald.document import (
 )
 from tilewright.report.records.scheduling.herald.files import edited_schedule
 from tilewright.report.records.scheduling.herald.system import SystemRecord
+from tilewright.report.records.scheduling.tiled.evaluation import evaluation_data, judged
+from tilewright.report.records.scheduling.tiled.files import edited_plan
 from tilewright.report.text.quantities import objective_text
 from tilewright.report.text.scheduling.herald.tables import add_schedule_figures, engines_table
+from tilewright.report.text.scheduling.tiled.listing import evaluation_views
 from tilewright.report.text.tables import head_text, plain_table
 
 SCHEMA = "tilewright.evaluation/1"
@@ -63,6 +66,18 @@ def evaluate_edited(
     else:
         _print_table(problem, goal, metrics, evaluation, {row.task: row.engine for row in rows})
     return Exit.CHECK_FAILED if evaluation.violations else Exit.OK
+
+
+def evaluate_edited_plan(data: dict[str, Any], where: str, objective: str | None, form: str) -> int:
+    """Evaluate the plan of a document on a tiled machine; returns the exit code."""
+    if objective is not None:
+        options.parse_choice(objective, "--objective", OBJECTIVES)
+    found = judged(edited_plan(data, where, objective))
+    if form == "json":
+        write(json.dumps(evaluation_data(found), indent=2, ensure_ascii=False) + "\n")
+    else:
+        show(*evaluation_views(found))
+    return Exit.OK if found.violation is None else Exit.CHECK_FAILED
 
 
 def _print_table(

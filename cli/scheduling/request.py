@@ -1,4 +1,4 @@
-"""What ``schedule`` and ``codesign`` share: common options, what follows from them, and the exit codes."""
+"""What every search for schedules or plans is asked on the command line, and how it ends."""
 
 from __future__ import annotations
 
@@ -7,49 +7,82 @@ from collections.abc import Callable, Iterable, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TypeVar
+from typing import Any, Generic, Protocol, TypeVar
 
 from rich.console import RenderableType
 
+from tilewright.cli import options
 from tilewright.cli.exits import Exit
+from tilewright.cli.scheduling.flags import OBJECTIVES
 from tilewright.cli.terminal.clock import call
 from tilewright.cli.terminal.console import error_line, show, write
 from tilewright.cli.terminal.lines import ProgressItem
 from tilewright.cli.terminal.progress import Progress, make_progress
-from tilewright.cli.terminal.saving import SavedFile
+from tilewright.cli.terminal.saving import SavedFile, kept
 from tilewright.formulation.limits import Limits
 from tilewright.formulation.objective import parse_objective
-from tilewright.formulation.scheduling.herald.problem import ScheduleObjective
+from tilewright.formulation.result import TracePoint
 from tilewright.report.plots.style import check_plot_file
 from tilewright.report.records.files import json_text, output_format
-from tilewright.report.records.scheduling.herald.document import (
-    CodesignDocument,
-    ScheduleDocument,
-    ScheduleSettingsRecord,
-    objective_name,
-)
-from tilewright.solvers.scheduling.herald.build import METRIC_OF
+from tilewright.report.records.scheduling.settings import SearchSettingsRecord
 from tilewright.workloads.disk import check_writable
-from tilewright.workloads.scheduling.workload import Workload
 
-Delivered = TypeVar("Delivered", ScheduleDocument, CodesignDocument)
+FORMATS = ("table", "json")
 
 
-@dataclass(frozen=True, kw_only=True)
-class SchedulingRequest:
-    """The options of a command line, read.
+class Delivered(Protocol):
+    """A document of any search."""
+
+    @property
+    def status(self) -> str: ...
+    @property
+    def message(self) -> str: ...
+    def to_data(self) -> dict[str, Any]:
+        """Plain data in the sequence of the contract."""
+
+
+Found_co = TypeVar("Found_co", covariant=True)
+
+
+class Searching(Protocol[Found_co]):
+    """A search that runs in a thread of its own."""
+
+    def run(self) -> Found_co:
+        """Search, and return what was found."""
+
+    def so_far(self) -> Found_co:
+        """What has been found."""
+
+
+Run = TypeVar("Run", bound=Searching[Any])
+Kind = TypeVar("Kind", bound=Delivered)
+
+
+@dataclass(frozen=True)
+class Delivery(Generic[Run, Kind]):
+    """A search that has ended, with its document written.
 
     Parameters
     ----------
-    workload : as on the command line
-    metric : by which mappings of layers are chosen; ``None`` for that of the objective
+    failures : why files could not be written
+    """
+
+    run: Run
+    document: Kind
+    failures: list[str]
+
+
+@dataclass(frozen=True, kw_only=True)
+class SearchOptions:
+    """The options that every such verb has, read.
+
+    Parameters
+    ----------
     time_limit : seconds
     form : of the output
     """
 
-    workload: str
     objective: str
-    metric: str | None
     time_limit: float | None
     gap: float
     threads: int
@@ -62,38 +95,49 @@ class SchedulingRequest:
     quiet: bool
     verbose: bool
 
-    @property
-    def goal(self) -> ScheduleObjective:
-        return ScheduleObjective(self.objective)
+    @classmethod
+    def read(
+        cls,
+        *,
+        objective: str,
+        time_limit: str | None,
+        gap: str,
+        threads: int | None,
+        seed: int,
+        require_optimal: bool,
+        form: str,
+        out: Path | None,
+        report: Path | None,
+        log: Path | None,
+        quiet: bool,
+        verbose: bool,
+    ) -> SearchOptions:
+        """From the texts of a command line; raises ``InputError`` with the flag."""
+        return cls(
+            objective=options.parse_choice(objective, "--objective", OBJECTIVES),
+            time_limit=options.parse_duration(time_limit),
+            gap=options.parse_gap(gap),
+            threads=options.parse_threads(threads),
+            seed=seed,
+            require_optimal=require_optimal,
+            form=options.parse_choice(form, "--format", FORMATS),
+            out=out,
+            report=report,
+            log=log,
+            quiet=quiet,
+            verbose=verbose,
+        )
 
     def limits(self, stop: threading.Event) -> Limits:
         """Limits that count from the beginning of the call."""
         started = call.limit_from(self.time_limit)
         return Limits(self.time_limit, self.gap, self.threads, self.seed, stop=stop, started=started)
 
-    def settings(self, method: str) -> ScheduleSettingsRecord:
+    def settings(self, method: str) -> SearchSettingsRecord:
         """What a document says of the search."""
-        return ScheduleSettingsRecord(
-            method=method,
-            metric=self.metric or METRIC_OF[self.goal],
-            time_limit_s=self.time_limit,
-            gap=self.gap,
-            threads=self.threads,
-            seed=self.seed,
+        return SearchSettingsRecord(
+            method=method, time_limit_s=self.time_limit, gap=self.gap, threads=self.threads, seed=self.seed
         )
-
-    def progress(self, stack: ExitStack, head: str, workload: Workload) -> Progress:
-        """The display, begun with a line of its own; ``stack`` closes it."""
-        progress = make_progress(
-            parse_objective(objective_name(self.goal)),
-            stack,
-            quiet=self.quiet,
-            verbose=self.verbose,
-            log=self.log,
-        )
-        progress.head(head)
-        progress.task(ProgressItem(1, 1, workload.name, "costs of layers"))
-        return progress
 
     def check_files(self, *plots: Path | None) -> None:
         """Raise ``InputError`` for a document, report or picture that could not be written."""
@@ -108,19 +152,55 @@ class SchedulingRequest:
             if path is not None:
                 check_plot_file(path)
 
-    def deliver(
+    def progress(self, stack: ExitStack, head: str, title: str, detail: str) -> Progress:
+        """The display, begun with a line of its own; ``stack`` closes it.
+
+        Parameters
+        ----------
+        title, detail : what is searched, and what begins
+        """
+        goal = parse_objective("cycles" if self.objective == "makespan" else self.objective)
+        progress = make_progress(goal, stack, quiet=self.quiet, verbose=self.verbose, log=self.log)
+        progress.head(f"{head}, objective {self.objective}")
+        progress.task(ProgressItem(1, 1, title, detail))
+        return progress
+
+    def carry_out(
         self,
-        document: Delivered,
-        saved: SavedFile,
-        views: Callable[[Delivered, float], Iterable[RenderableType]],
-    ) -> None:
-        """Write the whole document to its file, and it or its tables to stdout."""
+        progress: Progress,
+        begin: Callable[[Callable[[TracePoint], None]], Run],
+        document_of: Callable[[Run, Any, bool], Kind],
+        views: Callable[[Kind, float], Iterable[RenderableType]],
+    ) -> Delivery[Run, Kind]:
+        """Search, keep the document up to date on the way, and write it at the end.
+
+        Parameters
+        ----------
+        begin : makes the search from who is told of better answers and bounds
+        document_of : the document of a search and its result, and whether the search has ended
+        views : what stdout shows of the document
+        """
+
+        def told(point: TracePoint) -> None:
+            progress.point(point)
+            saved.changed()
+
+        run = begin(told)
+        saved = SavedFile(self.out, lambda: json_text(document_of(run, run.so_far(), False).to_data()))
+        document = document_of(run, run.run(), True)
         text = json_text(document.to_data())
         saved.end(text)
         if self.form == "json":
             write(text)
         else:
             show(*views(document, call.elapsed))
+        return Delivery(run, document, [] if saved.failure is None else [saved.failure])
+
+    def draw(self, failures: list[str], path: Path | None, picture: Callable[[Path], None]) -> None:
+        """Draw a picture if one was asked for; where that fails, its line joins the others."""
+        if path is not None:
+            with kept(failures):
+                picture(path)
 
     def exit_code(self, document: Delivered, failures: Sequence[str], *, solved: bool) -> Exit:
         """The exit code of a search that has a schedule or none; tells of files that could not be written."""

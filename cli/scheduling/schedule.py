@@ -8,43 +8,7 @@ from typing import Annotated
 import typer
 
 from tilewright.cli import options
-from tilewright.workloads.errors import InputError
-
-OBJECTIVES = ("makespan", "energy", "edp")
-FORMATS = ("table", "json")
-
-Goal = Annotated[
-    str, typer.Option("--objective", "-o", help="makespan, energy or edp.", rich_help_panel="Problem")
-]
-Metric = Annotated[
-    str | None,
-    typer.Option(
-        "--metric",
-        help="Choose the mapping of each layer by cycles, energy or edp; by default as the objective.",
-        rich_help_panel="Problem",
-    ),
-]
-RequireOptimal = Annotated[
-    bool, typer.Option("--require-optimal", help="Exit code 6 unless optimal.", rich_help_panel="Search")
-]
-Document = Annotated[
-    Path | None,
-    typer.Option(
-        "--out",
-        help="Also write the document to a .json file, whenever it changes.",
-        rich_help_panel="Output",
-    ),
-]
-Plot = Annotated[
-    Path | None,
-    typer.Option(help="Draw to a .png or .svg file (extra [b]plots[/b]).", rich_help_panel="Output"),
-]
-Report = Annotated[
-    Path | None,
-    typer.Option(
-        "--report", metavar="FILE", help="Write a self-contained HTML report.", rich_help_panel="Output"
-    ),
-]
+from tilewright.cli.scheduling.flags import Document, Goal, Metric, Plot, Report, RequireOptimal
 
 
 def schedule_command(
@@ -91,55 +55,70 @@ def schedule_command(
     gap: options.Gap = "0",
     threads: options.Threads = None,
     seed: options.Seed = 0,
+    warm_start: Annotated[
+        Path | None,
+        typer.Option(
+            "--warm-start",
+            metavar="PLAN",
+            help="Document of a plan to begin with, on tiled machines.",
+            rich_help_panel="Search",
+        ),
+    ] = None,
     require_optimal: RequireOptimal = False,
     format: options.ShortFormat = "table",
     out: Document = None,
     gantt: Plot = None,
     occupancy: Plot = None,
+    links: Annotated[
+        Path | None,
+        typer.Option(
+            help="Draw loads of links to a .png or .svg file, on tiled machines.", rich_help_panel="Output"
+        ),
+    ] = None,
     report: Report = None,
     log: options.Log = None,
     quiet: options.Quiet = False,
     verbose: options.Verbose = False,
 ) -> int:
     """Schedule networks on the sub-accelerators of a system, or one on a tiled machine, with a bound."""
-    options.parse_choice(format, "--format", FORMATS)
-    options.parse_choice(objective, "--objective", OBJECTIVES)
+    from tilewright.api.scheduling.tiled_machine import is_tiled
+    from tilewright.cli.scheduling.request import SearchOptions
+    from tilewright.cli.scheduling.tiled_schedule import PlanRequest, refuse, run_plan
 
-    from tilewright.cli.scheduling.tiled_schedule import is_tiled
-
+    search = SearchOptions.read(
+        objective=objective,
+        time_limit=time_limit,
+        gap=gap,
+        threads=threads,
+        seed=seed,
+        require_optimal=require_optimal,
+        form=format,
+        out=out,
+        report=report,
+        log=log,
+        quiet=quiet,
+        verbose=verbose,
+    )
     if is_tiled(system):
-        from tilewright.cli.scheduling.tiled_schedule import DEFAULT_METHOD, PlanRequest, refuse, run_plan
-
         refuse(
-            {
-                "--keep-activations": keep_activations is not None,
-                "--metric": metric is not None,
-                "--gantt": gantt is not None,
-                "--occupancy": occupancy is not None,
-                "--report": report is not None,
-            }
+            {"--keep-activations": keep_activations is not None, "--metric": metric is not None},
+            "is not for tiled machines",
         )
         return run_plan(
             PlanRequest(
+                options=search,
                 model=workload,
                 system=system,
                 batch=1 if batch is None else batch,
-                objective=objective,
-                method=method or DEFAULT_METHOD,
-                time_limit=options.parse_duration(time_limit),
-                gap=options.parse_gap(gap),
-                threads=options.parse_threads(threads),
-                seed=seed,
-                require_optimal=require_optimal,
-                form=format,
-                out=out,
-                log=log,
-                quiet=quiet,
-                verbose=verbose,
+                method=method,
+                warm_start=warm_start,
+                gantt=gantt,
+                occupancy=occupancy,
+                links=links,
             )
         )
-    if batch is not None:
-        raise InputError("--batch", None, "is for tiled machines; a workload states its own")
+    refuse({"--batch": batch is not None}, "is for tiled machines; a workload states its own")
+    refuse({"--warm-start": warm_start is not None, "--links": links is not None}, "is for tiled machines")
 
     from tilewright.cli.scheduling.schedule_run import ScheduleRequest, run_schedule
     from tilewright.solvers.mapping.machine_sizes import METRICS
@@ -151,24 +130,13 @@ def schedule_command(
         options.parse_choice(metric, "--metric", METRICS)
     return run_schedule(
         ScheduleRequest(
+            options=search,
             workload=workload,
             system=system,
             keep_activations=keep_activations,
-            objective=objective,
             metric=metric,
             method=method,
-            time_limit=options.parse_duration(time_limit),
-            gap=options.parse_gap(gap),
-            threads=options.parse_threads(threads),
-            seed=seed,
-            require_optimal=require_optimal,
-            form=format,
-            out=out,
             gantt=gantt,
             occupancy=occupancy,
-            report=report,
-            log=log,
-            quiet=quiet,
-            verbose=verbose,
         )
     )

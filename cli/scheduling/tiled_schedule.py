@@ -2,161 +2,106 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
 
-from tilewright.cli.exits import Exit
-from tilewright.cli.terminal.clock import call
-from tilewright.cli.terminal.console import error_line, show, write
-from tilewright.cli.terminal.lines import ProgressItem
-from tilewright.cli.terminal.progress import Progress, make_progress
-from tilewright.cli.terminal.saving import SavedFile
+from tilewright.api.scheduling.tiled_problem import DEFAULT
+from tilewright.cli.scheduling.request import SearchOptions
 from tilewright.cli.terminal.signals import graceful_stop
-from tilewright.formulation.limits import Limits
 from tilewright.formulation.result import TracePoint
 from tilewright.formulation.scheduling.tiled.problem import TiledProblem, tiled_objective
 from tilewright.formulation.scheduling.tiled.search import TiledResult
-from tilewright.hardware.description import names_a_file
-from tilewright.hardware.scheduling.herald.system_file import list_systems
-from tilewright.hardware.scheduling.tiled.load import list_tiled_machines, load_tiled_machine
-from tilewright.report.records.files import json_text, output_format
-from tilewright.report.records.scheduling.tiled.document import (
-    PlanDocument,
-    PlanSettingsRecord,
-    plan_document,
-)
+from tilewright.hardware.scheduling.tiled.load import load_tiled_machine
+from tilewright.report.records.files import read_data
+from tilewright.report.records.scheduling.tiled.document import PlanDocument, plan_document
+from tilewright.report.records.scheduling.tiled.warm import warm_plan
 from tilewright.report.text.scheduling.tiled.tables import plan_views
 from tilewright.solvers.scheduling.tiled.registry import METHODS
-from tilewright.solvers.scheduling.tiled.running import plan_run
+from tilewright.solvers.scheduling.tiled.running import TiledRun, plan_run
 from tilewright.workloads.catalog import resolve_model
-from tilewright.workloads.disk import check_writable
-from tilewright.workloads.errors import InputError, did_you_mean
-from tilewright.workloads.yaml_file import read_yaml
-
-DEFAULT_METHOD = "atomic"
+from tilewright.workloads.errors import InputError
 
 
 @dataclass(frozen=True, kw_only=True)
 class PlanRequest:
-    """The options of a command line, read.
+    """The command line of ``schedule`` on a tiled machine, read.
 
     Parameters
     ----------
     model, system : as on the command line
-    time_limit : seconds
-    form : of the output
+    method : ``None`` for the usual one
+    warm_start : document of a plan to begin with
+    gantt, occupancy, links : pictures to draw
     """
 
+    options: SearchOptions
     model: str
     system: str
     batch: int
-    objective: str
-    method: str
-    time_limit: float | None
-    gap: float
-    threads: int
-    seed: int
-    require_optimal: bool
-    form: str
-    out: Path | None
-    log: Path | None
-    quiet: bool
-    verbose: bool
+    method: str | None
+    warm_start: Path | None
+    gantt: Path | None
+    occupancy: Path | None
+    links: Path | None
 
 
-def is_tiled(system: str) -> bool:
-    """Whether a system's text means a tiled machine: a preset's name or nearly so, brackets, a file with a
-    grid.
-    """
-    base, bracket, _ = system.strip().partition("[")
-    if names_a_file(base) and Path(base).is_file():
-        data = read_yaml(Path(base))
-        return isinstance(data, dict) and "grid" in data
-    if bracket or base in list_tiled_machines():
-        return True
-    nearest = did_you_mean(base, [*list_systems(), *list_tiled_machines()])
-    return base not in list_systems() and any(f"{name!r}" in nearest for name in list_tiled_machines())
-
-
-def refuse(options: dict[str, bool]) -> None:
-    """Raise ``InputError`` for an option that was given and says nothing of tiled machines."""
+def refuse(options: dict[str, bool], reason: str) -> None:
+    """Raise ``InputError`` for an option that was given and says nothing of such a system."""
     for flag, given in options.items():
         if given:
-            raise InputError(flag, None, "is not for tiled machines")
+            raise InputError(flag, None, reason)
 
 
 def run_plan(request: PlanRequest) -> int:
     """Carry out a request; returns the exit code."""
-    METHODS.make(request.method)
-    if request.out is not None:
-        output_format(request.out, request.form, ("json",))
-        check_writable(request.out)
+    options, method = request.options, request.method or DEFAULT
+    METHODS.make(method)
+    options.check_files(request.gantt, request.occupancy, request.links)
+    warm = None if request.warm_start is None else (read_data(request.warm_start), str(request.warm_start))
     problem = TiledProblem(
         resolve_model(request.model, 1),
         load_tiled_machine(request.system),
-        tiled_objective(request.objective),
+        tiled_objective(options.objective),
         batch=request.batch,
     )
-    settings = PlanSettingsRecord(
-        method=request.method,
-        time_limit_s=request.time_limit,
-        gap=request.gap,
-        threads=request.threads,
-        seed=request.seed,
-    )
+    given = None if warm is None else warm_plan(*warm, problem)
+    settings = options.settings(method)
     with graceful_stop() as stop, ExitStack() as stack:
-        started = call.limit_from(request.time_limit)
-        limits = Limits(
-            request.time_limit, request.gap, request.threads, request.seed, stop=stop, started=started
-        )
-        progress = _progress(request, problem, stack)
+        limits = options.limits(stop)
+        samples = "" if problem.batch == 1 else f", batch {problem.batch}"
+        head = f"{problem.network.name} on {problem.machine.name}{samples}, {len(problem.units)} layers"
+        progress = options.progress(stack, head, problem.network.name, method)
 
-        def told(point: TracePoint) -> None:
-            progress.point(point)
-            saved.changed()
+        def begin(told: Callable[[TracePoint], None]) -> TiledRun:
+            start = None if given is None else lambda stated: given
+            return plan_run(lambda: problem, method, limits, told, progress.phase, start)
 
-        run = plan_run(lambda: problem, request.method, limits, told, progress.phase)
+        def document_of(run: TiledRun, result: TiledResult, complete: bool) -> PlanDocument:
+            return plan_document(problem, options.objective, result, settings, complete=complete)
 
-        def document_of(result: TiledResult, *, complete: bool) -> PlanDocument:
-            return plan_document(problem, request.objective, result, settings, complete=complete)
+        done = options.carry_out(progress, begin, document_of, plan_views)
+    _draw(request, done.document, done.failures)
+    if options.report is not None:
+        from tilewright.report.html.scheduling.tiled.plan import write_plan_report
 
-        saved = SavedFile(request.out, lambda: json_text(document_of(run.so_far(), complete=False).to_data()))
-        document = document_of(run.run(), complete=True)
-        _deliver(request, document, saved)
-    return _exit_code(request, document, saved.failure)
-
-
-def _progress(request: PlanRequest, problem: TiledProblem, stack: ExitStack) -> Progress:
-    progress = make_progress(
-        problem.objective, stack, quiet=request.quiet, verbose=request.verbose, log=request.log
-    )
-    network, machine = problem.network, problem.machine
-    samples = "" if problem.batch == 1 else f", batch {problem.batch}"
-    progress.head(
-        f"{network.name} on {machine.name}{samples}, objective {request.objective}, "
-        f"{len(problem.units)} layers"
-    )
-    progress.task(ProgressItem(1, 1, network.name, request.method))
-    return progress
+        options.draw(done.failures, options.report, lambda path: write_plan_report(path, done.document))
+    return options.exit_code(done.document, done.failures, solved=done.document.plan is not None)
 
 
-def _deliver(request: PlanRequest, document: PlanDocument, saved: SavedFile) -> None:
-    text = json_text(document.to_data())
-    saved.end(text)
-    if request.form == "json":
-        write(text)
-    else:
-        show(*plan_views(document, call.elapsed))
+def _draw(request: PlanRequest, document: PlanDocument, failures: list[str]) -> None:
+    if document.plan is None or not (request.gantt or request.occupancy or request.links):
+        return
+    from tilewright.report.plots.scheduling.tiled.gantt import draw_gantt
+    from tilewright.report.plots.scheduling.tiled.mesh import draw_links
+    from tilewright.report.plots.scheduling.tiled.occupancy import draw_occupancy
 
+    from tilewright.report.records.scheduling.tiled.evaluation import judged_document
 
-def _exit_code(request: PlanRequest, document: PlanDocument, failure: str | None) -> Exit:
-    if request.quiet and document.status == "error":
-        error_line(document.message or "the search failed")
-    if failure is not None:
-        error_line(failure)
-        return Exit.ERROR
-    if document.plan is None:
-        codes = {"interrupted": Exit.INTERRUPTED, "error": Exit.ERROR}
-        return codes.get(document.status, Exit.LIMIT)
-    return Exit.NOT_OPTIMAL if request.require_optimal and document.status != "optimal" else Exit.OK
+    plan = judged_document(document)
+    assert plan is not None
+    draw = request.options.draw
+    draw(failures, request.gantt, lambda path: draw_gantt(plan, path))
+    draw(failures, request.occupancy, lambda path: draw_occupancy(plan, path))
+    draw(failures, request.links, lambda path: draw_links(plan, path))

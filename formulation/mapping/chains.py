@@ -101,6 +101,18 @@ def balanced_chains(bound: int, length: int) -> Rows:
     return _shared(np.concatenate(parts))
 
 
+@lru_cache(maxsize=4096)
+def every_chain(bound: int, length: int) -> Rows:
+    """All non-increasing sequences of ``length`` tile sizes up to the bound.  Shape (chains, length)."""
+    if length == 0:
+        return np.ones((1, 0), dtype=np.int64)
+    parts = []
+    for first in range(1, bound + 1):
+        rest = every_chain(first, length - 1)
+        parts.append(np.column_stack([np.full(len(rest), first, dtype=np.int64), rest]))
+    return _shared(np.concatenate(parts))
+
+
 def _shared(rows: Rows) -> Rows:
     """Chains are kept for every problem of the process: nobody may write into them."""
     rows.setflags(write=False)

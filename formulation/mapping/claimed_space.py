@@ -11,8 +11,6 @@ from dataclasses import dataclass
 from tilewright.formulation.mapping.membership import tiles_of
 from tilewright.formulation.mapping.problem import IMPERFECT, PERFECT, LayerProblem
 
-EVEN = "even"
-
 
 @dataclass(frozen=True, slots=True)
 class ClaimedSpace:
@@ -20,7 +18,7 @@ class ClaimedSpace:
 
     Parameters
     ----------
-    storage : ``even`` where all tensors of a level begin to live at one point
+    storage : ``even`` where all tensors of a level begin to live at one point, ``uneven`` where each has its own
     factors : ``perfect`` or ``imperfect``
     tiles : per dimension of more than one iteration, which tiles it may have inside the tile around them
     constraints : the user's demands, in a reproducible sequence
@@ -35,7 +33,7 @@ class ClaimedSpace:
     def of(cls, problem: LayerProblem) -> ClaimedSpace:
         """The space of a problem."""
         factors = PERFECT if problem.space.nest.perfect else IMPERFECT
-        return cls(EVEN, factors, tiles_of(problem.space), problem.constraints.texts)
+        return cls(problem.storage, factors, tiles_of(problem.space), problem.constraints.texts)
 
 
 def space_text(storage: str, factors: str, tiles: MappingABC[str, str], constraints: tuple[str, ...]) -> str:

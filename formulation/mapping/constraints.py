@@ -56,6 +56,14 @@ class Constraints:
         """In canonical form, each once, in a reproducible sequence."""
         return tuple(rule.text for rule in self.rules)
 
+    @property
+    def place_loops(self) -> bool:
+        """Whether some demand looks at which level's a loop is, or at the order of a level's loops."""
+        return any(
+            isinstance(rule, OrderRule) or (isinstance(rule, TileRule) and rule.what != "spatial")
+            for rule in self.rules
+        )
+
     def also(self, rules: Iterable[Rule]) -> Constraints:
         """These and others; of two with the same text the one that was there."""
         found = {rule.text: rule for rule in (*rules, *self.rules)}

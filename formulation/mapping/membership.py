@@ -13,17 +13,25 @@ of the space are legal; that is the evaluator's question
 
 from __future__ import annotations
 
-from collections.abc import Hashable
+from collections.abc import Collection, Hashable, Sequence
+from collections.abc import Mapping as MappingABC
 from dataclasses import dataclass
 from typing import assert_never
 
+from tilewright.formulation.mapping.arrangements import (
+    EVEN,
+    UNEVEN,
+    Arrangement,
+    Reduction,
+    Slot,
+    useful_dims,
+)
 from tilewright.formulation.mapping.mapping import Mapping, Spatial, Storage, Temporal
-from tilewright.formulation.mapping.nest import loop_hosts
+from tilewright.formulation.mapping.nest import Block, Nest, loop_hosts
 from tilewright.formulation.mapping.orders import order_effect
-from tilewright.formulation.mapping.space import MapSpace, level_positions
-
-DIVISORS, ROUNDED_UP = "divisors", "ceil(outer/n)"
-"""Which tiles a dimension may have inside a tile: those that divide it, or the least of every trip count."""
+from tilewright.formulation.mapping.space import DIVISORS, EVERY_INTEGER, MapSpace, level_positions
+from tilewright.hardware.mapping.engine import Engine
+from tilewright.workloads.mapping.operator import Operator
 
 
 class OutsideError(ValueError):
@@ -57,18 +65,120 @@ def placement(space: MapSpace, mapping: Mapping) -> Placement:
     ------
     OutsideError : where it lies outside the space
     """
-    walk = _Walk(space)
+    return _Walk(space.tiles, Skeleton.of(space)).through(mapping)
+
+
+def outside_uneven(even: MapSpace, mapping: Mapping, reduction: Reduction) -> str | None:
+    """Why a mapping lies outside the uneven space; ``None`` for one that lies in it.
+
+    Parameters
+    ----------
+    even : the even part of that space
+    reduction : whether loops between points of storage are restricted
+    """
+    if outside(even, mapping) is None:
+        return None
+    nest = even.nest
+    slots = arrangement_of(nest.operator, nest.engine, mapping)
+    try:
+        walk = _Walk(even.tiles, Skeleton.arranged(even, slots))
+        walk.through(mapping)
+        if reduction is Reduction.LOOPS:
+            _check_loops(nest.operator, nest.engine, slots, walk.loops(), walk.stored)
+    except OutsideError as error:
+        return str(error)
+    return None
+
+
+def arrangement_of(operator: Operator, engine: Engine, mapping: Mapping) -> Arrangement:
+    """The arrangement of a mapping: tensors that begin to live in a level with no loop between share a slot.
+
+    Tensors that bypass a level stand in its first slot.
+    """
+    names = [level.name for level in engine.levels]
+    points: list[list[list[str]]] = [[[]] for _ in names]
+    tile = dict(operator.bounds)
+    moved = False
     for node in mapping.nodes:
-        match node:
-            case Storage(tensor, level):
-                walk.store(tensor, level)
-            case Temporal(dim, tile, level):
-                walk.temporal(dim, tile, level)
-            case Spatial(dim, tile, axis):
-                walk.spatial(dim, tile, axis)
-            case _:
-                assert_never(node)
-    return walk.placement()
+        if isinstance(node, Storage):
+            own = points[names.index(node.level)]
+            if moved and own[0]:
+                own.append([])
+            own[-1].append(node.tensor)
+            moved = False
+        elif node.tile < tile[node.dim]:
+            tile[node.dim] = node.tile
+            moved = True
+    every = frozenset(operator.bounds)
+    found: list[Slot] = []
+    for level, own in enumerate(points):
+        stored = {name for point in own for name in point}
+        kept = [t.name for t in operator.tensors if t.role in engine.levels[level].keeps]
+        own[0] = [*own[0], *(name for name in kept if name not in stored)]
+        found += [Slot(level, tuple(point), every) for point in own]
+    return tuple(found)
+
+
+def _check_loops(
+    operator: Operator,
+    engine: Engine,
+    slots: Arrangement,
+    loops: Sequence[Collection[str]],
+    stored: MappingABC[str, Collection[int]],
+) -> None:
+    """Raise ``OutsideError`` where a loop between points of storage is none of the searched ones."""
+    before: set[str] = set()
+    for index, (slot, dims) in enumerate(zip(slots, loops, strict=True)):
+        first = index == 0 or slots[index - 1].level != slot.level
+        before = set(slot.tensors) | (set() if first else before)
+        held = [name for name in slot.tensors if slot.level in stored[name]]
+        if slot.level == 0 or not dims or (slot.level > 1 and first and held):
+            continue
+        if not any(
+            useful_dims(operator, engine, slot.level, name, before - {name}) >= set(dims) for name in held
+        ):
+            name = engine.levels[slot.level].name
+            where = f"just inside the storage of {' and '.join(held)}" if held else "where nothing is stored"
+            raise OutsideError(
+                f"loops over {', '.join(dims)} at {name} {where}; the searched ones stand outside"
+            )
+
+
+@dataclass(frozen=True)
+class Skeleton:
+    """The blocks of a nest and the places of stores among them, without tile sizes.
+
+    Parameters
+    ----------
+    blocks : outermost first
+    positions : per tensor name and memory level index, the boundary at which a tile is stored
+    """
+
+    nest: Nest
+    blocks: tuple[Block, ...]
+    positions: MappingABC[tuple[str, int], int]
+    storage: str = EVEN
+
+    @classmethod
+    def of(cls, space: MapSpace) -> Skeleton:
+        """That of a space of one arrangement."""
+        nest = space.nest
+        at = {(name, level): p for name, r in nest.residency.items() for level, p in r.positions.items()}
+        return cls(nest, nest.blocks, at)
+
+    @classmethod
+    def arranged(cls, even: MapSpace, slots: Arrangement) -> Skeleton:
+        """That of an arrangement, from the even space."""
+        blocks: list[Block] = []
+        positions: dict[tuple[str, int], int] = {}
+        own = {level: [s for s in slots if s.level == level] for level in range(len(even.nest.engine.levels))}
+        for block in even.nest.blocks:
+            for slot in own[block.level] if block.is_temporal else ():
+                positions |= {(name, slot.level): len(blocks) for name in slot.tensors}
+                blocks.append(block)
+            if not block.is_temporal:
+                blocks.append(block)
+        return cls(even.nest, tuple(blocks), positions, UNEVEN)
 
 
 def outside(space: MapSpace, mapping: Mapping) -> str | None:
@@ -82,8 +192,7 @@ def outside(space: MapSpace, mapping: Mapping) -> str | None:
 
 def tiles_of(space: MapSpace) -> dict[str, str]:
     """Per dimension of more than one iteration, the tiles that the space has."""
-    kind = DIVISORS if space.nest.perfect else ROUNDED_UP
-    return {dim: kind for dim, bound in space.nest.operator.bounds.items() if bound > 1}
+    return {dim: space.tiles for dim, bound in space.nest.operator.bounds.items() if bound > 1}
 
 
 class _Walk:
@@ -93,33 +202,53 @@ class _Walk:
     is free: a later choice leaves no more room to the loops after it.
     """
 
-    def __init__(self, space: MapSpace) -> None:
-        nest = space.nest
-        self._space = space
+    def __init__(self, tiles: str, skeleton: Skeleton) -> None:
+        nest = skeleton.nest
+        self._tiles_kind, self._nest, self._storage = tiles, nest, skeleton.storage
         self._operator, self._engine = nest.operator, nest.engine
-        self._blocks = nest.blocks
+        self._blocks = skeleton.blocks
         self._names = [level.name for level in nest.engine.levels]
         self._hosts = loop_hosts(nest.operator, nest.engine)
-        self._positions = level_positions(nest.blocks)
+        self._positions = skeleton.positions
+        self._first_of_level = level_positions(skeleton.blocks)
         self._tile = dict(nest.operator.bounds)
-        self._inner: list[dict[str, int]] = [{} for _ in nest.blocks]
+        self._inner: list[dict[str, int]] = [{} for _ in skeleton.blocks]
         self._innermost = dict.fromkeys(nest.operator.bounds, -1)  # per dimension, the block of its last loop
         self._first = 0  # no loop that follows may stand in a block before this one
         self._last = -1  # the innermost block with a loop so far
         self._level = 0
-        self._stored: dict[str, list[int]] = {tensor.name: [] for tensor in nest.operator.tensors}
+        self.stored: dict[str, list[int]] = {tensor.name: [] for tensor in nest.operator.tensors}
+
+    def through(self, mapping: Mapping) -> Placement:
+        """The point at which the mapping lies; raises ``OutsideError`` where there is none."""
+        for node in mapping.nodes:
+            match node:
+                case Storage(tensor, level):
+                    self.store(tensor, level)
+                case Temporal(dim, tile, level):
+                    self.temporal(dim, tile, level)
+                case Spatial(dim, tile, axis):
+                    self.spatial(dim, tile, axis)
+                case _:
+                    assert_never(node)
+        return self.placement()
+
+    def loops(self) -> list[tuple[str, ...]]:
+        """The dimensions that iterate in every temporal block, outermost block first."""
+        pairs = zip(self._blocks, self._inner, strict=True)
+        return [tuple(inner) for block, inner in pairs if block.is_temporal]
 
     def store(self, tensor: str, level: str) -> None:
         """A tensor begins to live in a level: all loops so far lie outside the level's own."""
         self._level = self._names.index(level)
-        position = self._positions[self._level]
+        position = self._positions[tensor, self._level]
         if self._last >= position:
-            raise OutsideError(
-                f"{tensor} begins to live in {level} inside {self._place(self._last)}; even storage begins "
-                f"outside all loops of {level}"
-            )
+            place = f"{tensor} begins to live in {level} inside {self._place(self._last)}"
+            if self._storage == EVEN:
+                raise OutsideError(f"{place}; even storage begins outside all loops of {level}")
+            raise OutsideError(f"{place}; the searched points of storage stand level by level")
         self._first = max(self._first, position)
-        self._stored[tensor].append(self._level)
+        self.stored[tensor].append(self._level)
 
     def temporal(self, dim: str, tile: int, level: str | None) -> None:
         """A loop in time; one of a single iteration is no loop."""
@@ -153,13 +282,13 @@ class _Walk:
 
     def placement(self) -> Placement:
         """The point, once all nodes have been walked through."""
-        nest = self._space.nest
+        nest = self._nest
         tiles = [dict(nest.operator.bounds)]
         for index, inner in enumerate(self._inner):
             for dim, tile in inner.items():
                 self._check_tile(index, dim, tiles[-1][dim], tile)
             tiles.append({**tiles[-1], **inner})
-        stores = tuple(tuple(sorted(self._stored[t.name])) for t in nest.operator.tensors)
+        stores = tuple(tuple(sorted(self.stored[t.name])) for t in nest.operator.tensors)
         for tensor, levels in zip(nest.operator.tensors, stores, strict=True):
             residency = nest.residency[tensor.name]
             if levels not in residency.alternatives:
@@ -178,7 +307,9 @@ class _Walk:
         self._last = max(self._last, block)
 
     def _check_tile(self, block: int, dim: str, outer: int, inner: int) -> None:
-        if self._space.nest.perfect:
+        if self._tiles_kind == EVERY_INTEGER:
+            return
+        if self._tiles_kind == DIVISORS:
             fits, wanted = outer % inner == 0, f"a divisor of {outer}"
         else:
             trips = -(-outer // inner)
@@ -205,12 +336,12 @@ class _Walk:
         """What is already there and ought to stand inside a block."""
         if self._last > block:
             return self._place(self._last)
-        stored = [self._names[level] for levels in self._stored.values() for level in levels]
+        stored = [self._names[level] for levels in self.stored.values() for level in levels]
         inner = [name for name in self._names if name in stored and self._position(name) > block]
         return f"the stores of {inner[-1]}"
 
     def _position(self, level: str) -> int:
-        return self._positions[self._names.index(level)]
+        return self._first_of_level[self._names.index(level)]
 
     def _level_name(self, block: int) -> str:
         return self._names[self._hosts[self._blocks[block].level]]

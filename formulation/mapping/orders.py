@@ -13,7 +13,7 @@ than another one are dropped; ``docs/proofs.md`` shows that this loses nothing.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from collections.abc import Mapping as MappingABC
 from dataclasses import dataclass
 
@@ -47,11 +47,11 @@ class OrderClass:
         """The effect as a value that equal classes share."""
         return tuple((self.reused[name], self.slides[name]) for name in self.reused)
 
-    def dominates(self, other: OrderClass) -> bool:
-        """Whether this order never moves more data than the other, whatever the trip counts."""
+    def dominates(self, other: OrderClass, tensors: Collection[str] | None = None) -> bool:
+        """Whether this order never moves more data (of some tensors) than the other, whatever the trip counts."""
         return all(
             self.reused[name] >= other.reused[name] and other.slides[name] in (None, self.slides[name])
-            for name in self.reused
+            for name in (self.reused if tensors is None else tensors)
         )
 
 
@@ -96,16 +96,20 @@ def order_effect(
 
 
 def all_order_classes(
-    operator: Operator, dims: Iterable[str], sliding: MappingABC[str, frozenset[str]]
+    operator: Operator,
+    dims: Iterable[str],
+    sliding: MappingABC[str, frozenset[str]],
+    tensors: Collection[str] | None = None,
 ) -> tuple[OrderClass, ...]:
-    """One order for every distinct effect, dominated ones included."""
+    """One order for every distinct effect (on some tensors, by default all), dominated ones included."""
     names = tuple(dims)
     found: dict[object, OrderClass] = {}
+    considered = [tensor for tensor in operator.tensors if tensors is None or tensor.name in tensors]
 
     def extend(inner: tuple[str, ...]) -> None:
         """``inner`` holds the innermost loops, innermost first."""
         rest = [dim for dim in names if dim not in inner]
-        undecided = any(not tensor.dims & set(inner) for tensor in operator.tensors)
+        undecided = any(not tensor.dims & set(inner) for tensor in considered)
         if not rest or not undecided:
             order = order_effect(operator, (*reversed(rest), *reversed(inner)), sliding)
             found.setdefault(order.effect, order)

@@ -4,21 +4,33 @@ from __future__ import annotations
 
 import hashlib
 import json
+from collections.abc import Callable, Iterator, Sequence
 from collections.abc import Mapping as MappingABC
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property, partial
 
 from tilewright.formulation.expression import Expr, Variable, product
+from tilewright.formulation.mapping.arrangements import (
+    EVEN,
+    STORAGES,
+    UNEVEN,
+    Arrangement,
+    Reduction,
+    arrangement_limits,
+    arrangements,
+    block_orders,
+    even_arrangement,
+)
 from tilewright.formulation.mapping.constraints import Constraints, check_orders, parse_constraints
 from tilewright.formulation.mapping.cost import CostModel, Limit, Statement, cost_model, cost_model_names
 from tilewright.formulation.mapping.demand import Demand
 from tilewright.formulation.mapping.evaluator import Evaluation, evaluate_mapping
 from tilewright.formulation.mapping.mapping import Mapping
-from tilewright.formulation.mapping.membership import outside
+from tilewright.formulation.mapping.membership import outside, outside_uneven
+from tilewright.formulation.mapping.orders import OrderClass
 from tilewright.formulation.mapping.rules import Evaluated, MetricCap
-from tilewright.formulation.mapping.space import MapSpace, build_space
+from tilewright.formulation.mapping.space import DIVISORS, EVERY_INTEGER, ROUNDED_UP, MapSpace, build_space
 from tilewright.formulation.objective import Objective
 from tilewright.formulation.search import Judgement
 from tilewright.hardware.mapping.engine import Engine
@@ -27,6 +39,7 @@ from tilewright.workloads.errors import InputError
 from tilewright.workloads.mapping.operator import Operator
 
 PERFECT, IMPERFECT = FACTORS = ("perfect", "imperfect")
+TRIP_COUNTS, EVERY = TILES = ("trip-counts", "every")
 
 
 @dataclass(frozen=True)
@@ -38,6 +51,9 @@ class LayerProblem:
     space : the decisions
     statement : energy, cycles and constraints over them
     limits : everything that a mapping must satisfy, the user's caps included
+    storage : ``even``, or ``uneven``: then ``space`` and ``statement`` are those of the even part alone, and the
+        union of all :meth:`parts` is what is asked for
+    even_space : of one of those parts, the space of the even one
     """
 
     operator: Operator
@@ -48,6 +64,42 @@ class LayerProblem:
     space: MapSpace
     statement: Statement
     limits: tuple[Limit, ...]
+    storage: str = EVEN
+    even_space: MapSpace | None = None
+
+    @property
+    def is_uneven(self) -> bool:
+        """Whether tensors of a level may begin to live at different points."""
+        return self.storage == UNEVEN
+
+    @property
+    def reduction(self) -> Reduction:
+        """What of the uneven space need not, or shall not, be searched (``docs/uneven.md``)."""
+        if self.space.tiles == EVERY_INTEGER or self.constraints.place_loops:
+            return Reduction.NONE
+        return Reduction.FORMS if self.space.nest.perfect else Reduction.LOOPS
+
+    def parts(self) -> Iterator[LayerProblem]:
+        """The problem over the parts of its space, stated one after the other: one per arrangement of storage.
+
+        The even part comes first.  Where storage is even, it is all there is.
+        """
+        yield self
+        if self.is_uneven and self.even_space is None:
+            even = even_arrangement(self.operator, self.engine)
+            for slots in arrangements(self.operator, self.engine, self.reduction):
+                if slots != even:
+                    yield self._arranged(slots)
+
+    def _arranged(self, slots: Arrangement) -> LayerProblem:
+        """The same problem over one arrangement of storage."""
+        reduction, every = self.reduction, self.constraints.place_loops
+        orders = partial(block_orders, self.operator, self.engine, slots, reduction, every=every)
+        space = _space(self.operator, self.engine, orders, self.constraints, self.space.tiles, slots)
+        statement = self.model.statement(space.nest)
+        caps = self.constraints.limits(statement, space.nest)
+        limits = (*statement.limits, *caps, *arrangement_limits(space.nest, slots, reduction))
+        return replace(self, space=space, statement=statement, limits=limits, even_space=self.space)
 
     @cached_property
     def key(self) -> Expr:
@@ -74,7 +126,9 @@ class LayerProblem:
 
         Whether it is legal is another question, which :meth:`evaluate` answers.
         """
-        return outside(self.space, mapping)
+        if not self.is_uneven:
+            return outside(self.space, mapping)
+        return outside_uneven(self.even_space or self.space, mapping, self.reduction)
 
     def key_of(self, evaluation: Evaluation) -> Fraction:
         """The exact objective key of an evaluated mapping."""
@@ -102,21 +156,32 @@ class LayerProblem:
         InputError : for one that names what operator and engine do not have
         """
         further = parse_constraints(demands, self.operator, self.engine)
-        return replace(self, constraints=self.constraints.also(further.rules))._restated(
-            self.space.nest.perfect
-        )
+        return self._restated(self.constraints.also(further.rules))
 
     def with_every_order(self) -> LayerProblem:
         """The same problem with every different effect of loop orders, dominated ones included."""
-        return self._restated(self.space.nest.perfect, every=True)
+        return self._restated(self.constraints, every=True)
 
     def with_perfect_factors(self) -> LayerProblem:
         """The same problem over tiles that divide each other."""
-        return self._restated(True)
+        return self._restated(self.constraints, tiles=DIVISORS)
 
-    def _restated(self, perfect: bool, every: bool = False) -> LayerProblem:
+    def even(self) -> LayerProblem:
+        """The same problem over even storage."""
+        return replace(self, storage=EVEN)
+
+    def _restated(
+        self, constraints: Constraints, tiles: str | None = None, every: bool = False
+    ) -> LayerProblem:
         return _stated(
-            self.operator, self.engine, self.objective, self.model, self.constraints, perfect, every
+            self.operator,
+            self.engine,
+            self.objective,
+            self.model,
+            constraints,
+            tiles or self.space.tiles,
+            self.storage,
+            every,
         )
 
     @cached_property
@@ -142,6 +207,10 @@ class LayerProblem:
             "constraints": self.constraints.texts,
             "perfect": self.space.nest.perfect,
         }
+        if self.is_uneven:
+            content["storage"] = self.storage
+        if self.space.tiles == EVERY_INTEGER and self.space.groups:
+            content["tiles"] = self.space.tiles
         return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()
 
 
@@ -171,6 +240,8 @@ def layer_problem(
     model_name: str | None = None,
     constraints: Sequence[str | Demand] = (),
     factors: str | None = None,
+    storage: str | None = None,
+    tiles: str | None = None,
 ) -> LayerProblem:
     """State the mapping problem of a layer.
 
@@ -180,6 +251,8 @@ def layer_problem(
     constraints : the user's demands, read or as lines (:mod:`tilewright.formulation.mapping.constraints`)
     factors : ``perfect`` (tile sizes divide each other) or ``imperfect`` (the last tile may be smaller);
         by default imperfect wherever the cost model counts it
+    storage : ``even`` (all tensors of a level begin to live at one point; the default) or ``uneven`` (each at its own)
+    tiles : of imperfect factors: ``trip-counts`` (the least tile of every trip count; the default) or ``every`` integer
 
     Raises
     ------
@@ -190,7 +263,7 @@ def layer_problem(
         raise InputError(
             "--cost-model", None, f"unknown {name!r}, expected {' or '.join(cost_model_names())}"
         )
-    return state_problem(operator, engine, objective, cost_model(name), constraints, factors)
+    return state_problem(operator, engine, objective, cost_model(name), constraints, factors, storage, tiles)
 
 
 def state_problem(
@@ -200,17 +273,33 @@ def state_problem(
     model: CostModel,
     constraints: Sequence[str | Demand] = (),
     factors: str | None = None,
+    storage: str | None = None,
+    tiles: str | None = None,
 ) -> LayerProblem:
     """Like :func:`layer_problem` with a cost model at hand."""
     model.check(operator, engine)
-    if factors not in (None, *FACTORS):
-        raise InputError("--factors", None, f"unknown {factors!r}, expected {' or '.join(FACTORS)}")
-    if factors == IMPERFECT and model.perfect_only:
-        raise InputError("--factors", None, f"the {model.name} cost model knows perfect factors only")
-    perfect = model.perfect_only or factors == PERFECT
+    check_space(model, factors, storage, tiles)
     demands = parse_constraints(constraints, operator, engine)
     check_orders(demands, engine)
-    return _stated(operator, engine, objective, model, demands, perfect)
+    kind = DIVISORS if model.perfect_only or factors == PERFECT else ROUNDED_UP
+    kind = EVERY_INTEGER if tiles == EVERY else kind
+    return _stated(operator, engine, objective, model, demands, kind, storage or EVEN)
+
+
+def check_space(
+    model: CostModel, factors: str | None, storage: str | None = None, tiles: str | None = None
+) -> None:
+    """Raise ``InputError`` for factors, storage or tiles that are unknown or that a cost model does not count."""
+    known = {"factors": (factors, FACTORS), "storage": (storage, STORAGES), "tiles": (tiles, TILES)}
+    for flag, (given, names) in known.items():
+        if given not in (None, *names):
+            raise InputError(f"--{flag}", None, f"unknown {given!r}, expected {' or '.join(names)}")
+    if factors == IMPERFECT and model.perfect_only:
+        raise InputError("--factors", None, f"the {model.name} cost model knows perfect factors only")
+    if tiles == EVERY and (model.perfect_only or factors == PERFECT):
+        raise InputError("--tiles", None, "every integer tile needs imperfect factors")
+    if storage == UNEVEN and model.even_only:
+        raise InputError("--storage", None, f"the {model.name} cost model knows even storage only")
 
 
 def _stated(
@@ -219,15 +308,27 @@ def _stated(
     objective: Objective,
     model: CostModel,
     demands: Constraints,
-    perfect: bool,
+    tiles: str,
+    storage: str,
     every: bool = False,
 ) -> LayerProblem:
     """The problem over undominated effects of loop orders, or over every one."""
     orders = partial(model.orders, operator, engine, every=every)
-    space = build_space(operator, engine, orders, perfect=perfect)
-    filters = demands.row_filters(space.nest.blocks, engine)
-    if filters:
-        space = build_space(operator, engine, orders, filters, perfect)
+    space = _space(operator, engine, orders, demands, tiles)
     statement = model.statement(space.nest)
     limits = (*statement.limits, *demands.limits(statement, space.nest))
-    return LayerProblem(operator, engine, model, objective, demands, space, statement, limits)
+    return LayerProblem(operator, engine, model, objective, demands, space, statement, limits, storage)
+
+
+def _space(
+    operator: Operator,
+    engine: Engine,
+    orders: Callable[[int], tuple[OrderClass, ...]],
+    demands: Constraints,
+    tiles: str,
+    slots: Arrangement | None = None,
+) -> MapSpace:
+    """The map space under demands on tile sizes."""
+    space = build_space(operator, engine, orders, (), tiles, slots)
+    filters = demands.row_filters(space.nest.blocks, engine)
+    return build_space(operator, engine, orders, filters, tiles, slots) if filters else space

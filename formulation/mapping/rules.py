@@ -218,12 +218,12 @@ class OrderRule:
         level = _index(nest.engine, self.level)
         tensor = nest.operator.tensor(self.tensor)
         others = [dim for dim in nest.operator.bounds if dim not in tensor.dims]
-        index, block = next((i, b) for i, b in enumerate(nest.blocks) if b.is_temporal and b.level == level)
-        idle = is_one(product(nest.trips([index], others)))
-        kept = [product(nest.trips([index], sorted(order.reused[self.tensor]))) for order in block.orders]
-        wrong: list[Expr] = [is_one(run) - idle for run in kept]
-        if wrong:
-            yield Limit(self.text, choose(block.selector, wrong), 0)
+        for index, block in enumerate(nest.blocks):
+            if block.is_temporal and block.level == level and block.orders:
+                idle = is_one(product(nest.trips([index], others)))
+                kept = [product(nest.trips([index], sorted(o.reused[self.tensor]))) for o in block.orders]
+                wrong: list[Expr] = [is_one(run) - idle for run in kept]
+                yield Limit(self.text, choose(block.selector, wrong), 0)
 
     def broken_by(self, seen: Evaluated) -> bool:
         level = _index(seen.engine, self.level)

@@ -1,8 +1,8 @@
 """The map space of one operator on one engine: the decisions, and the nest that they shape.
 
-Decisions are the tile sizes at every boundary (perfect factors), the loop order of every memory level by
-its effect, and for each tensor the levels that store it.  The searched space is even: all tensors of a
-level begin to live at one point.
+Decisions are the tile sizes at every boundary, the loop order of every memory level by its effect, and for each
+tensor the levels that store it.  A space has one arrangement of storage: in the even one all tensors of a level begin
+to live at one point; the uneven space is the union over many (:mod:`~tilewright.formulation.mapping.arrangements`).
 """
 
 from __future__ import annotations
@@ -16,21 +16,32 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tilewright.formulation.expression import Expr, Variable, as_expr
+from tilewright.formulation.mapping.arrangements import Arrangement, even_arrangement
 from tilewright.formulation.mapping.chains import (
     AxisGroup,
     axis_group_dims,
     balanced_chains,
     cross,
+    every_chain,
     perfect_chains,
 )
 from tilewright.formulation.mapping.mapping import Mapping, Node, Spatial, Storage, Temporal
 from tilewright.formulation.mapping.nest import Block, Nest, Residency, loop_hosts, whole
 from tilewright.formulation.mapping.orders import OrderClass
 from tilewright.hardware.mapping.engine import Engine
-from tilewright.workloads.mapping.operator import Operator
+from tilewright.workloads.mapping.operator import Dimension, Operator
 
 Chains = Callable[[int, int], NDArray[np.int64]]
 RowFilter = Callable[[MappingABC[str, Sequence[NDArray[np.int64]]]], NDArray[np.bool_]]
+
+DIVISORS, ROUNDED_UP, EVERY_INTEGER = "divisors", "ceil(outer/n)", "every integer"
+"""Which tiles a dimension may have inside a tile: those that divide it, the least of every trip count, or any."""
+
+CHAINS: MappingABC[str, Chains] = {
+    DIVISORS: perfect_chains,
+    ROUNDED_UP: balanced_chains,
+    EVERY_INTEGER: every_chain,
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,12 +52,16 @@ class LoopSite:
     ----------
     level : name of the memory level
     axis : name of the array axis below it, or ``None`` for the level's temporal loops
+    after : tensors whose storage in the level the loops follow; empty where the level has one point of storage
     """
 
     level: str
     axis: str | None
+    after: tuple[str, ...] = ()
 
     def __str__(self) -> str:
+        if self.after:
+            return f"{self.level}/{'+'.join(self.after)}"
         return self.level if self.axis is None else f"{self.level}:{self.axis}"
 
 
@@ -60,12 +75,14 @@ class MapSpace:
     groups : tile sizes that are chosen together
     selectors : order and residency choices, outermost first
     sites : one per block of the nest
+    tiles : which tiles a dimension may have inside a tile
     """
 
     nest: Nest
     groups: tuple[AxisGroup, ...]
     selectors: tuple[Variable, ...]
     sites: tuple[LoopSite, ...]
+    tiles: str
 
     @property
     def size(self) -> int:
@@ -127,73 +144,84 @@ def build_space(
     engine: Engine,
     orders: Callable[[int], tuple[OrderClass, ...]],
     row_filters: Sequence[RowFilter] = (),
-    perfect: bool = True,
+    tiles: str = DIVISORS,
+    slots: Arrangement | None = None,
 ) -> MapSpace:
-    """The map space of an operator on an engine.
+    """The map space of an operator on an engine, for one arrangement of storage.
 
     Parameters
     ----------
-    orders : per memory level index, the order effects to choose from; the innermost level's loops run over
-        registers, where no order matters
+    orders : per slot of the arrangement (per memory level in the even one), the order effects to choose from; the
+        innermost level's loops run over registers, where no order matters
     row_filters : user constraints on tile sizes, as predicates over the tile sizes at every boundary
-    perfect : whether tiles must divide the tile around them; otherwise every trip count is a choice and
-        the last tile is smaller
+    tiles : the tiles that a tile may be cut into, one of ``CHAINS``
+    slots : the even arrangement by default
     """
-    chains = perfect_chains if perfect else balanced_chains
-    blocks, sites = _blocks(engine, orders)
-    boundaries, variables = _boundaries(operator, blocks, sites, chains)
+    chains = CHAINS[tiles]
+    slots = even_arrangement(operator, engine) if slots is None else slots
+    blocks, sites = _blocks(engine, slots, orders)
+    boundaries, variables = _boundaries(operator, blocks, sites, slots, chains)
     groups = tuple(
         _group(operator, dims, blocks, boundaries, variables, row_filters, chains)
         for dims in axis_group_dims(operator)
     )
-    residency = _residency(operator, engine, blocks)
+    residency = _residency(operator, engine, blocks, slots)
     choices = [block.selector for block in blocks] + [r.selector for r in residency.values()]
     return MapSpace(
-        nest=Nest(operator, engine, tuple(boundaries), tuple(blocks), residency, perfect),
+        nest=Nest(operator, engine, tuple(boundaries), tuple(blocks), residency, tiles == DIVISORS),
         groups=groups,
         selectors=tuple(choice for choice in choices if isinstance(choice, Variable)),
         sites=tuple(sites),
+        tiles=tiles,
     )
 
 
 def level_positions(blocks: Sequence[Block]) -> dict[int, int]:
-    """Per memory level index, the boundary just outside its temporal loops."""
-    return {block.level: index for index, block in enumerate(blocks) if block.is_temporal}
+    """Per memory level index, the boundary just outside its (outermost) temporal loops."""
+    positions: dict[int, int] = {}
+    for index, block in enumerate(blocks):
+        if block.is_temporal:
+            positions.setdefault(block.level, index)
+    return positions
 
 
 def _blocks(
-    engine: Engine, orders: Callable[[int], tuple[OrderClass, ...]]
+    engine: Engine, slots: Arrangement, orders: Callable[[int], tuple[OrderClass, ...]]
 ) -> tuple[list[Block], list[LoopSite]]:
     blocks: list[Block] = []
     sites: list[LoopSite] = []
-    for index, level in enumerate(engine.levels):
+    for index, slot in enumerate(slots):
+        level = engine.levels[slot.level]
+        alone = [other.level for other in slots].count(slot.level) == 1
+        site = LoopSite(level.name, None, () if alone else slot.tensors)
         classes = orders(index)
         selector: Variable | int = 0
         if len(classes) > 1:
-            selector = Variable(f"order@{level.name}", range(len(classes)))
-        blocks.append(Block(index, None, classes, selector))
-        sites.append(LoopSite(level.name, None))
-        for axis in level.fanout.axes if level.fanout else ():
-            blocks.append(Block(index, axis))
-            sites.append(LoopSite(level.name, axis.name))
+            selector = Variable(f"order@{site}", range(len(classes)))
+        blocks.append(Block(slot.level, None, classes, selector))
+        sites.append(site)
+        if index + 1 == len(slots) or slots[index + 1].level != slot.level:
+            for axis in level.fanout.axes if level.fanout else ():
+                blocks.append(Block(slot.level, axis))
+                sites.append(LoopSite(level.name, axis.name))
     return blocks, sites
 
 
 def _boundaries(
-    operator: Operator, blocks: Sequence[Block], sites: Sequence[LoopSite], chains: Chains
+    operator: Operator, blocks: Sequence[Block], sites: Sequence[LoopSite], slots: Arrangement, chains: Chains
 ) -> tuple[list[dict[str, Expr]], dict[str, list[Variable]]]:
     """Tile sizes between the blocks, and per dimension the variables among them, outermost first."""
     groups = {dim: "+".join(dims) for dims in axis_group_dims(operator) for dim in dims}
     boundaries = [whole(operator)]
     variables: dict[str, list[Variable]] = {dim: [] for dim in operator.bounds}
-    for index, block in enumerate(blocks):
+    hosts = [_hosted(operator, blocks, slots, dimension) for dimension in operator.dimensions]
+    for index in range(len(blocks)):
         tile: dict[str, Expr] = {}
-        for dimension in operator.dimensions:
+        for dimension, hosted in zip(operator.dimensions, hosts, strict=True):
             dim, outer = dimension.name, boundaries[-1][dimension.name]
-            carries = None if block.axis is None else block.axis.carries
-            if index == len(blocks) - 1 or dimension.bound == 1:
+            if dimension.bound == 1 or index >= hosted[-1]:
                 tile[dim] = as_expr(1)
-            elif carries is not None and dimension.like not in carries:
+            elif index not in hosted:
                 tile[dim] = outer
             else:
                 # tiles of tiles are tiles: one step of a chain has all values of the longer ones
@@ -203,6 +231,22 @@ def _boundaries(
                 variables[dim].append(variable)
         boundaries.append(tile)
     return boundaries, variables
+
+
+def _hosted(
+    operator: Operator, blocks: Sequence[Block], slots: Arrangement, dimension: Dimension
+) -> list[int]:
+    """Blocks in which a dimension may have a loop."""
+    temporal = iter(slots)
+    found: list[int] = []
+    for index, block in enumerate(blocks):
+        if block.axis is None:
+            free = dimension.name in next(temporal).dims
+        else:
+            free = block.axis.carries is None or dimension.like in block.axis.carries
+        if free:
+            found.append(index)
+    return found
 
 
 def _group(
@@ -253,8 +297,15 @@ def _keep(
     return rows[mask]
 
 
-def _residency(operator: Operator, engine: Engine, blocks: Sequence[Block]) -> dict[str, Residency]:
-    positions = level_positions(blocks)
+def _residency(
+    operator: Operator, engine: Engine, blocks: Sequence[Block], slots: Arrangement
+) -> dict[str, Residency]:
+    temporal = [index for index, block in enumerate(blocks) if block.is_temporal]
+    positions = {
+        (name, slot.level): index
+        for slot, index in zip(slots, temporal, strict=True)
+        for name in slot.tensors
+    }
     result: dict[str, Residency] = {}
     for tensor in operator.tensors:
         kept = [i for i, level in enumerate(engine.levels) if tensor.role in level.keeps]
@@ -264,5 +315,6 @@ def _residency(operator: Operator, engine: Engine, blocks: Sequence[Block]) -> d
         selector: Variable | int = 0
         if len(alternatives) > 1:
             selector = Variable(f"stores@{tensor.name}", range(len(alternatives)))
-        result[tensor.name] = Residency({i: positions[i] for i in kept}, alternatives, selector)
+        at = {level: positions[tensor.name, level] for level in kept}
+        result[tensor.name] = Residency(at, alternatives, selector)
     return result

@@ -5,6 +5,7 @@ from __future__ import annotations
 from fractions import Fraction
 
 from tilewright.hardware.description import FieldError, Location
+from tilewright.hardware.mapping.energies import AccessEnergy
 from tilewright.hardware.mapping.engine import ArrayAxis, Dma, Engine, Fanout, MemoryLevel
 from tilewright.hardware.mapping.schema import BanksSection, FanoutSection, LevelSection, MachineFile
 from tilewright.hardware.units import MAX_DECIMALS, Bandwidth, Size, exact
@@ -55,6 +56,7 @@ def _level(machine: MachineFile, index: int) -> MemoryLevel:
         bank = _elements(section.banks.size, bits, (*here, "banks", "size"))
     width = Fraction(bits, section.word_bits or bits)
     bandwidth = section.bandwidth
+    energy = _energy(section, here, bits)
 
     def rate(written: Bandwidth | None) -> Fraction | None:
         return None if written is None else written.elements_per_cycle(bits, machine.clock_mhz)
@@ -62,8 +64,8 @@ def _level(machine: MachineFile, index: int) -> MemoryLevel:
     return MemoryLevel(
         name=section.name,
         capacity=None if index == 0 else _capacity(section, here, bits, keeps, partitions),
-        read_energy=_per_element(section.energy.read * width, (*here, "energy")),
-        write_energy=_per_element(section.energy.write * width, (*here, "energy")),
+        read_energy=_per_element(energy.read * width, (*here, "energy")),
+        write_energy=_per_element(energy.write * width, (*here, "energy")),
         partitions=partitions,
         bank=bank,
         read_bandwidth=None if bandwidth is None else rate(bandwidth.read),
@@ -74,6 +76,43 @@ def _level(machine: MachineFile, index: int) -> MemoryLevel:
         sliding_window=section.sliding_window,
         fanout=None if section.fanout is None else _fanout(section.fanout, (*here, "fanout")),
     )
+
+
+def _energy(section: LevelSection, here: Location, bits: int) -> AccessEnergy:
+    """pJ per access as written, or as they follow from the level's whole capacity."""
+    rule = section.energy_by_capacity
+    if section.energy is not None:
+        if rule is not None:
+            raise FieldError((*here, "energy"), "expected either energy or energy_by_capacity, got both")
+        return AccessEnergy(section.energy.read, section.energy.write)
+    if rule is None:
+        message = f"missing, expected {LevelSection.model_fields['energy'].description}"
+        raise FieldError((*here, "energy"), message)
+    size = _written_bytes(section, bits)
+    if size is None:
+        raise FieldError((*here, "energy_by_capacity"), "expected a capacity that the energy can follow")
+    try:
+        return rule.at(size)
+    except ValueError as error:
+        raise FieldError((*here, "energy_by_capacity"), str(error)) from error
+
+
+def _written_bytes(section: LevelSection, bits: int) -> Fraction | None:
+    """Bytes of a level as its file has them, both buffers together; ``None`` where it has no size."""
+
+    def size(one: Size) -> Fraction:
+        return one.amount if one.in_bytes else one.amount * Fraction(bits, 8)
+
+    if section.capacity is not None:
+        return size(section.capacity)
+    if section.elements is not None:
+        return section.elements * Fraction(bits, 8)
+    if section.banks is not None and section.banks.count is not None:
+        return section.banks.count * size(section.banks.size)
+    if section.partitions is not None:
+        parts = [getattr(section.partitions, role.value) for role in Role]
+        return sum((size(part) for part in parts if part is not None), Fraction(0))
+    return None
 
 
 def _check_outermost(section: LevelSection, keeps: frozenset[Role]) -> None:
@@ -108,7 +147,7 @@ def _capacity(
         total = _elements(section.capacity, bits, (*here, "capacity"))
     elif section.elements is not None:
         total = section.elements
-    elif section.banks is not None:
+    elif section.banks is not None and section.banks.count is not None:
         total = section.banks.count * _elements(section.banks.size, bits, (*here, "banks", "size"))
     else:
         message = "missing, expected a size such as 128 kB (only the outermost level is unbounded)"
@@ -119,12 +158,13 @@ def _capacity(
 
 
 def _check_banks(banks: BanksSection, here: Location, bits: int, total: int, *, halved: bool) -> None:
-    banked = banks.count * banks.size.elements(bits)
-    if banked != total:
-        message = f"expected banks that add up to the capacity of {total} elements, got {banked}"
+    size = banks.size.elements(bits)
+    count = total // size if banks.count is None else banks.count
+    if count * size != total:
+        message = f"expected banks that add up to the capacity of {total} elements, got {count * size}"
         raise FieldError(here, message)
-    if halved and banks.count % 2:
-        message = f"expected an even number of banks for two buffers, got {banks.count}"
+    if halved and count % 2:
+        message = f"expected an even number of banks for two buffers, got {count}"
         raise FieldError((*here, "count"), message)
 
 

@@ -12,6 +12,7 @@ from typing import Annotated
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, PlainValidator, model_validator
 from pydantic_core import PydanticCustomError
 
+from tilewright.hardware.mapping.energies import EnergyRule, parse_energy_rule
 from tilewright.hardware.units import (
     Bandwidth,
     Size,
@@ -140,8 +141,10 @@ class FanoutSection(Section):
 
 
 class BanksSection(Section):
-    count: Count = Field(description="the number of banks, both buffers together")
     size: SizeField = Field(description="the size of one bank, such as 2 kB")
+    count: Count | None = Field(
+        default=None, description="the number of banks, both buffers together (absent: as the capacity has)"
+    )
 
 
 class PartitionsSection(Section):
@@ -164,8 +167,11 @@ class LevelSection(Section):
     """One memory level; ``capacity`` is what all roles without a partition of their own share."""
 
     name: Name = Field(description="the level's name, such as DRAM")
-    energy: Annotated[EnergySection, BeforeValidator(_read_and_write)] = Field(
-        description="pJ per access, one number or {read, write}"
+    energy: Annotated[EnergySection, BeforeValidator(_read_and_write)] | None = Field(
+        default=None, description="pJ per access, one number or {read, write}"
+    )
+    energy_by_capacity: Annotated[EnergyRule, PlainValidator(parse_energy_rule)] | None = Field(
+        default=None, description="instead of energy, a table from capacities to energies, or a formula"
     )
     word_bits: Count | None = Field(default=None, description="bits that one access of `energy` moves")
     capacity: SizeField | None = Field(default=None, description="a size, such as 128 kB")

@@ -14,6 +14,10 @@ from tilewright.report.records.mapping.breakdown import EnergyPart
 _DASHES = dict(zip(DASHES, ("solid", "dash", "dashdot", "dot"), strict=True))
 _SYMBOLS = dict(zip(MARKERS, ("circle", "square", "triangle-up", "diamond"), strict=True))
 _LOGARITHMIC = {"type": "log", "tickformat": "~g", "dtick": "D2"}
+INK, PAPER = "#000000", "#ffffff"
+"""Colours of text and background, which the page replaces by those of its style, light or dark."""
+_WIDE = 4
+"""Ratio of values beyond which their axis is logarithmic."""
 _LEAST_GAP = 0.001
 """Percent at which a gap of 0 is drawn on a logarithmic axis."""
 
@@ -27,7 +31,7 @@ def curves_figure(
     first = min((curve.xs[0] for curve in curves if curve.xs), default=end)
     data = [_steps(curve, first, end, colour[curve.name], _DASHES[dash[curve.name]]) for curve in curves]
     if dotted is not None:
-        data.append(_steps(dotted, first, end, "#000000", "dot"))
+        data.append(_steps(dotted, first, end, INK, "dot"))
     layout = base_layout(x_title, y_title)
     layout["xaxis"].update(_LOGARITHMIC)
     layout["yaxis"].update(tickformat=".0%", range=[0, 1.03])
@@ -102,7 +106,9 @@ def convergence_figure(
             )
     layout = base_layout("time [s]", label)
     layout["xaxis"].update(_LOGARITHMIC)
-    layout["yaxis"].update({**_LOGARITHMIC, "tickformat": "~s"})
+    shown = [scale * y for run in runs for curve in (run.value, run.bound) for y in curve.ys]
+    wide = bool(shown) and max(shown) > _WIDE * min(shown) > 0
+    layout["yaxis"].update({**(_LOGARITHMIC if wide else {}), "tickformat": "~s"})
     if optimum is not None:
         layout["shapes"] = [
             {
@@ -112,7 +118,7 @@ def convergence_figure(
                 "x1": 1,
                 "y0": scale * optimum,
                 "y1": scale * optimum,
-                "line": {"color": "#000", "width": 1, "dash": "dot"},
+                "line": {"color": INK, "width": 1, "dash": "dot"},
             }
         ]
     return {"data": data, "layout": layout}
@@ -142,8 +148,8 @@ def energy_figure(bars: Sequence[tuple[str, Sequence[EnergyPart]]]) -> Figure:
                 "x": sums,
                 "marker": {
                     "color": colour[tensor],
-                    "pattern": {"shape": shape, "fgcolor": "#fff", "size": 6, "fillmode": "overlay"},
-                    "line": {"color": "#fff", "width": 0.5},
+                    "pattern": {"shape": shape, "fgcolor": PAPER, "size": 6, "fillmode": "overlay"},
+                    "line": {"color": PAPER, "width": 0.5},
                 },
                 "hovertemplate": f"{name}: %{{x:.3s}}J",
             }
@@ -158,15 +164,15 @@ def energy_figure(bars: Sequence[tuple[str, Sequence[EnergyPart]]]) -> Figure:
 
 
 def base_layout(x_title: str, y_title: str) -> dict[str, Any]:
-    """What all plots have in common, with titles of both axes."""
-    axis = {"gridcolor": "#e5e9ed", "linecolor": "#8a949e", "zeroline": False, "automargin": True}
+    """What all plots have in common, with titles of both axes; the page's script adds the colours of its
+    style, in which `INK` and `PAPER` stand for text and background.
+    """
+    axis = {"zeroline": False, "automargin": True}
     return {
         "xaxis": {**axis, "title": {"text": x_title}},
         "yaxis": {**axis, "title": {"text": y_title}},
-        "font": {"size": 13, "color": "#1b1f24"},
-        "plot_bgcolor": "#fff",
-        "paper_bgcolor": "#fff",
-        "margin": {"l": 70, "r": 20, "t": 20, "b": 55},
+        "font": {"size": 13},
+        "margin": {"l": 70, "r": 20, "t": 34, "b": 55},
         "legend": {"orientation": "v"},
         "height": 420,
         "hovermode": "closest",

@@ -26,11 +26,13 @@ class TableCell:
     text : what is shown
     order : what the column is sorted by; ``None`` goes last whatever the direction
     style : a class of the style sheet
+    chip : colour of a small square before the text; empty for none
     """
 
     text: str
     order: float | str | None
     style: str = ""
+    chip: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,9 +88,9 @@ def filled(
     return Table(title, [column for column, _ in columns], body, note, searchable=searchable)
 
 
-def text_cell(text: str, style: str = "") -> TableCell:
+def text_cell(text: str, style: str = "", chip: str = "") -> TableCell:
     """A cell that is sorted by its text."""
-    return TableCell(text, text, style)
+    return TableCell(text, text, style, chip)
 
 
 def number_cell(text: str, order: float | None, style: str = "") -> TableCell:

@@ -23,6 +23,10 @@ PALETTE = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#56B4E9", "#E69F00", "#6
 TENSORS = ("#0072B2", "#E69F00", "#009E73", "#CC79A7", "#56B4E9", "#D55E00", "#F0E442")
 SHARED = "#B0B0B0"
 """What belongs to no tensor in particular."""
+LAYERS = (*PALETTE[:6], "#8C6BB1", "#41AB5D", "#B8860B", "#C51B8A", "#5DA5A4")
+"""Of layers in the order of a network; neighbours differ, and eleven layers later they come again."""
+LOADS = ("#BFD7EA", "#8FBFE0", "#5B9FD0", "#FDB96B", "#F58B3C", "#DD5522", "#B02A0A")
+"""From little to much, on light and dark pages."""
 DASHES = ("-", "--", "-.", ":")
 MARKERS = ("o", "s", "^", "D")
 
@@ -98,6 +102,16 @@ def write_figure(figure: Figure, path: Path, dots: int) -> None:
 def colours(names: Sequence[str]) -> dict[str, str]:
     """A colour per name; they repeat beyond seven, with other dashes."""
     return {name: PALETTE[index % len(PALETTE)] for index, name in enumerate(names)}
+
+
+def layer_colour(index: int) -> str:
+    """The colour of a network's layer."""
+    return LAYERS[index % len(LAYERS)]
+
+
+def load_colour(share: float) -> str:
+    """The colour of a load as a share of the largest one."""
+    return LOADS[min(len(LOADS) - 1, max(0, int(share * len(LOADS))))]
 
 
 def tensor_colours(names: Sequence[str]) -> dict[str, str]:

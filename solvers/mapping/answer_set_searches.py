@@ -11,6 +11,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 from tilewright.formulation.limits import Limits
+from tilewright.formulation.mapping.arrangements import UNEVEN
 from tilewright.formulation.mapping.problem import LayerProblem
 from tilewright.formulation.mapping.search import LayerResult
 from tilewright.formulation.objective import Objective, parse_objective
@@ -22,7 +23,7 @@ from tilewright.solvers.mapping.repeated_solves import among_optima, front_by_re
 from tilewright.solvers.mapping.solve import AUTO
 from tilewright.solvers.observer import Observer
 from tilewright.solvers.watched import Watched
-from tilewright.workloads.errors import one_line
+from tilewright.workloads.errors import InputError, one_line
 
 NOTHING = AnswerSet((), False)
 _SEARCHED = (Status.OPTIMAL, Status.FEASIBLE, Status.UNKNOWN)
@@ -52,6 +53,14 @@ class AnswerSetRequest:
     def __bool__(self) -> bool:
         """Whether anything is."""
         return bool(self.parts)
+
+    def check(self, storage: str | None) -> None:
+        """Raise ``InputError`` for lists of mappings over uneven storage: they name even ones only."""
+        flag = "--best" if self.best is not None else "--all-optimal" if self.optima is not None else None
+        if storage == UNEVEN and flag is not None:
+            raise InputError(
+                flag, None, "lists of mappings are of even storage only; leave out --storage uneven"
+            )
 
     @property
     def parts(self) -> int:

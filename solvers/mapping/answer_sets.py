@@ -21,6 +21,7 @@ from tilewright.formulation.mapping.membership import Placement, placement
 from tilewright.formulation.mapping.problem import LayerProblem, layer_problem
 from tilewright.formulation.mapping.search import LayerSearch
 from tilewright.solvers.mapping.branch import BAND, Goal, Leaves, Tree, below
+from tilewright.solvers.mapping.forest import Forest
 
 _LOOKED_AT = 4096  # complete decisions taken from one batch before the goal closes more of them
 
@@ -190,8 +191,11 @@ def _search(problem: LayerProblem, goal: _Front | _Best, limits: Limits | None) 
 
 def _finished(problem: LayerProblem, goal: Goal, limits: Limits) -> bool:
     """Search until the goal wants nothing more; whether it came so far within the limits."""
+    search = LayerSearch(problem, limits)
+    if problem.is_uneven:
+        return Forest(search, goal).run() is None
     try:
-        tree = Tree(LayerSearch(problem, limits), goal)
+        tree = Tree(search, goal)
     except LimitReachedError:
         return False
     return tree.empty or tree.run() is None
@@ -203,6 +207,8 @@ def clashing_constraints(problem: LayerProblem, limits: Limits | None = None) ->
     Capacities, array axes and the user's demands are left out one after the other; what cannot be left
     out without a mapping appearing remains.  Empty where a mapping exists or the limits strike first.
     """
+    if problem.is_uneven:  # what even storage lacks does not clash
+        return ()
     limits = limits or Limits()
     demands = list(problem.constraints.texts)
     names = [limit.name for limit in problem.statement.limits]

@@ -10,6 +10,7 @@ array.  Partial decisions are opened in the order of their bounds; what cannot b
 from __future__ import annotations
 
 import heapq
+import math
 from collections.abc import Callable, Iterator, Sequence
 from collections.abc import Mapping as MappingABC
 from contextlib import suppress
@@ -27,6 +28,7 @@ from tilewright.formulation.expression import Variable
 from tilewright.formulation.expression.batch import EXACT_LIMIT, Array
 from tilewright.formulation.limits import LimitReachedError
 from tilewright.formulation.mapping.mapping import Mapping
+from tilewright.formulation.mapping.problem import LayerProblem
 from tilewright.formulation.mapping.search import LayerSearch
 from tilewright.formulation.mapping.tables import Indices, Tables
 from tilewright.formulation.method import Outcome
@@ -34,6 +36,7 @@ from tilewright.formulation.stopping import WhenSet
 from tilewright.heuristics.mapping.annealing import Annealing
 from tilewright.solvers.mapping import kernel
 from tilewright.solvers.mapping.array_bounds import ArrayBounds
+from tilewright.solvers.mapping.by_arrangement import ByArrangement
 from tilewright.solvers.mapping.stages import StagedTable, stages_of
 from tilewright.solvers.mapping.tape import Tape
 
@@ -63,10 +66,15 @@ class Branch:
         """
         if not (kernel.is_compiled() or self._meanwhile(search)):
             return Outcome(False, _NOT_COMPILED if search.limits.expired else "")
-        tree = Tree(search, Minimum(search, self.name))
-        if tree.empty:
-            return Outcome(True, "no tile sizes satisfy the constraints and fit the array")
-        least = tree.run(self._bound(search))
+        if search.problem.is_uneven:
+            from tilewright.solvers.mapping.forest import Forest
+
+            least = Forest(search, Minimum(search, self.name)).run(self._bound(search))
+        else:
+            tree = Tree(search, Minimum(search, self.name))
+            if tree.empty:
+                return Outcome(True, "no tile sizes satisfy the constraints and fit the array")
+            least = tree.run(self._bound(search))
         if least is not None:
             return Outcome(search.key is not None and search.key == search.bound)
         if search.key is None:
@@ -82,7 +90,7 @@ class Branch:
             short = limits.remaining is not None and limits.remaining < _COMPILING
             annealing = Annealing() if short else Annealing(walkers=64, steps=60)
             with suppress(LimitReachedError):  # compiled before the tables were filled
-                annealing.solve(search.within(limits.stopping(WhenSet(kernel.READY))))
+                ByArrangement(annealing).solve(search.within(limits.stopping(WhenSet(kernel.READY))))
         return kernel.await_compiled(lambda: search.done)
 
     def _bound(self, search: LayerSearch) -> Callable[[float], None]:
@@ -219,12 +227,16 @@ class Tree:
 
     ``empty`` tells that tile sizes and array leave nothing to choose.  Raises ``LimitReachedError`` where a
     limit strikes before it is laid out.
+
+    Parameters
+    ----------
+    problem : that of the search by default, else a part of it
     """
 
-    def __init__(self, search: LayerSearch, goal: Goal) -> None:
+    def __init__(self, search: LayerSearch, goal: Goal, problem: LayerProblem | None = None) -> None:
         self.search = search
         self.goal = goal
-        self.problem = search.problem
+        self.problem = problem or search.problem
         space, statement = self.problem.space, self.problem.statement
         self.powers = self.problem.objective.key_powers
         limits = [limit.expr for limit in self.problem.limits]
@@ -246,6 +258,7 @@ class Tree:
         self.tick = count()
         self._beam: int | None = None
         self._stopped = False
+        self._fringe: list[tuple[float, int, _Nodes]] = []
 
     def run(self, tell: Callable[[float], None] = lambda _least: None) -> float | None:
         """Search until the goal wants nothing that is open, or a limit strikes.
@@ -256,30 +269,49 @@ class Tree:
 
         Returns ``None`` when nothing is open any more, else the least key bound of what is.
         """
+        self.begin(tell)
+        return self.go_on(tell)
+
+    @property
+    def least(self) -> float:
+        """Lower bound of the objective key of all that is still open; infinite where nothing is."""
+        return self._fringe[0][0] if self._fringe else math.inf
+
+    def begin(self, tell: Callable[[float], None] = lambda _least: None) -> None:
+        """Bound the whole, dive for a first incumbent, and open the first stage."""
         root = self._root()
         tell(float(root.keys[0]))
         self._dive(root)
-        fringe: list[tuple[float, int, _Nodes]] = []
         for nodes in self._refine(root, 0):
-            self._push(fringe, nodes)
+            self._push(nodes)
         if self._stopped:
-            return float(root.keys[0])
+            self._fringe = [(float(root.keys[0]), next(self.tick), root)]
+
+    def go_on(
+        self, tell: Callable[[float], None] = lambda _least: None, until: float = math.inf
+    ) -> float | None:
+        """Search on what is open, as :meth:`run`, until all of it has bounds above ``until``."""
         size = 1
-        while fringe:
-            least, _, nodes = heapq.heappop(fringe)
+        while self._fringe and not self._stopped:
+            if self.least > until:
+                return self.least
+            least, _, nodes = heapq.heappop(self._fringe)
             tell(least)
-            if self.search.done:
-                return least
-            nodes = self._open(nodes)
-            if len(nodes):
+            whole = nodes
+            if not self.search.done:
+                nodes = self._open(nodes)
+                if not len(nodes):
+                    continue
                 head, rest = nodes.between(0, size), nodes.between(size, None)
-                if len(rest):
-                    self._push(fringe, rest)
                 self._explore(head, 1)
-                if self.search.done or self._stopped:
-                    return least
-                size = min(4 * size, 1024)
-        return None
+                if not (self.search.done or self._stopped):
+                    if len(rest):
+                        self._push(rest)
+                    size = min(4 * size, 1024)
+                    continue
+            self._push(whole)
+            break
+        return self.least if self._fringe else None
 
     def _root(self) -> _Nodes:
         """The whole space as one node."""
@@ -303,8 +335,8 @@ class Tree:
         for nodes in lines:
             self.goal.take(Leaves(self, nodes))
 
-    def _push(self, fringe: list[tuple[float, int, _Nodes]], nodes: _Nodes) -> None:
-        heapq.heappush(fringe, (float(nodes.keys[0]), next(self.tick), nodes))
+    def _push(self, nodes: _Nodes) -> None:
+        heapq.heappush(self._fringe, (float(nodes.keys[0]), next(self.tick), nodes))
 
     def _explore(self, nodes: _Nodes, stage: int) -> None:
         """Depth first, cheapest first, in growing pieces."""

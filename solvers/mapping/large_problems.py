@@ -34,9 +34,10 @@ def is_large(problem: LayerProblem) -> bool:
 def offer_initial_solution(search: LayerSearch) -> None:
     """Offer a mapping with perfect factors and a bound from plain intervals."""
     problem = search.problem
-    bound = _plain_bound(problem)
-    if bound > 0:
-        search.raise_bound(bound, "intervals")
+    if not problem.is_uneven:
+        bound = _plain_bound(problem)
+        if bound > 0:
+            search.raise_bound(bound, "intervals")
     if problem.space.nest.perfect:
         return
     limits = search.limits

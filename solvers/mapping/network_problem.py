@@ -9,13 +9,15 @@ from typing import Literal
 
 from tilewright.formulation.mapping.constraints import applicable, network_constraints
 from tilewright.formulation.mapping.cost import cost_model, cost_model_names
-from tilewright.formulation.mapping.problem import IMPERFECT, LayerProblem, layer_problem
+from tilewright.formulation.mapping.problem import LayerProblem, check_space, layer_problem
 from tilewright.formulation.objective import Objective
 from tilewright.hardware.mapping.engine import Engine
 from tilewright.workloads.errors import InputError, unknown_name
 from tilewright.workloads.selection import SelectedLayer
 
 Factors = Literal["perfect", "imperfect"]
+Storage = Literal["even", "uneven"]
+Tiles = Literal["trip-counts", "every"]
 
 
 @dataclass(frozen=True)
@@ -29,6 +31,7 @@ class NetworkProblem:
     notes : what the user should know of them
     factors : of all layers; ``None`` for the cost model's own choice
     states : per layer, what states its problem
+    storage, tiles : of all layers; ``None`` for the usual ones
     """
 
     engine: Engine
@@ -39,6 +42,8 @@ class NetworkProblem:
     factors: Factors | None
     layers: tuple[SelectedLayer, ...]
     states: tuple[Callable[[], LayerProblem], ...]
+    storage: Storage | None = None
+    tiles: Tiles | None = None
 
 
 def network_problem(
@@ -48,13 +53,15 @@ def network_problem(
     constraints: Sequence[str] = (),
     model_name: str | None = None,
     factors: Factors | None = None,
+    storage: Storage | None = None,
+    tiles: Tiles | None = None,
 ) -> NetworkProblem:
     """Check a question about layers and a machine.
 
     Parameters
     ----------
     model_name : the cost model; by default the machine's own
-    factors : as in :func:`tilewright.formulation.mapping.problem.layer_problem`
+    factors, storage, tiles : as in :func:`tilewright.formulation.mapping.problem.layer_problem`
 
     Raises
     ------
@@ -62,21 +69,32 @@ def network_problem(
         constraint that is malformed or names what no layer has
     """
     model_name = model_name or engine.cost_model
-    check_cost_model(model_name, factors)
+    check_cost_model(model_name, factors, storage, tiles)
     named = [(layer.name, layer.operator) for layer in layers]
     demands, notes = network_constraints(constraints, named, engine)
-    states = [_state(layer, engine, objective, model_name, demands, factors) for layer in layers]
+    kind = factors, storage, tiles
+    states = [_state(layer, engine, objective, model_name, demands, kind) for layer in layers]
     return NetworkProblem(
-        engine, objective, model_name, demands, tuple(notes), factors, tuple(layers), tuple(states)
+        engine,
+        objective,
+        model_name,
+        demands,
+        tuple(notes),
+        factors,
+        tuple(layers),
+        tuple(states),
+        storage,
+        tiles,
     )
 
 
-def check_cost_model(name: str, factors: Factors | None) -> None:
-    """Raise ``InputError`` for an unknown cost model, and for factors that it does not count."""
+def check_cost_model(
+    name: str, factors: Factors | None, storage: Storage | None = None, tiles: Tiles | None = None
+) -> None:
+    """Raise ``InputError`` for an unknown cost model, and for factors, storage or tiles that it does not count."""
     if name not in cost_model_names():
         raise InputError("--cost-model", None, unknown_name(name, cost_model_names()))
-    if factors == IMPERFECT and cost_model(name).perfect_only:
-        raise InputError("--factors", None, f"the {name} cost model knows perfect factors only")
+    check_space(cost_model(name), factors, storage, tiles)
 
 
 def _state(
@@ -85,12 +103,12 @@ def _state(
     objective: Objective,
     model_name: str,
     constraints: Sequence[str],
-    factors: Factors | None,
+    kind: tuple[Factors | None, Storage | None, Tiles | None],
 ) -> Callable[[], LayerProblem]:
     """What states a layer's problem; one with demands is stated at once, since they may be at fault."""
     cost_model(model_name).check(layer.operator, engine)
     demands = applicable(constraints, layer.operator, engine)
-    state = partial(layer_problem, layer.operator, engine, objective, model_name, demands, factors)
+    state = partial(layer_problem, layer.operator, engine, objective, model_name, demands, *kind)
     if not demands:
         return state
     problem = state()

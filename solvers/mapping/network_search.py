@@ -1,4 +1,4 @@
-"""A network mapped layer by layer: each distinct layer searched within its share of the time."""
+"""A network mapped layer by layer: distinct layers side by side, each within its share of the time."""
 
 from __future__ import annotations
 
@@ -6,11 +6,14 @@ import time
 import traceback
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
+from threading import Event
 
 from tilewright.formulation.limits import Limits
 from tilewright.formulation.mapping.mapping import Mapping
 from tilewright.formulation.mapping.problem import LayerProblem
 from tilewright.formulation.mapping.search import LayerResult
+from tilewright.formulation.stopping import WhenSet
 from tilewright.solvers.mapping.adoption import AnswerSets
 from tilewright.solvers.mapping.answer_set_searches import AnswerSetRequest, search_answer_sets
 from tilewright.solvers.mapping.clashing_demands import explained
@@ -19,6 +22,7 @@ from tilewright.solvers.mapping.network_problem import NetworkProblem
 from tilewright.solvers.mapping.solve import AUTO, layer_run
 from tilewright.solvers.observer import Observer, Unobserved
 from tilewright.solvers.running import no_result
+from tilewright.solvers.side_by_side import in_order
 from tilewright.workloads.errors import InputError
 from tilewright.workloads.mapping.operator import Operator
 from tilewright.workloads.selection import SelectedLayer
@@ -49,12 +53,14 @@ def search_network(
     sets: AnswerSetRequest | None = None,
     starts: Starts = lambda operator: (),
     observer: Observer | None = None,
+    ended: Callable[[int, LayerAnswer], None] = lambda index, answer: None,
     *,
     tracebacks: bool = False,
 ) -> Iterator[LayerAnswer]:
-    """Search layer by layer; each has its equal share of the time that is left.
+    """Search distinct layers, as many at a time as there are threads; answers come in their order.
 
-    Where more than one mapping is asked for, half of a layer's share is kept for the rest.
+    Each has its equal share of the time that is left.  Where more than one mapping is asked for, half of a
+    layer's share is kept for the rest.
 
     Parameters
     ----------
@@ -63,29 +69,53 @@ def search_network(
     sets : what is asked for besides one mapping per layer
     starts : mappings to begin with
     observer : told of what happens
+    ended : given the place of a layer and its answer as soon as it is there, whatever those before it do
     tracebacks : whether the observer is told where an exception came from that ended a search
     """
     limits, sets = limits or Limits(), sets or AnswerSetRequest(solver=solver)
     observer = observer or Unobserved()
     total = len(network.layers)
+    workers = min(limits.threads, total)
     _prepare(solver, limits, total, observer)
-    for index, (layer, state) in enumerate(zip(network.layers, network.states, strict=True)):
+    over = Event()
+    shared = limits.stopping(WhenSet(over)) if workers > 1 else limits
+
+    def answer(index: int, observer: Observer) -> LayerAnswer | None:
         if limits.stop.is_set():
-            return
+            return None
+        layer, state, left = network.layers[index], network.states[index], total - index
         observer.layer(index + 1, total, layer)
-        mine = share_of_layer(limits, total - index)
+        mine = share_of_layer(shared, left, workers)
         first = mine.share(0.5 if sets else 1.0)
         result, problem = _search(state, solver, first, starts(layer.operator), observer, tracebacks)
         result, found = search_answer_sets(sets, problem, result, mine, observer)
         result = explained(result, problem, mine, observer.phase)
-        yield LayerAnswer(layer, result, problem, found)
+        return LayerAnswer(layer, result, problem, found)
+
+    def known(index: int, found: LayerAnswer | None) -> None:
+        if found is not None:
+            ended(index, found)
+
+    tasks = [partial(answer, index) for index in range(total)]
+    for found in in_order(tasks, workers, observer, over, known):
+        if found is None:
+            return
+        yield found
 
 
-def share_of_layer(limits: Limits, left: int) -> Limits:
-    """Limits of one search of several that counts from now: an equal share of the time that is left."""
+def share_of_layer(limits: Limits, left: int, workers: int = 1) -> Limits:
+    """Limits of one search of several that counts from now.
+
+    Parameters
+    ----------
+    left : searches that have not begun, this one included
+    workers : searches that run at the same time; they share time and threads
+    """
     remaining = limits.remaining
-    seconds = None if remaining is None else remaining / left
-    return replace(limits, seconds=seconds, started=time.monotonic())
+    beside = min(workers, left)
+    seconds = None if remaining is None else remaining / -(-left // beside)
+    threads = max(1, limits.threads // beside)
+    return replace(limits, seconds=seconds, started=time.monotonic(), threads=threads)
 
 
 def _prepare(solver: str, limits: Limits, layers: int, observer: Observer) -> None:

@@ -3,7 +3,7 @@
 Both work on the same incumbent and the same bound: what one finds or proves, the other uses.  Branch and
 bound begins with a dive, so there is a mapping within a fraction of a second; most layers are proven before
 CP-SAT would have stated its model, so it joins only after a head start, and only where a second worker is
-allowed and reproducible traces are not asked for.
+allowed and reproducible traces are not asked for; and only for even storage, which it states as one model.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ class Portfolio:
         Where CP-SAT dies, branch and bound goes on; its proof stands, without one the outcome is an error.
         """
         limits = search.limits
-        if limits.deterministic or limits.threads < 2:
+        if limits.deterministic or limits.threads < 2 or search.problem.is_uneven:
             return Branch().solve(search)
         over = threading.Event()
         beside = _Beside(search, self._head_start, over)

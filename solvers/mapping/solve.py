@@ -11,6 +11,7 @@ from tilewright.formulation.mapping.mapping import Mapping
 from tilewright.formulation.mapping.problem import LayerProblem
 from tilewright.formulation.mapping.search import LayerMethod, LayerResult, LayerSearch
 from tilewright.formulation.result import Origin, TracePoint
+from tilewright.solvers.mapping.by_arrangement import ByArrangement
 from tilewright.solvers.mapping.large_problems import is_large, offer_initial_solution
 from tilewright.solvers.mapping.methods import method
 from tilewright.solvers.running import SearchRun, run_method
@@ -40,7 +41,7 @@ def solve(
     ------
     InputError : for an unknown method or option
     """
-    engine = method(name)
+    engine = ByArrangement(method(name))
     search = LayerSearch(problem, limits or Limits(), listener, exact=engine.exact)
     return run_method(search, engine, name, lambda: _begin(search, engine, warm_starts))
 
@@ -58,7 +59,7 @@ def layer_run(
     ----------
     build : states the problem; part of the call that the limits cover
     """
-    engine = method(name)
+    engine = ByArrangement(method(name))
 
     def state(heard: Callable[[TracePoint], None]) -> LayerSearch:
         return LayerSearch(build(), limits, heard, exact=engine.exact)

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,7 +17,7 @@ from numpy.typing import NDArray
 from tilewright.formulation.expression import Constant, Expr, Variable
 from tilewright.formulation.expression.batch import Array
 from tilewright.formulation.mapping.nest import Nest
-from tilewright.formulation.mapping.space import MapSpace, level_positions
+from tilewright.formulation.mapping.space import MapSpace
 from tilewright.formulation.mapping.tables import GroupTable, Indices
 
 
@@ -45,24 +46,19 @@ def stages_of(space: MapSpace) -> list[Stage]:
     are decided first.
     """
     nest = space.nest
-    positions = level_positions(nest.blocks)
-    order_of = {
-        block.level: block.selector
-        for block in nest.blocks
-        if block.is_temporal and isinstance(block.selector, Variable)
-    }
-    orders = set(order_of.values())
+    temporal = [(index, nest.blocks[index]) for index in nest.temporal]
+    orders = [block.selector for _, block in temporal if isinstance(block.selector, Variable)]
     first = [selector for selector in space.selectors if selector not in orders]
     stages: list[Stage] = []
     done = 0
-    for level in range(1, len(nest.engine.levels)):
-        if nest.engine.levels[level - 1].fanout is not None:
-            stages.append(Stage(f"spread below {nest.engine.levels[level - 1].name}", level - 1, (), ()))
-        chosen = [order_of[level - 1]] if level - 1 in order_of else []
-        edges = tuple(range(done + 1, positions[level] + 1))
-        name = f"tile of {nest.engine.levels[level].name}"
-        stages.append(Stage(name, None, edges, (*first, *chosen)))
-        first, done = [], positions[level]
+    for (_, outside), (position, block) in pairwise(temporal):
+        outer = nest.engine.levels[block.level - 1]
+        if block.level > outside.level and outer.fanout is not None:
+            stages.append(Stage(f"spread below {outer.name}", block.level - 1, (), ()))
+        chosen = [outside.selector] if isinstance(outside.selector, Variable) else []
+        edges = tuple(range(done + 1, position + 1))
+        stages.append(Stage(f"tile of {space.sites[position]}", None, edges, (*first, *chosen)))
+        first, done = [], position
     last = tuple(range(done + 1, len(nest.boundaries)))
     stages.append(Stage("innermost loops", None, last, tuple(first)))
     return stages

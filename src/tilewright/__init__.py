@@ -45,9 +45,17 @@ if TYPE_CHECKING:
     from tilewright.api.scheduling.system import System as System
     from tilewright.api.scheduling.system import system as system
     from tilewright.api.scheduling.system import systems as systems
+    from tilewright.api.scheduling.tiled_machine import TiledMachine as TiledMachine
+    from tilewright.api.scheduling.tiled_machine import tiled_machine as tiled_machine
+    from tilewright.api.scheduling.tiled_machine import tiled_machines as tiled_machines
+    from tilewright.api.scheduling.tiled_plan import PlanEvaluation as PlanEvaluation
+    from tilewright.api.scheduling.tiled_plan import TiledPlan as TiledPlan
+    from tilewright.api.scheduling.tiled_plan import evaluate_plan as evaluate_plan
+    from tilewright.api.scheduling.tiled_problem import NetworkOnTiles as NetworkOnTiles
     from tilewright.api.solving import solve as solve
     from tilewright.formulation.limits import LimitReachedError as LimitReachedError
     from tilewright.formulation.result import Status as Status
+    from tilewright.formulation.scheduling.tiled.evaluator import IllegalPlanError as IllegalPlanError
     from tilewright.formulation.search import DisagreementError as DisagreementError
     from tilewright.formulation.search import UnsoundBoundError as UnsoundBoundError
     from tilewright.formulation.stopping import Stop as Stop
@@ -78,9 +86,13 @@ _PLACES = {
     "tilewright.api.scheduling.plan": ("Codesign", "Plan"),
     "tilewright.api.scheduling.problem": ("Workload", "WorkloadOnSystem", "list_workloads", "workload"),
     "tilewright.api.scheduling.system": ("System", "system", "systems"),
+    "tilewright.api.scheduling.tiled_machine": ("TiledMachine", "tiled_machine", "tiled_machines"),
+    "tilewright.api.scheduling.tiled_plan": ("PlanEvaluation", "TiledPlan", "evaluate_plan"),
+    "tilewright.api.scheduling.tiled_problem": ("NetworkOnTiles",),
     "tilewright.api.solving": ("solve",),
     "tilewright.formulation.limits": ("LimitReachedError",),
     "tilewright.formulation.result": ("Status",),
+    "tilewright.formulation.scheduling.tiled.evaluator": ("IllegalPlanError",),
     "tilewright.formulation.search": ("DisagreementError", "UnsoundBoundError"),
     "tilewright.formulation.stopping": ("Stop", "gap", "seconds", "stagnation"),
     "tilewright.solvers.observer": ("Observer",),
@@ -93,6 +105,7 @@ _MODULES = {name: module for module, names in _PLACES.items() for name in names}
 __all__ = [
     "Codesign",
     "DisagreementError",
+    "IllegalPlanError",
     "InputError",
     "Layer",
     "LayerMapping",
@@ -105,13 +118,17 @@ __all__ = [
     "MappingResult",
     "Network",
     "NetworkOnMachine",
+    "NetworkOnTiles",
     "Observer",
     "OutputError",
     "Plan",
+    "PlanEvaluation",
     "ScheduleCheck",
     "Status",
     "Stop",
     "System",
+    "TiledMachine",
+    "TiledPlan",
     "TilewrightError",
     "UnsoundBoundError",
     "Workload",
@@ -120,6 +137,7 @@ __all__ = [
     "check",
     "codesign",
     "evaluate",
+    "evaluate_plan",
     "gap",
     "layer",
     "list_workloads",
@@ -135,6 +153,8 @@ __all__ = [
     "stagnation",
     "system",
     "systems",
+    "tiled_machine",
+    "tiled_machines",
     "workload",
 ]
 

@@ -12,8 +12,8 @@ from dataclasses import replace
 from small_bench import METHODS, answers_here, small_request
 
 from tilewright.benchmarks.plan import make_plan
-from tilewright.benchmarks.pool import local_answers
-from tilewright.benchmarks.work import answer
+from tilewright.benchmarks.work import CELLS, answer
+from tilewright.solvers.pool import local_answers
 
 ONE = small_request(
     machines=("nvdla-256",),
@@ -31,7 +31,7 @@ def test_workers_answer_as_this_process_does() -> None:
     plan = make_plan(replace(ONE, patterns=("00[012]*",), methods=METHODS))
     tasks, stop = [entry.task for entry in plan.entries], threading.Event()
     here = {task.key: told for task, told in answers_here(tasks, stop)}
-    there = {task.key: told for task, told in local_answers(2, tasks, stop)}
+    there = {task.key: told for task, told in local_answers(CELLS, 2, tasks, stop)}
     assert here.keys() == there.keys()
     for key, told in here.items():
         assert (told.status, told.value_key) == (there[key].status, there[key].value_key)
@@ -44,7 +44,7 @@ def test_dying_worker_fails_its_cell_alone() -> None:
     quick = entry.task
     slow = replace(quick, method=ENDLESS, seconds=300.0)
     last = replace(quick, seed=1)
-    answers = local_answers(1, [quick, slow, last], threading.Event())
+    answers = local_answers(CELLS, 1, [quick, slow, last], threading.Event())
     assert next(answers)[1].status == "feasible"
     (worker,) = multiprocessing.active_children()
     assert worker.pid is not None
@@ -62,7 +62,7 @@ def test_stop_drops_what_runs() -> None:
     (entry,) = make_plan(ONE).entries
     slow = replace(entry.task, method=ENDLESS, seconds=300.0)
     stop = threading.Event()
-    answers = local_answers(1, [entry.task, slow], stop)
+    answers = local_answers(CELLS, 1, [entry.task, slow], stop)
     next(answers)
     stop.set()
     assert list(answers) == []

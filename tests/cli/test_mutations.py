@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-import copy
 import json
-import re
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 from calls import TWO_LAYERS, Call
 from effort import effort
+from mutated import mutations, undetected
 from systems import LAYERS, SYSTEM
 
 from tilewright.formulation.mapping.evaluator import Evaluation
@@ -27,8 +25,6 @@ from tilewright.report.records.files import parse_document
 from tilewright.report.records.scheduling.herald.document import ScheduleDocument, inputs_hash
 from tilewright.report.records.scheduling.herald.files import is_schedule, parse_schedule
 from tilewright.workloads.errors import InputError
-
-Path_ = tuple[str | int, ...]
 
 UNCHECKED = {
     r"(.*\.)?complete": "weaker: a run that was killed may have had everything",
@@ -64,57 +60,6 @@ def faults_of(data: dict[str, Any]) -> list[str]:
         return [str(error)]
 
 
-def mutations(node: Any, path: Path_ = ()) -> Iterator[tuple[Path_, str, Any]]:
-    """Where, how, and the changed value, of every leaf and every container."""
-    for change, made in changed(node):
-        yield path, change, made
-    items: Any = ()
-    if isinstance(node, dict):
-        items = node.items()
-    elif isinstance(node, list):
-        items = enumerate(node)
-    for key, value in items:
-        yield from mutations(value, (*path, key))
-
-
-def changed(node: Any) -> Iterator[tuple[str, Any]]:
-    """Other values in the place of one."""
-    match node:
-        case bool():
-            yield "turned", not node
-        case int() | float():
-            yield "more", node + 1
-            yield "less", node - 1
-            yield "null", None
-        case str():
-            yield "longer", node + "x"
-            yield "empty", ""
-            if node.isdigit():
-                yield "more", str(int(node) + 1)
-                yield "unreduced", f"{2 * int(node)}/2"
-        case None:
-            yield "zero", 0
-            yield "text", "0"
-        case list() if node:
-            yield "shorter", node[:-1]
-            yield "longer", [*node, copy.deepcopy(node[-1])]
-            if len(node) > 1 and node[::-1] != node:
-                yield "reversed", node[::-1]
-        case dict():
-            for key in node:
-                yield f"without {key}", {name: value for name, value in node.items() if name != key}
-            yield "with another", {**node, "zzz": 0}
-
-
-def placed(data: Any, path: Path_, value: Any) -> Any:
-    """A copy of the data with another value in one place; all else is shared."""
-    if not path:
-        return value
-    made = copy.copy(data)
-    made[path[0]] = placed(data[path[0]], path[1:], value)
-    return made
-
-
 def same(one: dict[str, Any], other: dict[str, Any]) -> bool:
     """Whether two documents that can be read say the same; what is optional may be left out."""
     read = parse_schedule if is_schedule(one) else parse_document
@@ -122,25 +67,8 @@ def same(one: dict[str, Any], other: dict[str, Any]) -> bool:
 
 
 def passing(data: dict[str, Any], *, every: bool = False, only: set[str] | None = None) -> list[str]:
-    """The mutations that no check finds, as ``path: change``.
-
-    Of places that differ by their number in lists alone, only the last one is changed, unless all are asked
-    for.
-    """
-    chosen: dict[tuple[str, str], list[tuple[Path_, Any]]] = {}
-    for path, change, value in mutations(data):
-        place = ".".join(map(str, path))
-        texts = place, f"{place}: {change}"
-        skipped = any(re.fullmatch(pattern, text) for pattern in UNCHECKED for text in texts)
-        if (only is None or place in only) and not skipped:
-            chosen.setdefault((re.sub(r"\.\d+", ".#", place), change), []).append((path, value))
-    found = []
-    for (_, change), several in chosen.items():
-        for path, value in several if every else several[-1:]:
-            made = placed(data, path, value)
-            if not faults_of(made) and not same(data, made):
-                found.append(f"{'.'.join(map(str, path))}: {change}")
-    return found
+    """The mutations that no check finds, as ``path: change``."""
+    return undetected(data, faults_of, same, UNCHECKED, every=every, only=only)
 
 
 @pytest.fixture(autouse=True)

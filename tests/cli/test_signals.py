@@ -81,8 +81,11 @@ def test_signal_returns_the_incumbent(tmp_path: Path, number: signal.Signals) ->
 
 
 def test_signal_skips_the_remaining_layers(tmp_path: Path) -> None:
-    """Finished layers stay, the running one is interrupted, the others are listed as missing."""
-    (tmp_path / "net.yaml").write_text(f"- {SMALL},name=a\n- {HARD},name=b\n- gemm:M=4,N=4,K=4,name=c\n")
+    """Finished layers stay, those that run are interrupted, the others are listed as missing."""
+    other = HARD.replace("N=64", "N=32")
+    (tmp_path / "net.yaml").write_text(
+        f"- {SMALL},name=a\n- {HARD},name=b\n- {other},name=c\n- gemm:M=4,N=4,K=4,name=d\n"
+    )
     process = start(
         tmp_path,
         "map",
@@ -93,6 +96,8 @@ def test_signal_skips_the_remaining_layers(tmp_path: Path) -> None:
         "branch",
         "--factors",
         "perfect",
+        "--threads",
+        "2",
         "--out",
         "r.json",
         "--log",
@@ -105,9 +110,9 @@ def test_signal_skips_the_remaining_layers(tmp_path: Path) -> None:
     outcome = finish(process)
     assert outcome.code == 130
     document = json.loads((tmp_path / "r.json").read_text())
-    assert [layer["status"] for layer in document["layers"]] == ["optimal", "interrupted"]
-    assert (document["complete"], document["missing"]) == (False, ["c"])
-    assert outcome.out.splitlines()[-1].startswith("1 of 2 layers optimal, 1 interrupted, 1 not reached")
+    assert [layer["status"] for layer in document["layers"]] == ["optimal", "interrupted", "interrupted"]
+    assert (document["complete"], document["missing"]) == (False, ["d"])
+    assert outcome.out.splitlines()[-1].startswith("1 of 3 layers optimal, 2 interrupted, 1 not reached")
 
 
 def test_signal_before_any_mapping_exits_130(tmp_path: Path) -> None:
@@ -231,7 +236,7 @@ def test_signal_in_this_process_sets_the_event() -> None:
 MOMENTS: dict[str, tuple[object, str, int, int]] = {
     "before the first layer": (map_run, "_search_all", 1, 130),
     "as the first layer begins": (network_search, "_search", 1, 130),
-    "between layers": (Results, "add", 1, 130),
+    "between layers": (Results, "keep", 1, 130),
     "at the last layer's first mapping": (SearchRun, "_heard", 0, 0),
     "after the last layer": (Results, "end", 1, 0),
 }
@@ -261,7 +266,7 @@ def test_exit_code_says_whether_all_is_there(
     (tmp_path / "net.yaml").write_text(f"- {SMALL},name=a\n- gemm:M=4,N=4,K=4,name=b\n")
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(owner, name, signalled)
-    outcome = call("map", tmp_path / "net.yaml", "-a", "tpu-edge", "-f", "json")
+    outcome = call("map", tmp_path / "net.yaml", "-a", "tpu-edge", "-f", "json", "--threads", "1")
     assert outcome.code == code
     jsonschema.validate(outcome.document, result_schema())
     assert outcome.document["complete"] == (code == 0)

@@ -75,11 +75,13 @@ class Statement:
 class CostModel(Protocol):
     """A cost model.  A new one is one module with such an object, named in the registry.
 
-    ``perfect_only`` tells that tile sizes must divide each other.
+    ``perfect_only`` tells that tile sizes must divide each other, ``even_only`` that all tensors of a level begin to
+    live at one point.
     """
 
     name: str
     perfect_only: bool
+    even_only: bool
 
     def check(self, operator: Operator, engine: Engine) -> None:
         """Raise ``InputError`` where the model cannot speak of this operator or engine."""

@@ -57,6 +57,7 @@ class Hierarchy:
 
     name = "hierarchy"
     perfect_only = False
+    even_only = False
 
     def check(self, operator: Operator, engine: Engine) -> None:
         """Every operator and every engine has a meaning here."""

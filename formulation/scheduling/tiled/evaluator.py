@@ -82,6 +82,7 @@ class Evaluation:
     busiest_link : per step, its number; -1 is DRAM
     link_bytes : over every link, see `Topology.names`
     peak_bytes : the fullest that each buffer gets
+    late : per task, cycles that it waits for blocks that arrive in the step in which it begins
     """
 
     cycles: int
@@ -101,6 +102,7 @@ class Evaluation:
     busiest_link: Ints
     link_bytes: Floats
     peak_bytes: npt.NDArray[np.int64]
+    late: Floats
 
 
 def network_of(machine: TiledMachine) -> kernel.Network:
@@ -157,7 +159,7 @@ def evaluate(dag: AtomicDag, machine: TiledMachine, plan: Plan) -> Evaluation:
     fault, ready, local, served, _stored = kernel.check(graph, tasks, moves, holds, net, plan.steps)
     if fault[0] != kernel.OK:
         raise IllegalPlanError(_explain(fault, dag, machine, topology(machine), plan))
-    begin, loads, totals, busiest, waits, _late = kernel.run(
+    begin, loads, totals, busiest, waits, late = kernel.run(
         graph, tasks, moves, ready, local, served, net, plan.steps, holds
     )
     cycles, unlinked, compute = (math.ceil(end - 1e-6) for end in begin[-1])
@@ -191,6 +193,7 @@ def evaluate(dag: AtomicDag, machine: TiledMachine, plan: Plan) -> Evaluation:
         busiest_link=busiest,
         link_bytes=loads,
         peak_bytes=occupancy(dag, machine, plan).max(axis=1, initial=0),
+        late=late[:, 0],
     )
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import os
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from functools import cache
 from importlib import resources
@@ -54,17 +54,39 @@ def load_tiled_machine(text: str | os.PathLike[str]) -> TiledMachine:
         key, equals, value = (one.strip() for one in part.partition("="))
         if not (key and equals and value):
             raise InputError(whole, None, f"cannot read {part.strip()!r}, expected parameter=value")
-        if key not in PARAMETERS:
-            raise InputError(whole, None, f"parameter: {unknown_name(key, PARAMETERS)}")
         if key in given:
             raise InputError(whole, key, "is given twice")
         given[key] = value
+    return changed_machine(machine, given, whole)
+
+
+def changed_machine(
+    machine: TiledMachine, given: Mapping[str, str], where: str | None = None
+) -> TiledMachine:
+    """A machine with other parameters, which its name shows in brackets.
+
+    Parameters
+    ----------
+    where : what errors call it; by default the machine's name
+
+    Raises
+    ------
+    InputError : for an unknown parameter, or a value that it cannot have
+    """
+    place = where or machine.name
+    for key in given:
+        if key not in PARAMETERS:
+            raise InputError(place, None, f"parameter: {unknown_name(key, PARAMETERS)}")
     for key in sorted(given, key=list(PARAMETERS).index):
         try:
             machine = PARAMETERS[key][1](machine, given[key])
         except ValueError as error:
-            raise InputError(whole, key, str(error)) from None
-    return replace(machine, name=f"{machine.name}[{','.join(f'{k}={v}' for k, v in given.items())}]")
+            raise InputError(place, key, str(error)) from None
+    if not given:
+        return machine
+    told = ",".join(f"{key}={value}" for key, value in given.items())
+    known = machine.name.removesuffix("]") + "," if machine.name.endswith("]") else f"{machine.name}["
+    return replace(machine, name=f"{known}{told}]")
 
 
 def _from_file(path: Path) -> TiledMachine:

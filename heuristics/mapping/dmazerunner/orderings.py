@@ -71,6 +71,7 @@ class AllOrderings:
         self.model = model
         self.name = model.name
         self.perfect_only = model.perfect_only
+        self.even_only = model.even_only
 
     def check(self, operator: Operator, engine: Engine) -> None:
         """As the model itself."""

@@ -8,7 +8,7 @@ since tasks of one step do not overlap steps); the evaluator judges the result a
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import numpy as np
 import numpy.typing as npt
@@ -50,8 +50,28 @@ def levelled(
     rounds, tries, most : passes over all steps, moves per transfer, transfers per step
     far : steps before its use in which data may arrive
     """
+    return levelled_and_cycles(dag, machine, plan, Effort(rounds, tries, most, far), seed)[0]
+
+
+@dataclass(frozen=True, slots=True)
+class Effort:
+    """How much levelling tries, see `levelled`."""
+
+    rounds: int = 4
+    tries: int = 8
+    most: int = 16
+    far: int = 128
+
+
+def levelled_and_cycles(
+    dag: AtomicDag, machine: TiledMachine, plan: Plan, effort: Effort, seed: int = 0
+) -> tuple[Plan, float | None]:
+    """The plan with its transfers moved, and the cycles that it takes by levelling's own account.
+
+    Transfers that come to agree in source and steps are one multicast, so that the evaluator may find less.
+    """
     if bool((plan.first != plan.last).any()) or not len(plan.transfers):
-        return plan
+        return plan, None
     net, graph = network_of(machine), graph_of(dag)
     moving, held = plan.transfers, plan.residency
     starts = np.concatenate([[0], np.cumsum(np.bincount(held.block, minlength=dag.blocks))]).astype(np.int64)
@@ -63,14 +83,14 @@ def levelled(
     tasks = kernel.Tasks(plan.engine, plan.first, plan.last)
     fault, ready, _local, served, _stored = kernel.check(graph, tasks, moves, holds, net, plan.steps)
     if fault[0] != kernel.OK:
-        return plan
+        return plan, None
     inward = moving.target < machine.engines
     supplies = np.full(len(moving), -1, dtype=np.int64)
     supplies[inward] = kernel.holdings(
         holds, moving.block[inward], moving.target[inward], moving.first[inward], moving.last[inward]
     )
     if len(np.unique(supplies[inward])) != int(inward.sum()):
-        return plan  # a copy that several transfers bring together
+        return plan, None  # a copy that several transfers bring together
     read_by = np.full(len(held), NEVER, dtype=np.int64)
     np.minimum.at(read_by, served, np.repeat(plan.first, np.diff(dag.read_starts)))
     casts = _casts(dag, machine, plan, group, supplies, read_by, holds, ready)
@@ -93,7 +113,7 @@ def levelled(
     whole = np.where(dag.block_parent >= 0, stored[np.maximum(dag.block_parent, 0)], NEVER)
     stored = np.minimum(stored, whole).astype(np.int32)
     links, dram = _fixed_loads(net, moving, back, plan.steps)
-    machine_code.level(
+    taken = machine_code.level(
         net,
         casts,
         copies,
@@ -102,10 +122,10 @@ def levelled(
         dag.block_parent,
         stored,
         plan.steps,
-        rounds,
-        tries,
-        most,
-        far,
+        effort.rounds,
+        effort.tries,
+        effort.most,
+        effort.far,
         seed,
     )
     number = np.repeat(np.arange(len(casts.block)), np.diff(casts.starts))
@@ -124,7 +144,7 @@ def levelled(
         ),
     )
     columns = [one.astype(np.int64) for one in (copies.block, copies.engine, copies.start, copies.end)]
-    return replace(plan, transfers=transfers, residency=make_residency(*columns))
+    return replace(plan, transfers=transfers, residency=make_residency(*columns)), float(taken)
 
 
 def _casts(

@@ -67,7 +67,10 @@ def check_layer(
     try:
         operator = layer.operator.build(where)
         demands = applicable(layer.constraints, operator, engine)
-        problem = layer_problem(operator, engine, objective, document.cost_model, demands, layer.factors)
+        kind = (None, None) if layer.space is None else (layer.space.asked_storage, layer.space.asked_tiles)
+        problem = layer_problem(
+            operator, engine, objective, document.cost_model, demands, layer.factors, *kind
+        )
     except InputError as error:
         return LayerCheck(layer, None, (str(error),))
     faults = list(claim_faults(layer, objective, solved=layer.mapping is not None, noun="mapping"))

@@ -56,6 +56,11 @@ def _layer_faults(document: ResultDocument, layer: LayerRecord) -> Iterator[str]
     settings = document.settings
     if settings.factors is not None and layer.factors != settings.factors:
         yield f"factors: {layer.factors}, settings.factors are {settings.factors}"
+    space = layer.space
+    if space is not None and space.storage != (settings.storage or "even"):
+        yield f"space.storage: {space.storage}, settings.storage is {settings.storage or 'even'}"
+    if space is not None and space.tiles and (space.asked_tiles == "every") != (settings.tiles == "every"):
+        yield f"space.tiles: {', '.join(sorted(set(space.tiles.values())))}, settings.tiles is {settings.tiles}"
     if layer.seed != settings.seed:
         yield f"seed: {layer.seed}, settings.seed is {settings.seed}"
     for field, wanted, found in (

@@ -20,6 +20,7 @@ SCHEMA: Final = "tilewright.result/1"
 FactorsName = Literal["perfect", "imperfect"]
 StorageName = Literal["even", "uneven"]
 TilesName = Literal["divisors", "ceil(outer/n)", "every integer"]
+TilesAsked = Literal["trip-counts", "every"]
 
 
 class AccessRecord(Record):
@@ -79,12 +80,24 @@ class SolutionRecord(Record):
 class SpaceRecord(Record):
     """The space that a claim is about: the bound holds for every mapping in it, and for no other."""
 
-    storage: StorageName = Field(description="even: all tensors of a level begin to live at one point")
+    storage: StorageName = Field(
+        description="even: all tensors of a level begin to live at one point; uneven: each at its own"
+    )
     factors: FactorsName
     tiles: dict[str, TilesName] = Field(
         description="per dimension of more than one iteration, the tiles that it may have inside another tile"
     )
     constraints: list[str] = Field(description="the demands of the call, sorted")
+
+    @property
+    def asked_storage(self) -> StorageName | None:
+        """What to ask for to get this space again; ``None`` where it is the default."""
+        return self.storage if self.storage == "uneven" else None
+
+    @property
+    def asked_tiles(self) -> TilesAsked | None:
+        """The same of tiles."""
+        return "every" if "every integer" in self.tiles.values() else None
 
 
 class BesideRecord(SolutionRecord):
@@ -203,6 +216,8 @@ class SettingsRecord(Record):
     seed: int
     deterministic: bool
     factors: FactorsName | None = Field(default=None, description="null for the cost model's own choice")
+    storage: StorageName | None = Field(default=None, description="null for even")
+    tiles: TilesAsked | None = Field(default=None, description="of imperfect factors; null for trip-counts")
     then: Literal["energy", "cycles"] | None = Field(default=None, description="the second objective")
     pareto: bool = False
     best: int | None = Field(default=None, ge=1, description="how many of the best mappings")

@@ -9,7 +9,7 @@ from tilewright.solvers.mapping.network_problem import NetworkProblem
 
 
 class GrowingDocument:
-    """The document of a network whose layers are searched one after the other.
+    """The document of a network whose layers are searched in any sequence; it lists them in their order.
 
     Parameters
     ----------
@@ -17,25 +17,26 @@ class GrowingDocument:
     batch : samples
     network : what is asked
     settings : how the search was asked to run
-
-    Attributes
-    ----------
-    layers : the records so far
     """
 
     def __init__(self, model: str, batch: int, network: NetworkProblem, settings: SettingsRecord) -> None:
-        self.layers: list[LayerRecord] = []
         self.network = network
+        self._records: dict[int, LayerRecord] = {}
         self._model = model
         self._batch = batch
         self._settings = settings
         self._arch = ArchRecord.of(network.engine)
         self._versions = versions()
 
+    def add(self, index: int, layer: LayerRecord) -> None:
+        """Take the record of the network's layer at that place, counted from 0."""
+        self._records[index] = layer
+
     def document(self, *, ended: bool = True) -> ResultDocument:
         """The document so far; complete only where the run has ended with every layer present."""
         network = self.network
-        missing = [layer.name for layer in network.layers[len(self.layers) :]]
+        layers = [self._records[index] for index in sorted(self._records)]
+        missing = [layer.name for index, layer in enumerate(network.layers) if index not in self._records]
         return ResultDocument(
             schema=SCHEMA,
             command="map",
@@ -48,8 +49,8 @@ class GrowingDocument:
             constraints=[*network.constraints],
             notes=[*network.notes],
             settings=self._settings,
-            layers=list(self.layers),
+            layers=layers,
             missing=missing,
-            totals=totals_record(network.objective, network.engine, self.layers),
+            totals=totals_record(network.objective, network.engine, layers),
             versions=self._versions,
         )

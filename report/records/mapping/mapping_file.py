@@ -10,7 +10,7 @@
       - {temporal: K, tile: 16}                      # level: SPM beside it where nothing is stored in SPM
       - {spatial: C, tile: 4, axis: y}
 
-``name``, ``cost_model``, ``objective``, ``constraints`` and ``factors`` may stand beside them.
+``name``, ``cost_model``, ``objective``, ``constraints``, ``factors``, ``storage`` and ``tiles`` may stand beside them.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from pydantic import Field, ValidationError
 from tilewright.formulation.mapping.mapping import Mapping
 from tilewright.hardware.mapping.engine import Engine
 from tilewright.hardware.mapping.load import engine_hash, engine_to_dict, list_presets, load_engine
-from tilewright.report.records.mapping.document import FactorsName
+from tilewright.report.records.mapping.document import FactorsName, StorageName, TilesAsked
 from tilewright.report.records.mapping.engine import EngineRecord
 from tilewright.report.records.mapping.operator import OperatorRecord, Record
 from tilewright.workloads.errors import InputError
@@ -50,6 +50,8 @@ class StoredMapping:
     constraints: tuple[str, ...] = ()
     count: int = 1
     factors: str | None = None
+    storage: str | None = None
+    tiles: str | None = None
 
 
 class _Line(dict[str, Any]):
@@ -80,6 +82,8 @@ class _MappingFile(Record):
     objective: str | None = None
     constraints: list[str] = Field(default_factory=list)
     factors: FactorsName | None = None
+    storage: StorageName | None = None
+    tiles: TilesAsked | None = None
     nodes: list[Any]
 
 
@@ -100,7 +104,7 @@ def render_mapping(stored: StoredMapping) -> str:
     data |= {"cost_model": stored.cost_model, "objective": stored.objective}
     if stored.constraints:
         data["constraints"] = list(stored.constraints)
-    data["factors"] = stored.factors
+    data |= {"factors": stored.factors, "storage": stored.storage, "tiles": stored.tiles}
     data["nodes"] = [_Line(node) for node in stored.mapping.to_data()]
     data = {key: value for key, value in data.items() if value is not None}
     return str(yaml.dump(data, Dumper=_Dumper, sort_keys=False, allow_unicode=True, width=110))
@@ -149,6 +153,8 @@ def parse_mapping(data: object, where: str, folder: Path) -> StoredMapping:
         objective=content.objective,
         constraints=tuple(content.constraints),
         factors=content.factors,
+        storage=content.storage,
+        tiles=content.tiles,
     )
 
 

@@ -40,6 +40,8 @@ def mappings_of(document: ResultDocument, where: str) -> list[StoredMapping]:
             constraints=tuple(layer.constraints),
             count=layer.count,
             factors=layer.factors,
+            storage=None if layer.space is None else layer.space.asked_storage,
+            tiles=None if layer.space is None else layer.space.asked_tiles,
         )
         for index, layer in enumerate(document.layers)
         if layer.mapping is not None

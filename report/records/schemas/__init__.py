@@ -2,7 +2,8 @@
 
 ``python -m tilewright.report.records.schemas`` prints the schema of
 `tilewright.report.records.mapping.document` anew, with ``schedule`` or ``codesign`` behind it those of
-`tilewright.report.records.scheduling.herald.document`.
+`tilewright.report.records.scheduling.herald.document`, with ``plan`` that of
+`tilewright.report.records.scheduling.tiled.document`.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ from tilewright.report.records.mapping.document import ResultDocument
 RESULT = "result-1.schema.json"
 SCHEDULE = "schedule-1.schema.json"
 CODESIGN = "codesign-1.schema.json"
+PLAN = "plan-1.schema.json"
 _DIALECT = "https://json-schema.org/draft/2020-12/schema"
 
 

@@ -13,6 +13,7 @@ import numpy as np
 from tilewright.formulation.expression import Expr, Variable
 from tilewright.formulation.mapping.mapping import Mapping, Spatial, Storage, Temporal
 from tilewright.formulation.mapping.problem import LayerProblem
+from tilewright.formulation.mapping.space import level_positions
 from tilewright.formulation.mapping.tables import Tables
 from tilewright.solvers.mapping.exhaustive import values
 from tilewright.solvers.mapping.presolve.dive import Point
@@ -26,8 +27,10 @@ def encode(
     """The point with the mapping's tile sizes and the best of some choices (by default any) for them.
 
     ``None`` where its tile sizes are not in the space (an uneven mapping, or one that the constraints
-    exclude), or where none of the choices is legal.
+    exclude), where none of the choices is legal, and for spaces with several points of storage in a level.
     """
+    if len(level_positions(problem.space.nest.blocks)) < len(problem.space.nest.temporal):
+        return None
     rows = locate(tables, tile_sizes(problem, mapping))
     if rows is None:
         return None

@@ -54,5 +54,11 @@ METHODS: Registry[TiledMethod] = Registry(
             "Sizes of neighbouring layers, places of some rounds, and transfers in turn",
             "large neighbourhood search with CP-SAT",
         ),
+        "exact": Entry(
+            "tilewright.solvers.scheduling.tiled.exact.method",
+            "Exact",
+            "Order, places and residency of few atoms together, proven over plans in rounds",
+            f"CP-SAT; docs/tiled-exact.md, after the rounds of {_PAPER}",
+        ),
     },
 )

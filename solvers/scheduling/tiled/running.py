@@ -6,7 +6,7 @@ from collections.abc import Callable
 from fractions import Fraction
 
 from tilewright.formulation.limits import Limits
-from tilewright.formulation.result import TracePoint
+from tilewright.formulation.result import Origin, TracePoint
 from tilewright.formulation.scheduling.tiled.evaluator import Evaluation
 from tilewright.formulation.scheduling.tiled.problem import TiledProblem
 from tilewright.formulation.scheduling.tiled.search import AtomicPlan, TiledGoal, TiledSearch
@@ -19,6 +19,9 @@ GRACE = 0.8
 
 ROUNDING = Fraction(1, 10**9)
 """Part of a bound on energy that is given away for the rounding of sums of floats."""
+
+WARM_START = "warm start"
+"""What a trace names as the source of a plan that was given."""
 
 TiledRun = SearchRun[TiledGoal, AtomicPlan, Evaluation | None]
 
@@ -35,6 +38,7 @@ def plan_run(
     limits: Limits,
     told: Callable[[TracePoint], None] = lambda point: None,
     phase: Callable[[str], None] = lambda text: None,
+    warm: Callable[[TiledProblem], AtomicPlan] | None = None,
 ) -> TiledRun:
     """A search for a plan in a thread of its own, which signals and limits end.
 
@@ -44,10 +48,11 @@ def plan_run(
     ----------
     state : states the problem; part of the call that the limits cover
     told, phase : told of every better plan and bound, and of what begins
+    warm : a plan to begin with, for the problem that is stated
 
     Raises
     ------
-    InputError : for an unknown method or option
+    InputError : for an unknown method or option; from the run for a plan to begin with that is not legal
     """
     planner = METHODS.make(method)
 
@@ -58,5 +63,7 @@ def plan_run(
 
     def before(search: TiledSearch) -> None:
         search.raise_bound(bound_key(search.problem, size_bounds(search.problem.problem)), "all sizes")
+        if warm is not None:
+            search.confirm(warm(search.problem.problem), WARM_START, Origin.HEURISTIC)
 
     return SearchRun(begin, planner, method, limits, told, before, grace=GRACE)

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from tilewright.solvers.mapping.methods import method_names
 from tilewright.solvers.scheduling.herald.registry import METHODS
+from tilewright.solvers.scheduling.tiled.registry import METHODS as PLANNERS
 from tilewright.workloads.errors import InputError
 
-WINGS = ("mapping", "scheduling")
+WINGS = {"mapping": method_names, "scheduling": METHODS.names, "tiled": PLANNERS.names}
 
 
 def methods(of: str = "mapping") -> list[str]:
@@ -14,7 +15,8 @@ def methods(of: str = "mapping") -> list[str]:
 
     Parameters
     ----------
-    of : ``mapping`` for layers and networks, ``scheduling`` for workloads
+    of : ``mapping`` for layers and networks, ``scheduling`` for workloads on systems, ``tiled`` for networks
+        on tiled machines
 
     Raises
     ------
@@ -22,4 +24,4 @@ def methods(of: str = "mapping") -> list[str]:
     """
     if of not in WINGS:
         raise InputError("of", None, f"expected {' or '.join(WINGS)}, got {of!r}")
-    return method_names() if of == "mapping" else METHODS.names()
+    return WINGS[of]()

@@ -11,16 +11,19 @@ from tilewright.api.mapping.checking import MappingCheck, Told, check_mappings
 from tilewright.api.mapping.document import MappingDocument
 from tilewright.api.mapping.result import MappingResult
 from tilewright.api.scheduling.checking import ScheduleCheck, check_schedules
-from tilewright.api.scheduling.plan import Codesign, Plan
+from tilewright.api.scheduling.plan import Codesign, Plan, SchedulingDocument
+from tilewright.api.scheduling.tiled_plan import TiledPlan
 from tilewright.formulation.limits import Limits
 from tilewright.formulation.stopping import Stop
 from tilewright.report.records.files import parse_document, read_data
 from tilewright.report.records.mapping.document import ResultDocument
-from tilewright.report.records.scheduling.herald.document import CodesignDocument, ScheduleDocument
+from tilewright.report.records.scheduling.herald.document import ScheduleDocument
 from tilewright.report.records.scheduling.herald.files import is_schedule, parse_schedule
+from tilewright.report.records.scheduling.tiled.document import PlanDocument
+from tilewright.report.records.scheduling.tiled.files import is_plan, parse_plan
 
-Record = ResultDocument | ScheduleDocument | CodesignDocument
-Document = MappingDocument | Plan | Codesign
+Record = ResultDocument | SchedulingDocument
+Document = MappingDocument | Plan | TiledPlan | Codesign
 Check = MappingCheck | ScheduleCheck
 
 
@@ -29,7 +32,7 @@ def load(path: str | os.PathLike[str]) -> Document:
 
     Returns
     -------
-    A `MappingDocument`, `Plan` or `Codesign`, by what the file holds
+    A `MappingDocument`, `Plan`, `TiledPlan` or `Codesign`, by what the file holds
 
     Raises
     ------
@@ -38,6 +41,8 @@ def load(path: str | os.PathLike[str]) -> Document:
     record = parsed(read_data(Path(path)), str(path))
     if isinstance(record, ResultDocument):
         return MappingDocument(record, str(path))
+    if isinstance(record, PlanDocument):
+        return TiledPlan(record)
     return Plan(record) if isinstance(record, ScheduleDocument) else Codesign(record)
 
 
@@ -83,6 +88,8 @@ def check(
 
 def parsed(data: Any, where: str) -> Record:
     """The document that plain data hold; raises ``InputError``."""
+    if is_plan(data):
+        return parse_plan(data, where)
     return parse_schedule(data, where) if is_schedule(data) else parse_document(data, where)
 
 

@@ -10,7 +10,11 @@ from tilewright.formulation.objective import parse_objective
 from tilewright.formulation.scheduling.herald.problem import ScheduleObjective
 from tilewright.hardware.scheduling.herald.classes import accelerator_class, make_system, with_steps
 from tilewright.report.checks.mapping.document import claim_faults
-from tilewright.report.checks.scheduling.herald.schedule import ScheduleCheck, check_schedule, settings_faults
+from tilewright.report.checks.scheduling.herald.schedule import (
+    ScheduleCheck,
+    check_schedule,
+    schedule_settings_faults,
+)
 from tilewright.report.checks.trace import trace_faults
 from tilewright.report.records.claims import number
 from tilewright.report.records.scheduling.herald.document import (
@@ -43,7 +47,7 @@ def check_codesign(document: CodesignDocument, where: str) -> CodesignCheck:
     if document.value is not None and document.value_key is not None:
         faults += _shown_faults("value", document.value, document.value_key)
     faults += trace_faults(document, document.trace, shown, document.wall_s)
-    faults += settings_faults(document)
+    faults += schedule_settings_faults(document)
     shapes = [*_shape_faults(document)]
     if shapes:
         return CodesignCheck(document, None, (*faults, *shapes))

@@ -12,6 +12,7 @@ from tilewright.formulation.scheduling.herald.schedule import Placement, Schedul
 from tilewright.hardware.scheduling.herald.system import System
 from tilewright.report.checks.mapping.document import claim_faults, metric_faults
 from tilewright.report.checks.scheduling.herald.costs import cost_faults
+from tilewright.report.checks.scheduling.settings import settings_faults
 from tilewright.report.checks.trace import trace_faults
 from tilewright.report.records.claims import number
 from tilewright.report.records.scheduling.herald.document import (
@@ -53,7 +54,7 @@ def check_schedule(document: ScheduleDocument, where: str) -> ScheduleCheck:
     shown = parse_objective(objective_name(objective))
     faults = [*claim_faults(document, shown, solved=document.schedule is not None, noun="schedule")]
     faults += trace_faults(document, document.trace, shown, document.wall_s)
-    faults += settings_faults(document)
+    faults += schedule_settings_faults(document)
     if document.problem is None:
         if document.schedule is not None or document.bound is not None:
             faults.append("problem: missing, expected one with a schedule or a bound")
@@ -135,21 +136,12 @@ def schedule_of(problem: SchedulingProblem, rows: list[PlacementRecord]) -> Sche
     return Schedule(tuple(found))
 
 
-def settings_faults(document: ScheduleDocument | CodesignDocument) -> Iterator[str]:
-    """What no search can have been asked for, and a document that does not say what made it."""
+def schedule_settings_faults(document: ScheduleDocument | CodesignDocument) -> Iterator[str]:
+    """What no search can have been asked for, and a metric that there is not."""
     settings = document.settings
-    if settings.method not in METHODS.names():
-        yield f"settings.method: {unknown_name(settings.method, METHODS.names())}"
     if settings.metric not in METRICS:
         yield f"settings.metric: {unknown_name(settings.metric, METRICS)}"
-    if not 0 <= settings.gap <= 1:
-        yield f"settings.gap: {settings.gap}, expected from 0 to 1"
-    if settings.threads < 1:
-        yield f"settings.threads: {settings.threads}, expected at least 1"
-    if settings.time_limit_s is not None and settings.time_limit_s <= 0:
-        yield f"settings.time_limit_s: {settings.time_limit_s}, expected more than 0"
-    if "tilewright" not in document.versions:
-        yield "versions: that of tilewright is missing"
+    yield from settings_faults(settings, METHODS, document.versions)
 
 
 def _placement_faults(

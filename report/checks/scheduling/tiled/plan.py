@@ -3,62 +3,86 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 from fractions import Fraction
 
-import numpy as np
-
-from tilewright.formulation.scheduling.tiled.evaluator import IllegalPlanError
+from tilewright.formulation.scheduling.tiled.evaluator import Evaluation, IllegalPlanError
 from tilewright.formulation.scheduling.tiled.problem import TiledProblem, tiled_objective
-from tilewright.formulation.scheduling.tiled.search import TiledGoal
+from tilewright.formulation.scheduling.tiled.search import AtomicPlan
 from tilewright.report.checks.mapping.document import claim_faults, metric_faults
+from tilewright.report.checks.scheduling.settings import settings_faults
 from tilewright.report.checks.trace import trace_faults
 from tilewright.report.records.claims import number
-from tilewright.report.records.scheduling.tiled.document import PlanDocument, inputs_hash, plan_metrics
+from tilewright.report.records.scheduling.tiled.document import (
+    OWN_ATOMS,
+    PlanDocument,
+    inputs_hash,
+    plan_metrics,
+)
+from tilewright.report.records.scheduling.tiled.plan import PlanRecord
 from tilewright.solvers.scheduling.tiled.ancestors import EFFORT
-from tilewright.solvers.scheduling.tiled.bounds import size_bounds
 from tilewright.solvers.scheduling.tiled.registry import METHODS
-from tilewright.solvers.scheduling.tiled.running import bound_key
+from tilewright.solvers.scheduling.tiled.second_opinion import plan_bound
 from tilewright.workloads.errors import InputError
 
 
-def plan_faults(document: PlanDocument, where: str) -> list[str]:
-    """What is wrong, each in one line; empty where every claim holds.
+@dataclass(frozen=True, eq=False)
+class PlanCheck:
+    """A document with the problem that it answers.
 
-    The plan is evaluated anew, and the bound over all sizes of atoms is computed anew.
+    Parameters
+    ----------
+    problem : ``None`` where the document does not state one that can be built
+    answer, evaluation : the plan and what it costs, where it is legal
+    faults : what is wrong, each in one line; empty where every claim holds
     """
+
+    document: PlanDocument
+    problem: TiledProblem | None
+    answer: AtomicPlan | None
+    evaluation: Evaluation | None
+    faults: tuple[str, ...]
+
+
+def check_plan(document: PlanDocument, where: str) -> PlanCheck:
+    """Evaluate the plan anew, compute the bound over all sizes anew, and compare all that is claimed."""
     objective = tiled_objective(document.objective)
     faults = [*claim_faults(document, objective, solved=document.plan is not None, noun="plan")]
     faults += trace_faults(document, document.trace, objective, document.wall_s)
-    faults += _settings_faults(document)
+    faults += settings_faults(document.settings, METHODS, document.versions)
     if document.input_hash != inputs_hash(document.problem, document.objective):
         faults.append("input_hash: network, machine, batch, rules or objective are not those solved")
+    problem = answer = evaluation = None
     try:
         problem = document.problem.build(document.objective, f"{where}: problem")
         faults += _problem_faults(document, problem)
-        faults += _bound_faults(document, problem)
-        faults += _plan_faults(document, problem, where)
+        if document.plan is None:
+            faults += [] if document.metrics is None else ["metrics: expected none without a plan"]
+        else:
+            answer = document.plan.build(problem, f"{where}: plan")
+            evaluation = problem.evaluate(answer.dag, answer.plan)
+            faults += _plan_faults(document, document.plan, problem, answer, evaluation)
+        faults += _bound_faults(document, problem, answer)
     except InputError as error:
         faults.append(str(error))
     except IllegalPlanError as fault:
         faults.append(f"illegal plan: {fault}")
-    return faults
+    return PlanCheck(document, problem, answer, evaluation, tuple(faults))
 
 
-def _plan_faults(document: PlanDocument, problem: TiledProblem, where: str) -> Iterator[str]:
-    if document.plan is None:
-        if document.metrics is not None:
-            yield "metrics: expected none without a plan"
-        return
-    answer = document.plan.build(problem, f"{where}: plan")
-    found = problem.evaluate(answer.dag, answer.plan)
-    value = TiledGoal(problem).key(found.energy.total, found.cycles)
+def _plan_faults(
+    document: PlanDocument, plan: PlanRecord, problem: TiledProblem, answer: AtomicPlan, found: Evaluation
+) -> Iterator[str]:
+    """Value, metrics and the way the plan is written down, against what the evaluator finds."""
+    value = problem.objective.key(Fraction(found.energy.total), found.cycles)
     if document.value_key != value:
         yield f"value_exact: {document.value_exact}, the evaluator finds {value}"
     if document.value != number(value):
         yield f"value: {document.value}, the evaluator finds {number(value)}"
-    for i, (layer, count) in enumerate(zip(document.plan.layers, np.diff(answer.dag.base), strict=True)):
-        if layer.atoms != count:
-            yield f"plan.layers[{i}].atoms: {layer.atoms}, its borders make {count}"
+    fresh = PlanRecord.of(answer)
+    for i, (layer, other) in enumerate(zip(plan.layers, fresh.layers, strict=True)):
+        if layer.atoms != other.atoms:
+            yield f"plan.layers[{i}].atoms: {layer.atoms}, its borders make {other.atoms}"
     if document.metrics is None:
         yield "metrics: missing"
     else:
@@ -66,13 +90,24 @@ def _plan_faults(document: PlanDocument, problem: TiledProblem, where: str) -> I
         yield from metric_faults(document.metrics, plan_metrics(problem, answer, found, effort=effort))
 
 
-def _bound_faults(document: PlanDocument, problem: TiledProblem) -> Iterator[str]:
-    """Methods that do not prove claim the bound over all sizes, and nothing above it."""
+def _bound_faults(document: PlanDocument, problem: TiledProblem, answer: AtomicPlan | None) -> Iterator[str]:
+    """A method that proves nothing claims a bound that can be computed, and nothing above it."""
+    if document.space == OWN_ATOMS and answer is None:
+        yield f"space: {document.space}, expected a plan with it"
+        return
     bound = document.bound_key
-    if bound is not None:
-        fresh: Fraction = bound_key(TiledGoal(problem), size_bounds(problem))
-        if bound > fresh:
-            yield f"bound_exact: {document.bound_exact}, over all sizes of atoms only {fresh} is known"
+    if bound is None or _proves(document.settings.method):
+        return
+    known = plan_bound(problem, answer if document.space == OWN_ATOMS else None)
+    if bound > known:
+        yield f"bound_exact: {document.bound_exact}, over {document.space} only {known} is known"
+
+
+def _proves(method: str) -> bool:
+    try:
+        return METHODS.make(method).exact
+    except InputError:
+        return False
 
 
 def _problem_faults(document: PlanDocument, problem: TiledProblem) -> Iterator[str]:
@@ -81,19 +116,3 @@ def _problem_faults(document: PlanDocument, problem: TiledProblem) -> Iterator[s
     for field, one, other in zip(("workload", "system", "layers"), told, asked, strict=True):
         if one != other:
             yield f"{field}: {one}, the problem has {other}"
-
-
-def _settings_faults(document: PlanDocument) -> Iterator[str]:
-    settings = document.settings
-    try:
-        METHODS.make(settings.method)
-    except InputError as error:
-        yield f"settings.method: {error.message}"
-    if not 0 <= settings.gap <= 1:
-        yield f"settings.gap: {settings.gap}, expected from 0 to 1"
-    if settings.threads < 1:
-        yield f"settings.threads: {settings.threads}, expected at least 1"
-    if settings.time_limit_s is not None and settings.time_limit_s <= 0:
-        yield f"settings.time_limit_s: {settings.time_limit_s}, expected more than 0"
-    if "tilewright" not in document.versions:
-        yield "versions: that of tilewright is missing"

@@ -6,7 +6,7 @@ from collections.abc import Mapping as MappingABC
 from collections.abc import Sequence
 from typing import Any
 
-from tilewright.report.html.figures import base_layout
+from tilewright.report.html.figures import PAPER, base_layout
 from tilewright.report.html.page import Figure
 from tilewright.report.pareto import pareto_front
 from tilewright.report.plots.style import PALETTE, SHARED, colours
@@ -48,7 +48,7 @@ def gantt_figure(
                 "text": [f"{row.task}<br>cycles {row.start:,} to {row.end:,}" for row in mine],
                 "textposition": "none",
                 "hovertemplate": "%{text}<extra></extra>",
-                "marker": {"color": colour[name], "line": {"color": "#fff", "width": 0.5}},
+                "marker": {"color": colour[name], "line": {"color": PAPER, "width": 0.5}},
             }
         )
     layout = base_layout("time [ms]", "")

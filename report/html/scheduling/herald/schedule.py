@@ -10,9 +10,6 @@ from tilewright.formulation.objective import parse_objective
 from tilewright.formulation.scheduling.herald.evaluator import evaluate_schedule
 from tilewright.formulation.scheduling.herald.problem import ScheduleObjective
 from tilewright.report.checks.scheduling.herald.schedule import schedule_of
-from tilewright.report.curves import UNITS
-from tilewright.report.html.figures import convergence_figure
-from tilewright.report.html.mapping.result import course
 from tilewright.report.html.page import (
     Column,
     Plot,
@@ -24,6 +21,14 @@ from tilewright.report.html.page import (
     text_cell,
     write_page,
 )
+from tilewright.report.html.scheduling.claims import (
+    SORTS,
+    claim_fact,
+    count_cell,
+    course_sections,
+    energy_cell,
+    versions_fact,
+)
 from tilewright.report.html.scheduling.herald.figures import (
     gantt_figure,
     memory_figure,
@@ -31,8 +36,6 @@ from tilewright.report.html.scheduling.herald.figures import (
     partitions_figure,
 )
 from tilewright.report.pareto import pareto_front
-from tilewright.report.records.claims import Number
-from tilewright.report.records.mapping.document import TraceRecord
 from tilewright.report.records.scheduling.herald.document import (
     CodesignDocument,
     PartitionPointRecord,
@@ -41,25 +44,16 @@ from tilewright.report.records.scheduling.herald.document import (
     objective_name,
 )
 from tilewright.report.records.scheduling.herald.system import SubAcceleratorRecord
-from tilewright.report.text.quantities import (
-    count_text,
-    energy_text,
-    gap_text,
-    objective_text,
-    percent_text,
-    seconds_text,
-)
-
-_SORTS = "A click on a heading sorts."
+from tilewright.report.text.quantities import count_text, energy_text, objective_text, percent_text
 
 
 def write_schedule_report(path: Path, document: ScheduleDocument) -> None:
     """Write the report of one schedule; raises ``InputError`` where the file cannot be written."""
     facts = [
         f"{document.tasks} layers, objective {document.objective}, {document.settings.method}",
-        _claims(document),
+        claim_fact(document),
         *([document.message] if document.message else []),
-        _versions(document.versions),
+        versions_fact(document.versions),
     ]
     title = f"{document.workload} on {document.system.name}"
     write_page(path, title, facts, _schedule_sections(document))
@@ -70,12 +64,12 @@ def write_codesign_report(path: Path, document: CodesignDocument) -> None:
     facts = [
         f"dataflows {' + '.join(document.dataflows)}, objective {document.objective}, "
         f"{document.search} search",
-        _claims(document),
+        claim_fact(document),
         f"{document.partitions} partitions, {document.discarded} ruled out by their bounds alone, "
         f"{document.scheduled} scheduled",
         *([f"best: {partition_text(document.partition)}"] if document.partition else []),
         *([document.message] if document.message else []),
-        _versions(document.versions),
+        versions_fact(document.versions),
     ]
     sections: list[Section] = []
     if document.points and document.best is not None:
@@ -83,7 +77,7 @@ def write_codesign_report(path: Path, document: CodesignDocument) -> None:
         note = "Latency and energy of the best schedule known on every partition; hovering tells which it is."
         figure = partitions_figure(document, float(1 / (clock * 1000)))
         sections += [Plot("Partitions", [("", figure)], note), _points(document)]
-        sections += _course(
+        sections += course_sections(
             "Convergence over all partitions", "codesign", document.objective, document.trace, document.wall_s
         )
         sections += _schedule_sections(document.best)
@@ -103,41 +97,11 @@ def _schedule_sections(document: ScheduleDocument) -> list[Section]:
         _engines(document),
         Plot("Schedule", [("", gantt)], "One row per sub-accelerator, one colour per network."),
         Plot("Shared memory", [("", memory)], "Bytes that running layers and fetches take."),
-        *_course(
+        *course_sections(
             "Convergence", document.settings.method, document.objective, document.trace, document.wall_s
         ),
         _layers(document.schedule),
     ]
-
-
-def _claims(document: ScheduleDocument | CodesignDocument) -> str:
-    objective = parse_objective(objective_name(ScheduleObjective(document.objective)))
-
-    def shown(name: str, value: Number | None) -> list[str]:
-        return [] if value is None else [f"{name} {objective_text(objective, value)}"]
-
-    gap = [] if document.gap is None else [f"gap {gap_text(document.gap)}"]
-    parts = [
-        document.status,
-        *shown(document.objective, document.value),
-        *shown("bound", document.bound),
-        *gap,
-    ]
-    return ", ".join([*parts, f"took {seconds_text(document.wall_s)}"])
-
-
-def _versions(versions: dict[str, str]) -> str:
-    return "written with " + ", ".join(f"{name} {version}" for name, version in versions.items())
-
-
-def _course(
-    title: str, name: str, objective: str, trace: Sequence[TraceRecord], seconds: float
-) -> list[Section]:
-    if not any(point.value is not None for point in trace):
-        return []
-    scale, label = UNITS[objective_name(ScheduleObjective(objective))]
-    figure = convergence_figure([course(name, trace, seconds)], label, scale)
-    return [Plot(title, [("", figure)], "Value (full) and bound (dashed).")]
 
 
 def _engines(document: ScheduleDocument) -> Table:
@@ -154,14 +118,14 @@ def _engines(document: ScheduleDocument) -> Table:
         [
             (Column("sub-accelerator"), lambda sub: text_cell(sub.name)),
             (Column("dataflow"), lambda sub: text_cell("/".join(sub.dataflows))),
-            (Column("PEs", True), lambda sub: _count(sub.pes)),
+            (Column("PEs", True), lambda sub: count_cell(sub.pes)),
             (
                 Column("bytes per cycle", True, "between global memory and PEs"),
                 lambda sub: number_cell(sub.bytes_per_cycle, float(Fraction(sub.bytes_per_cycle))),
             ),
-            (Column("layers", True), lambda sub: _count(sum(row.engine == sub.name for row in rows))),
+            (Column("layers", True), lambda sub: count_cell(sum(row.engine == sub.name for row in rows))),
             (Column("busy", True, "part of the makespan"), busy),
-            (Column("energy", True), lambda sub: _energy(metrics.energy_by_engine_pj[sub.name])),
+            (Column("energy", True), lambda sub: energy_cell(metrics.energy_by_engine_pj[sub.name])),
         ],
         document.system.sub_accelerators,
         total,
@@ -178,16 +142,16 @@ def _layers(rows: Sequence[PlacementRecord]) -> Table:
             (Column("dataflow"), lambda row: text_cell(row.layout)),
             (
                 Column("fetch", True, "cycle at which fetching its first weights begins"),
-                lambda row: _count(row.fetch_start),
+                lambda row: count_cell(row.fetch_start),
             ),
-            (Column("start", True, "cycle"), lambda row: _count(row.start)),
-            (Column("end", True, "cycle"), lambda row: _count(row.end)),
-            (Column("cycles", True), lambda row: _count(row.end - row.start)),
-            (Column("energy", True), lambda row: _energy(row.energy_pj)),
-            (Column("memory", True, "bytes"), lambda row: _count(row.memory_bytes)),
+            (Column("start", True, "cycle"), lambda row: count_cell(row.start)),
+            (Column("end", True, "cycle"), lambda row: count_cell(row.end)),
+            (Column("cycles", True), lambda row: count_cell(row.end - row.start)),
+            (Column("energy", True), lambda row: energy_cell(row.energy_pj)),
+            (Column("memory", True, "bytes"), lambda row: count_cell(row.memory_bytes)),
         ],
         rows,
-        _SORTS,
+        SORTS,
         searchable=True,
     )
 
@@ -219,8 +183,8 @@ def _points(document: CodesignDocument) -> Table:
     columns: list[Point] = [
         *(part(index, flow, "PEs", "pes") for index, flow in flows),
         *(part(index, flow, "B/cycle", "bytes_per_cycle") for index, flow in flows),
-        (Column("cycles", True), lambda point: _count(point.cycles)),
-        (Column("energy", True), lambda point: _energy(point.energy_pj)),
+        (Column("cycles", True), lambda point: count_cell(point.cycles)),
+        (Column("energy", True), lambda point: energy_cell(point.energy_pj)),
         (
             Column(document.objective, True),
             lambda point: number_cell(objective_text(objective, point.value), point.value),
@@ -234,12 +198,4 @@ def _points(document: CodesignDocument) -> Table:
         (Column("Pareto"), lambda point: text_cell("yes" if is_in_front(point) else "no")),
     ]
     ordered = sorted(document.points, key=lambda point: point.value)
-    return filled("All partitions", columns, ordered, _SORTS, searchable=True)
-
-
-def _count(number: int) -> TableCell:
-    return number_cell(count_text(number), number)
-
-
-def _energy(picojoules: Number) -> TableCell:
-    return number_cell(energy_text(picojoules), float(picojoules))
+    return filled("All partitions", columns, ordered, SORTS, searchable=True)

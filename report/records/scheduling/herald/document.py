@@ -25,6 +25,7 @@ from tilewright.report.records.mapping.document import TraceRecord
 from tilewright.report.records.mapping.operator import Record
 from tilewright.report.records.scheduling.herald.problem import ProblemRecord, problem_record
 from tilewright.report.records.scheduling.herald.system import SystemRecord
+from tilewright.report.records.scheduling.settings import SearchSettingsRecord
 from tilewright.workloads.scheduling.workload import Workload
 
 SCHEDULE: Final = "tilewright.schedule/1"
@@ -62,15 +63,10 @@ class PlacementRecord(Record):
     sources: dict[str, str] = Field(description="per task whose result is read, where it is read from")
 
 
-class ScheduleSettingsRecord(Record):
+class ScheduleSettingsRecord(SearchSettingsRecord):
     """How the search was asked to run."""
 
-    method: str
     metric: str = Field(description="by which the mappings of layers are chosen")
-    time_limit_s: float | None
-    gap: float
-    threads: int
-    seed: int
 
 
 class ScheduleDocument(ClaimRecord):

@@ -17,12 +17,16 @@ from tilewright.report.records.claims import ClaimRecord, ExactText, Number, Sta
 from tilewright.report.records.mapping.build import trace_record, versions
 from tilewright.report.records.mapping.document import TraceRecord
 from tilewright.report.records.mapping.operator import Record
+from tilewright.report.records.scheduling.settings import SearchSettingsRecord
 from tilewright.report.records.scheduling.tiled.plan import PlanRecord
 from tilewright.report.records.scheduling.tiled.problem import TiledProblemRecord
 from tilewright.solvers.scheduling.tiled.ancestors import EFFORT
 from tilewright.solvers.scheduling.tiled.bounds import dag_bounds
 
 PLAN: Final = "tilewright.plan/1"
+
+SpaceName = Literal["all sizes of atoms", "the atoms of this plan"]
+OWN_ATOMS: Final = "the atoms of this plan"
 
 
 class PlanMetricsRecord(Record):
@@ -54,16 +58,6 @@ class PlanMetricsRecord(Record):
     )
 
 
-class PlanSettingsRecord(Record):
-    """How the search was asked to run."""
-
-    method: str
-    time_limit_s: float | None
-    gap: float
-    threads: int
-    seed: int
-
-
 class PlanDocument(ClaimRecord):
     """The whole document of ``schedule`` on a tiled machine."""
 
@@ -76,11 +70,12 @@ class PlanDocument(ClaimRecord):
     system: str
     layers: int
     objective: Literal["makespan", "energy", "edp"]
-    settings: PlanSettingsRecord
+    settings: SearchSettingsRecord
+    space: SpaceName = Field(description="the plans over which status, bound and gap are claimed")
     status: StatusName
     value: Number | None
     value_exact: ExactText | None
-    bound: Number | None = Field(description="no plan has a smaller value, whatever its sizes of atoms")
+    bound: Number | None = Field(description="no plan of the space has a smaller value")
     bound_exact: ExactText | None
     gap: float | None
     metrics: PlanMetricsRecord | None
@@ -101,11 +96,17 @@ def plan_document(
     problem: TiledProblem,
     objective: str,
     result: TiledResult,
-    settings: PlanSettingsRecord,
+    settings: SearchSettingsRecord,
     *,
+    space: SpaceName = "all sizes of atoms",
     complete: bool = True,
 ) -> PlanDocument:
-    """The document of one result."""
+    """The document of one result.
+
+    Parameters
+    ----------
+    space : over which plans the result's bound holds
+    """
     record = TiledProblemRecord.of(problem)
     shown = tiled_objective(objective)
     answer, evaluation = result.answer, result.evaluation
@@ -123,6 +124,7 @@ def plan_document(
             "layers": len(problem.units),
             "objective": objective,
             "settings": settings,
+            "space": space,
             **claim(shown, result, number),
             "metrics": found,
             "message": result.message,

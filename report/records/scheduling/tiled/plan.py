@@ -26,6 +26,9 @@ from tilewright.workloads.errors import InputError
 MOST_ROWS = 1 << 26
 """Rows of a column, at most."""
 
+MOST_CELLS = 1 << 27
+"""Steps times engines, at most: the evaluator keeps what every buffer holds in every step."""
+
 Ints = npt.NDArray[np.int32]
 
 
@@ -128,6 +131,27 @@ class PlanRecord(Record):
 
     def build(self, problem: TiledProblem, where: str) -> AtomicPlan:
         """The plan; raises ``InputError`` where it does not fit the problem's layers."""
+        engines = problem.machine.engines
+        if self.steps * engines > MOST_CELLS:
+            raise InputError(where, "steps", f"{self.steps}, expected at most {MOST_CELLS // engines}")
+        dag = self.build_dag(problem, where)
+        moving, held = self.transfers, self.residency
+        block, source, target, size, first, last = (
+            _column(moving, name, moving.count, f"{where}.transfers")
+            for name in ("block", "source", "target", "bytes", "first", "last")
+        )
+        transfers = Transfers(block, source, target, size.astype(np.int64), first, last)
+        residency = Residency(
+            *(
+                _column(held, name, held.count, f"{where}.residency")
+                for name in ("block", "engine", "start", "end")
+            )
+        )
+        tasks = [_column(self, name, self.tasks, where) for name in ("engine", "first", "last")]
+        return AtomicPlan(dag, Plan(tasks[0], tasks[1], tasks[2], transfers, residency, self.steps))
+
+    def build_dag(self, problem: TiledProblem, where: str) -> AtomicDag:
+        """The atoms; raises ``InputError`` where they do not fit the problem's layers."""
         names = [unit.name for unit in problem.units]
         if [one.layer for one in self.layers] != names:
             raise InputError(where, "layers", f"expected the {len(names)} layers of the network, in order")
@@ -141,21 +165,11 @@ class PlanRecord(Record):
             raise InputError(where, "layers", str(error)) from None
         if dag.tasks != self.tasks:
             raise InputError(where, "tasks", f"{self.tasks}, the layers are cut into {dag.tasks}")
+        return dag
 
-        def column(owner: Record, name: str, rows: int) -> Ints:
-            return unpacked(getattr(owner, name), rows, f"{where}.{name}")
 
-        moving, held = self.transfers, self.residency
-        block, source, target, size, first, last = (
-            column(moving, name, moving.count)
-            for name in ("block", "source", "target", "bytes", "first", "last")
-        )
-        transfers = Transfers(block, source, target, size.astype(np.int64), first, last)
-        residency = Residency(
-            *(column(held, name, held.count) for name in ("block", "engine", "start", "end"))
-        )
-        tasks = [column(self, name, self.tasks) for name in ("engine", "first", "last")]
-        return AtomicPlan(dag, Plan(tasks[0], tasks[1], tasks[2], transfers, residency, self.steps))
+def _column(owner: Record, name: str, rows: int, where: str) -> Ints:
+    return unpacked(getattr(owner, name), rows, f"{where}.{name}")
 
 
 def layer_records(dag: AtomicDag) -> list[LayerAtomsRecord]:

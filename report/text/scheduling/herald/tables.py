@@ -19,29 +19,20 @@ from tilewright.report.records.scheduling.herald.document import (
 from tilewright.report.text.quantities import (
     count_text,
     energy_text,
-    gap_text,
     objective_text,
     percent_text,
     seconds_text,
     si_text,
 )
-from tilewright.report.text.tables import head_text, plain_table, status_text
+from tilewright.report.text.scheduling.claims import claim_table
+from tilewright.report.text.tables import head_text, plain_table
 
 _MOST = 8
 
 
 def _claims(document: ScheduleDocument | CodesignDocument) -> Table:
     """Status, value, bound and gap; further rows follow."""
-    objective = parse_objective(objective_name(ScheduleObjective(document.objective)))
-    figures = plain_table([("", "left"), ("", "right")])
-    figures.show_header = False
-    figures.add_row("status", status_text(document.status, document.gap))
-    if document.value is not None:
-        figures.add_row("value", objective_text(objective, document.value))
-    if document.bound is not None:
-        figures.add_row("bound", objective_text(objective, document.bound))
-        figures.add_row("gap", gap_text(document.gap))
-    return figures
+    return claim_table(document, parse_objective(objective_name(ScheduleObjective(document.objective))))
 
 
 def space_line(document: ScheduleDocument | CodesignDocument) -> Text:

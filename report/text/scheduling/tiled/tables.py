@@ -12,13 +12,12 @@ from tilewright.report.text.quantities import (
     bytes_text,
     count_text,
     energy_text,
-    gap_text,
-    objective_text,
     percent_text,
     seconds_text,
     si_text,
 )
-from tilewright.report.text.tables import head_text, plain_table, status_text
+from tilewright.report.text.scheduling.claims import claim_table
+from tilewright.report.text.tables import head_text, plain_table
 
 MOST_LAYERS = 12
 """Layers that the table of atoms shows, those with the most atoms."""
@@ -34,7 +33,7 @@ def plan_views(document: PlanDocument, seconds: float) -> list[RenderableType]:
         *([f"batch {batch}"] if batch > 1 else []),
         document.settings.method,
     )
-    figures = _claims(document)
+    figures = claim_table(document, tiled_objective(document.objective), "bound over all sizes")
     views: list[RenderableType] = [title, "", figures]
     if document.metrics is not None:
         add_plan_figures(figures, document.metrics)
@@ -43,43 +42,43 @@ def plan_views(document: PlanDocument, seconds: float) -> list[RenderableType]:
         views += ["", atoms_table(document)]
     if document.message:
         views += ["", Text(document.message)]
-    return [*views, "", Text(f"took {seconds_text(seconds)}")]
+    return [*views, "", Text(f"space: {space_text(document)}", "dim"), Text(f"took {seconds_text(seconds)}")]
 
 
-def _claims(document: PlanDocument) -> Table:
-    """Status, value, bound and gap; further rows follow."""
-    objective = tiled_objective(document.objective)
-    figures = plain_table([("", "left"), ("", "right")])
-    figures.show_header = False
-    figures.add_row("status", status_text(document.status, document.gap))
-    if document.value is not None:
-        figures.add_row("value", objective_text(objective, document.value))
-    if document.bound is not None:
-        figures.add_row("bound over all sizes", objective_text(objective, document.bound))
-        figures.add_row("gap", gap_text(document.gap))
-    return figures
+def space_text(document: PlanDocument) -> str:
+    """Over which plans the claim is made."""
+    rules = document.problem
+    fused = "ride on the layer that they follow" if rules.fuse else "are layers of their own"
+    sums = "a chain" if rules.partial_sums == "chain" else "parts and a reduction"
+    return f"all plans over {document.space}; element-wise layers {fused}, partial sums are {sums}"
 
 
 def add_plan_figures(figures: Table, metrics: PlanMetricsRecord) -> None:
     """Rows for cycles, energy, utilization, traffic and buffers."""
+    for name, text in figure_rows(metrics):
+        figures.add_row(name, text)
+
+
+def figure_rows(metrics: PlanMetricsRecord) -> list[tuple[str, str]]:
+    """Names and texts of cycles, energy, utilization, traffic and buffers."""
     slack = (metrics.cycles - metrics.atoms_bound_cycles) / max(1, metrics.cycles)
-    figures.add_row("cycles", count_text(metrics.cycles))
-    figures.add_row(
-        "least of these atoms", f"{count_text(metrics.atoms_bound_cycles)} ({percent_text(slack)} below)"
-    )
-    figures.add_row("without memory delay", count_text(metrics.compute_cycles))
-    figures.add_row("time", si_text(metrics.time_s, "s"))
-    figures.add_row("energy", energy_text(metrics.energy_pj))
-    figures.add_row("EDP", si_text(float(metrics.edp) * 1e-12, "J·cycle"))
     used = f"{percent_text(metrics.utilization, 1)}, {percent_text(metrics.compute_utilization, 1)} without"
-    figures.add_row("PE utilization, memory delay", used)
-    figures.add_row("DRAM read", bytes_text(metrics.dram_read_bytes, 8))
-    figures.add_row("DRAM written", bytes_text(metrics.dram_write_bytes, 8))
-    figures.add_row("results reused on chip", percent_text(metrics.reuse, 1))
-    figures.add_row("network overhead", percent_text(metrics.network_overhead, 1))
-    figures.add_row("busiest link", f"{metrics.busiest_link}, {si_text(metrics.busiest_link_bytes, 'B')}")
-    figures.add_row("fullest buffer", bytes_text(max(metrics.peak_buffer_bytes), 8))
-    figures.add_row("atoms, steps", f"{count_text(metrics.atoms)}, {count_text(metrics.steps)}")
+    return [
+        ("cycles", count_text(metrics.cycles)),
+        ("least of these atoms", f"{count_text(metrics.atoms_bound_cycles)} ({percent_text(slack)} below)"),
+        ("without memory delay", count_text(metrics.compute_cycles)),
+        ("time", si_text(metrics.time_s, "s")),
+        ("energy", energy_text(metrics.energy_pj)),
+        ("EDP", si_text(float(metrics.edp) * 1e-12, "J·cycle")),
+        ("PE utilization, memory delay", used),
+        ("DRAM read", bytes_text(metrics.dram_read_bytes, 8)),
+        ("DRAM written", bytes_text(metrics.dram_write_bytes, 8)),
+        ("results reused on chip", percent_text(metrics.reuse, 1)),
+        ("network overhead", percent_text(metrics.network_overhead, 1)),
+        ("busiest link", f"{metrics.busiest_link}, {si_text(metrics.busiest_link_bytes, 'B')}"),
+        ("fullest buffer", bytes_text(max(metrics.peak_buffer_bytes), 8)),
+        ("atoms, steps", f"{count_text(metrics.atoms)}, {count_text(metrics.steps)}"),
+    ]
 
 
 def energy_table(metrics: PlanMetricsRecord) -> Table:

@@ -136,6 +136,8 @@ def evaluate(
             stored.cost_model,
             applicable(stored.constraints, stored.operator, stored.engine),
             stored.factors,
+            stored.storage,
+            stored.tiles,
         )
     evaluation = problem.evaluate(stored.mapping, where)
     return MappingEvaluation(stored.name, problem, stored.mapping, evaluation)

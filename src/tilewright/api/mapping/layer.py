@@ -59,7 +59,7 @@ class Layer(Displayed):
         machine : or a preset's name, or a machine file
         objective : ``energy``, ``cycles``, ``edp``, ``ed2p`` or ``E^a*D^b``
         asked : further arguments of `LayerOnMachine`: ``constraints``, ``cost_model``, ``factors``,
-            ``then``, ``pareto``, ``best``, ``all_optimal``
+            ``storage``, ``tiles``, ``then``, ``pareto``, ``best``, ``all_optimal``
 
         Raises
         ------

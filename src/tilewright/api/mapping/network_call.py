@@ -12,7 +12,7 @@ from tilewright.api.mapping.machine import Machine
 from tilewright.api.mapping.problem import Start
 from tilewright.api.solving import solve
 from tilewright.formulation.stopping import Stop
-from tilewright.solvers.mapping.network_problem import Factors
+from tilewright.solvers.mapping.network_problem import Factors, Storage, Tiles
 from tilewright.solvers.observer import Observer
 
 
@@ -27,6 +27,8 @@ def map_network(
     constraints: Iterable[str] = (),
     cost_model: str | None = None,
     factors: Factors | None = None,
+    storage: Storage | None = None,
+    tiles: Tiles | None = None,
     then: Literal["energy", "cycles"] | None = None,
     pareto: bool = False,
     best: int | None = None,
@@ -62,6 +64,8 @@ def map_network(
         constraints=constraints,
         cost_model=cost_model,
         factors=factors,
+        storage=storage,
+        tiles=tiles,
         then=then,
         pareto=pareto,
         best=best,

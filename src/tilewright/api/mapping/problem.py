@@ -25,7 +25,13 @@ from tilewright.report.records.mapping.mapping_file import StoredMapping
 from tilewright.report.records.mapping.stored_mappings import fitting, mappings_of, read_mappings
 from tilewright.solvers.mapping.answer_set_searches import AnswerSetRequest
 from tilewright.solvers.mapping.methods import method as method_of
-from tilewright.solvers.mapping.network_problem import Factors, NetworkProblem, network_problem
+from tilewright.solvers.mapping.network_problem import (
+    Factors,
+    NetworkProblem,
+    Storage,
+    Tiles,
+    network_problem,
+)
 from tilewright.solvers.mapping.network_search import search_network
 from tilewright.solvers.mapping.repeated_solves import check_lexicographic
 from tilewright.solvers.mapping.solve import AUTO
@@ -53,6 +59,8 @@ class _OnMachine:
         constraints: Iterable[str] = (),
         cost_model: str | None = None,
         factors: Factors | None = None,
+        storage: Storage | None = None,
+        tiles: Tiles | None = None,
         then: Literal["energy", "cycles"] | None = None,
         pareto: bool = False,
         best: int | None = None,
@@ -70,11 +78,12 @@ class _OnMachine:
         self._batch = batch
         self._sets = AnswerSetRequest(pareto, best, optima, then)
         with named_arguments():
+            self._sets.check(storage)
             goal = parse_objective(objective)
             if then is not None:
                 check_lexicographic(goal, parse_objective(then))
             self.stated: NetworkProblem = network_problem(
-                layers, self.machine.engine, goal, tuple(constraints), cost_model, factors
+                layers, self.machine.engine, goal, tuple(constraints), cost_model, factors, storage, tiles
             )
 
     @property
@@ -109,6 +118,8 @@ class _OnMachine:
             seed=budget.seed,
             deterministic=deterministic,
             factors=self.stated.factors,
+            storage=self.stated.storage,
+            tiles=self.stated.tiles,
             then=self._sets.then,  # type: ignore[arg-type]
             pareto=self._sets.front,
             best=self._sets.best,
@@ -122,10 +133,11 @@ class _OnMachine:
                 limits = limits_of(settings, self.stated.objective, budget.started, stop)
                 limits = replace(limits, until=budget.until)
                 sets = replace(self._sets, solver=solver)
-                for answer in search_network(
+                answers = search_network(
                     self.stated, solver, limits, sets, lambda operator: fitting(stored, operator), observer
-                ):
-                    growing.layers.append(answer_record(self.stated, answer))
+                )
+                for index, answer in enumerate(answers):
+                    growing.add(index, answer_record(self.stated, answer))
         return MappingDocument(growing.document(), self._name)
 
 
@@ -140,6 +152,8 @@ class LayerOnMachine(_OnMachine):
     cost_model : by default the machine's own
     factors : ``perfect`` (tiles divide each other) or ``imperfect`` (the last one may be smaller); by default
         the cost model's choice
+    storage : ``even`` (all tensors of a level begin to live at one point; the default) or ``uneven`` (each at its own)
+    tiles : of imperfect factors, ``trip-counts`` (the least tile of each; the default) or ``every`` integer
     then : after the objective ``energy`` the least ``cycles``, or the reverse
     pareto : also the whole Pareto front of energy and cycles
     best : also so many of the best mappings
@@ -159,6 +173,8 @@ class LayerOnMachine(_OnMachine):
         constraints: Iterable[str] = (),
         cost_model: str | None = None,
         factors: Factors | None = None,
+        storage: Storage | None = None,
+        tiles: Tiles | None = None,
         then: Literal["energy", "cycles"] | None = None,
         pareto: bool = False,
         best: int | None = None,
@@ -174,6 +190,8 @@ class LayerOnMachine(_OnMachine):
             constraints=constraints,
             cost_model=cost_model,
             factors=factors,
+            storage=storage,
+            tiles=tiles,
             then=then,
             pareto=pareto,
             best=best,
@@ -224,6 +242,8 @@ class NetworkOnMachine(_OnMachine):
         constraints: Iterable[str] = (),
         cost_model: str | None = None,
         factors: Factors | None = None,
+        storage: Storage | None = None,
+        tiles: Tiles | None = None,
         then: Literal["energy", "cycles"] | None = None,
         pareto: bool = False,
         best: int | None = None,
@@ -241,6 +261,8 @@ class NetworkOnMachine(_OnMachine):
             constraints=constraints,
             cost_model=cost_model,
             factors=factors,
+            storage=storage,
+            tiles=tiles,
             then=then,
             pareto=pareto,
             best=best,

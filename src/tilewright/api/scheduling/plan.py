@@ -16,12 +16,15 @@ from tilewright.report.records.scheduling.herald.document import (
     ScheduleDocument,
     ScheduleMetricsRecord,
 )
+from tilewright.report.records.scheduling.tiled.document import PlanDocument
 from tilewright.report.text.quantities import gap_text
 from tilewright.report.text.scheduling.herald.tables import codesign_views, schedule_views
 from tilewright.workloads.disk import check_writable, write_file
 
+SchedulingDocument = ScheduleDocument | CodesignDocument | PlanDocument
 
-class _Document(Claimed):
+
+class SchedulingAnswer(Claimed):
     """What plans and co-designs share: the whole document is the record.
 
     Parameters
@@ -29,10 +32,10 @@ class _Document(Claimed):
     record : the document's content
     """
 
-    record: ScheduleDocument | CodesignDocument
+    record: SchedulingDocument
 
     @property
-    def claims(self) -> ScheduleDocument | CodesignDocument:
+    def claims(self) -> SchedulingDocument:
         """The record of what is claimed."""
         return self.record
 
@@ -58,7 +61,7 @@ class _Document(Claimed):
         return f"{self.record.status}, {self.record.objective} {self.value}{gap}"
 
 
-class Plan(_Document):
+class Plan(SchedulingAnswer):
     """The schedule of a workload on a system, and what is proven of it."""
 
     def __init__(self, record: ScheduleDocument) -> None:
@@ -90,7 +93,7 @@ class Plan(_Document):
         return f"Plan({place}, {self._claim_text()})"
 
 
-class Codesign(_Document):
+class Codesign(SchedulingAnswer):
     """The best split of PEs and bandwidth with its schedule: what ``tilewright codesign`` writes."""
 
     def __init__(self, record: CodesignDocument) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, overload
 
 from rich.console import RenderableType
 
@@ -13,6 +13,8 @@ from tilewright.api.arguments import Budget, interruptible, named_arguments
 from tilewright.api.display import Displayed
 from tilewright.api.scheduling.plan import Plan
 from tilewright.api.scheduling.system import System, system
+from tilewright.api.scheduling.tiled_machine import TiledMachine, is_tiled
+from tilewright.api.scheduling.tiled_problem import NetworkOnTiles
 from tilewright.formulation.limits import Limits
 from tilewright.formulation.scheduling.herald.problem import ScheduleObjective
 from tilewright.hardware.scheduling.herald.system import System as SubAccelerators
@@ -47,16 +49,43 @@ class Workload(Displayed):
         """As tables show it."""
         return self.networks.name
 
+    @overload
     def on(
         self, system: System | str | Path, objective: str = "makespan", *, metric: str | None = None
-    ) -> WorkloadOnSystem:
-        """The question for the best schedule on a system, which `solve` answers with a `Plan`.
+    ) -> WorkloadOnSystem: ...
+
+    @overload
+    def on(
+        self, system: TiledMachine, objective: str = "makespan", *, batch: int | None = None
+    ) -> NetworkOnTiles: ...
+
+    def on(
+        self,
+        system: System | TiledMachine | str | Path,
+        objective: str = "makespan",
+        *,
+        metric: str | None = None,
+        batch: int | None = None,
+    ) -> WorkloadOnSystem | NetworkOnTiles:
+        """The question for the best schedule on a system, which `solve` answers with a `Plan`; on a tiled
+        machine for the best plan, a `TiledPlan`.
 
         Parameters
         ----------
-        system : or a preset's name, or a system file
+        system : or a preset's name, or a system file; or a tiled machine
         objective, metric : as for `WorkloadOnSystem`
+        batch : samples on a tiled machine, by default the number of runs
+
+        Raises
+        ------
+        InputError : for an unknown name, or an argument that the system does not take
         """
+        if isinstance(system, TiledMachine):
+            if metric is not None:
+                raise InputError("metric", None, "is not for tiled machines")
+            return NetworkOnTiles(self, system, objective, batch=batch)
+        if batch is not None:
+            raise InputError("batch", None, "is for tiled machines; a workload states its own")
         return WorkloadOnSystem(self, system, objective, metric=metric)
 
     def to_dict(self) -> dict[str, Any]:
@@ -155,6 +184,8 @@ def system_of(value: System | SubAccelerators | str | Path) -> System:
     """A system from whatever stands for one."""
     if isinstance(value, System):
         return value
+    if isinstance(value, str | Path) and is_tiled(value):
+        raise InputError(str(value), None, f"is a tiled machine, expected tiled_machine({str(value)!r})")
     return System(value) if isinstance(value, SubAccelerators) else system(value)
 
 

@@ -1,43 +1,43 @@
-"""Cells on a Dask cluster: the same work, wherever the cluster's workers are."""
+"""Tasks on a Dask cluster: the same work, wherever the cluster's workers are."""
 
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from itertools import islice
 from typing import Any
 
-from tilewright.benchmarks.cells import BenchmarkTask, CellAnswer
-from tilewright.benchmarks.work import answer, failed
+from tilewright.solvers.pool import Answer, AnyTask, Work
 from tilewright.workloads.errors import InputError, one_line
 
 _CONNECT = 10
 """Seconds that scheduler and first worker have to answer."""
 _STEP = 0.2
 _AHEAD = 2
-"""Cells per worker thread that the scheduler holds, so that no worker waits."""
+"""Tasks per worker thread that the scheduler holds, so that no worker waits."""
 
 
 def cluster_answers(
-    client: Any, tasks: Sequence[BenchmarkTask], stop: threading.Event
-) -> Iterator[tuple[BenchmarkTask, CellAnswer]]:
+    work: Work[AnyTask, Answer], client: Any, tasks: Iterable[AnyTask], stop: threading.Event
+) -> Iterator[tuple[AnyTask, Answer]]:
     """Answers in the order in which they come; what still runs when ``stop`` is set is cancelled.
 
-    The scheduler gives a cell whose worker died to another one; where that has happened several times, the
-    cell's status is ``error``.
+    The scheduler gives a task whose worker died to another one; where that has happened several times, the
+    task has failed.
 
     Parameters
     ----------
     client : as `connected` gives it; closed at the end
+    tasks : as in :func:`tilewright.solvers.pool.local_answers`
     """
     waiting = iter(tasks)
-    running: dict[Any, BenchmarkTask] = {}
+    running: dict[Any, AnyTask] = {}
     wait = _dask().wait
     try:
         while not stop.is_set():
             room = _AHEAD * max(1, sum(client.nthreads().values())) - len(running)
             for task in islice(waiting, max(0, room)):
-                future = client.submit(answer, task, task.key, key=f"tilewright-{task.key}", pure=False)
+                future = client.submit(work.run, task, task.key, key=f"tilewright-{task.key}", pure=False)
                 running[future] = task
             if not running:
                 break
@@ -47,7 +47,7 @@ def cluster_answers(
                 continue
             for future in done:
                 task = running.pop(future)
-                yield task, _outcome(future)
+                yield task, _outcome(work, future)
                 future.release()
     finally:
         client.cancel(list(running), force=True)
@@ -85,9 +85,9 @@ def _dask() -> Any:
     return distributed
 
 
-def _outcome(future: Any) -> CellAnswer:
+def _outcome(work: Work[AnyTask, Answer], future: Any) -> Answer:
     error = future.exception()
     if error is None:
-        found: CellAnswer = future.result()
+        found: Answer = future.result()
         return found
-    return failed(f"{type(error).__name__}: {one_line(error)}")
+    return work.failed(f"{type(error).__name__}: {one_line(error)}")

@@ -1,0 +1,51 @@
+"""How many tiles each child of an S cut gets (section 3.3.2; the authors' note on optimal allocation).
+
+The largest ``NPT / tiles`` is to be small.  Children get the whole part of their proportional share; those
+that lose most by rounding down get one more and are settled; the others share what is left in proportion
+again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+
+def allocate(times: Sequence[float], tiles: int) -> tuple[int, ...] | None:
+    """Tiles for each child, or ``None`` where there are more children than tiles.
+
+    Parameters
+    ----------
+    times : normalized processing times (NPT), above 0
+    tiles : to be divided
+    """
+    if not times or min(times) <= 0:
+        raise ValueError(f"expected times above 0, got {list(times)}")
+    if len(times) > tiles:
+        return None
+    found = [0] * len(times)
+    open_children = list(range(len(times)))
+    left, work = tiles, float(sum(times))
+    while open_children:
+        ideal = [times[one] / work * left for one in open_children]
+        for one, share in zip(open_children, ideal, strict=True):
+            found[one] = int(share)
+        spare = left - sum(found[one] for one in open_children)
+        if spare == 0:
+            break
+        rounded = sorted((found[one] / share, one) for one, share in zip(open_children, ideal, strict=True))
+        for _, one in rounded[:spare]:
+            found[one] += 1
+            left -= found[one]
+            work -= times[one]
+            open_children.remove(one)
+    return tuple(found)
+
+
+def slowest(times: Sequence[float], tiles: Sequence[int]) -> float:
+    """The time of the slowest child."""
+    return max(time / count for time, count in zip(times, tiles, strict=True))
+
+
+def utilization(times: Sequence[float], tiles: Sequence[int]) -> float:
+    """Work over what all tiles could do while the slowest child runs."""
+    return sum(times) / (sum(tiles) * slowest(times, tiles))

@@ -1,0 +1,336 @@
+"""The intra-layer engine (section 4.2.2): the best partition of a layer over its tiles, kept once found.
+
+A leaf's cost depends on its layer, its tiles, its batch, whether its results go to DRAM, and the layouts of
+those producers that pass theirs on directly.  Layers of equal shape share what is known.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, fields, replace
+from functools import cached_property
+
+import numpy as np
+import numpy.typing as npt
+
+from tilewright.formulation.scheduling.tiled.set import leaf_kernel
+from tilewright.formulation.scheduling.tiled.set.layers import SetLayer, SetNetwork, shares
+from tilewright.formulation.scheduling.tiled.set.leaf_kernel import Flow, Mesh, Prices
+from tilewright.formulation.scheduling.tiled.set.partition import Partition, divisions, orders
+from tilewright.formulation.scheduling.tiled.set.placement import grid_of
+from tilewright.formulation.scheduling.tiled.set.rules import Rules
+from tilewright.formulation.scheduling.tiled.set.tile_costs import TileCosts
+from tilewright.formulation.scheduling.tiled.set.traffic_kernel import LINKS
+from tilewright.hardware.scheduling.tiled.machine import TiledMachine
+
+Longs = npt.NDArray[np.int64]
+Floats = npt.NDArray[np.float64]
+
+INPUTS_IN_BUFFERS = 0.8
+"""Part of all buffers that the inputs of a layer may take before it has to be cut along samples, rows or
+columns.
+"""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class LeafCost:
+    """One run of a leaf.
+
+    Parameters
+    ----------
+    partition : the shares and their order
+    layout : number of its layout
+    energy : pJ; ``parts``: those at the tiles' buffers, inside arrays, on their buses, in multipliers
+    cycles : of the slowest of array and DRAM
+    counts : bytes times links, bytes of DRAM, bytes of every link
+    buffer, inputs, weights : bytes per tile of the machine
+    streamed : whether weights pass through the buffers at every run
+    """
+
+    partition: Partition
+    layout: int
+    energy: float
+    parts: Floats
+    cycles: int
+    counts: Longs
+    buffer: Longs
+    inputs: Longs
+    weights: Longs
+    streamed: bool = False
+
+
+class IntraLayerEngine:
+    """Finds and keeps the costs of leaves on one machine.
+
+    Parameters
+    ----------
+    costs : of shares on a tile
+    rules : the paper's, or with defects of the released program
+    energy_power, delay_power : of the objective that each leaf keeps small for itself
+    """
+
+    def __init__(
+        self,
+        network: SetNetwork,
+        machine: TiledMachine,
+        costs: TileCosts,
+        rules: Rules,
+        energy_power: float = 1.0,
+        delay_power: float = 1.0,
+    ) -> None:
+        self.network, self.machine, self.costs, self.rules = network, machine, costs, rules
+        self.grid = grid_of(machine)
+        engine = machine.engine
+        self.prices = Prices(
+            machine.hop_energy,
+            machine.dram_energy,
+            engine.buffer_read_energy,
+            engine.buffer_write_energy,
+            float(machine.dram_rate),
+            float(energy_power),
+            float(delay_power),
+        )
+        self.room = engine.buffer_bytes
+        self.leaves: dict[tuple[object, ...], LeafCost | None] = {}
+        self.layouts: list[Longs] = []
+        self._layout_numbers: dict[bytes, int] = {}
+        self._menus: dict[tuple[int, int, int], tuple[Longs, Floats, Floats, list[Partition]]] = {}
+        self._numbers: dict[tuple[int, int], leaf_kernel.Leaf] = {}
+        self._meshes: dict[tuple[int, int], Mesh] = {}
+
+    @cached_property
+    def shapes(self) -> tuple[int, ...]:
+        """Per layer, the first layer that differs from it in nothing but its name and its producers'
+        numbers.
+        """
+        first: dict[SetLayer, int] = {}
+        found = []
+        for number, layer in enumerate(self.network.layers):
+            bare = tuple(replace(one, layer=0) for one in layer.producers)
+            found.append(first.setdefault(replace(layer, name="", producers=bare, is_output=False), number))
+        return tuple(found)
+
+    def leaf(
+        self, layer: int, batch: int, first: int, tiles: int, stored: bool, runs: int, direct: tuple[int, ...]
+    ) -> LeafCost | None:
+        """One run of a layer on the tiles from ``first`` on; ``None`` where no partition fits the buffers.
+
+        Parameters
+        ----------
+        stored : whether its results go to DRAM
+        runs : runs that share one load of its weights
+        direct : per producer, the number of the layout that it passes on directly, or -1
+        """
+        key = (self.shapes[layer], batch, first, tiles, stored, runs, direct)
+        try:
+            return self.leaves[key]
+        except KeyError:
+            found = self._search(self.shapes[layer], batch, first, tiles, stored, runs, direct)
+            self.leaves[key] = found
+            return found
+
+    def partitioned(
+        self,
+        layer: int,
+        batch: int,
+        first: int,
+        stored: bool,
+        runs: int,
+        direct: tuple[int, ...],
+        partition: Partition,
+    ) -> LeafCost | None:
+        """One run of a layer with a given partition; ``None`` where it cannot be mapped or does not fit."""
+        shape = self.shapes[layer]
+        cycles, energy = self._share_cost(shape, batch, partition.parts)
+        if not cycles:
+            return None
+        flow = self._flow(shape, stored, runs, direct)
+        found = self._cost(shape, batch, first, flow, partition, cycles, energy)
+        if found is None and self._may_stream(shape):
+            flow = self._flow(shape, stored, 1, direct)
+            found = self._cost(shape, batch, first, flow, partition, cycles, energy, streamed=True)
+        return found
+
+    def menu(self, layer: int, batch: int, tiles: int) -> list[Partition]:
+        """Partitions that are tried."""
+        return self._menu(self.shapes[layer], batch, tiles)[3]
+
+    def layout(self, layer: int, batch: int, first: int, partition: Partition) -> int:
+        """The number of the layout of a leaf's results."""
+        one, grid = self.network.layers[layer], self.grid
+        k, b, h, w = (
+            np.array(shares(size, count), dtype=np.int64)
+            for size, count in zip((one.channels, batch, one.rows, one.columns), partition.parts, strict=True)
+        )
+        at = first + _share_tiles(partition)
+        head = np.array([batch, *partition.parts], dtype=np.int64)
+        found = np.concatenate([head, k, b, h, w, grid.x[at], grid.y[at]])
+        number = self._layout_numbers.setdefault(found.tobytes(), len(self.layouts))
+        if number == len(self.layouts):
+            self.layouts.append(found)
+        return number
+
+    def _search(
+        self, layer: int, batch: int, first: int, tiles: int, stored: bool, runs: int, direct: tuple[int, ...]
+    ) -> LeafCost | None:
+        rows, energy, cycles, partitions = self._menu(layer, batch, tiles)
+        if not partitions:
+            return None
+        for streamed in (False, True) if self._may_stream(layer) else (False,):
+            flow = self._flow(layer, stored, 1 if streamed else runs, direct)
+            best = leaf_kernel.search(
+                self._number(layer, batch),
+                flow,
+                self._mesh(first, tiles),
+                self.prices,
+                rows,
+                energy,
+                cycles,
+                self.room,
+                self.rules.result_bytes,
+                self.rules.streamed_bytes if streamed else 0,
+            )
+            if best >= 0:
+                partition = partitions[best]
+                tile_cycles, share_energy = self._share_cost(layer, batch, partition.parts)
+                return self._cost(
+                    layer, batch, first, flow, partition, tile_cycles, share_energy, streamed=streamed
+                )
+        return None
+
+    def _may_stream(self, layer: int) -> bool:
+        one = self.network.layers[layer]
+        return self.rules.streamed_bytes > 0 and one.weight_bytes > 0 and not one.makes_weights
+
+    def _share_cost(self, layer: int, batch: int, parts: tuple[int, int, int, int]) -> tuple[float, Floats]:
+        one = self.network.layers[layer]
+        k, b, h, w = (
+            -(-size // count)
+            for size, count in zip((one.channels, batch, one.rows, one.columns), parts, strict=True)
+        )
+        cycles, *energy = self.costs.share(one, b, k, h, w)
+        return cycles, np.array(energy, dtype=np.float64)
+
+    def _cost(
+        self,
+        layer: int,
+        batch: int,
+        first: int,
+        flow: Flow,
+        partition: Partition,
+        tile_cycles: float,
+        share_energy: Floats,
+        *,
+        streamed: bool = False,
+    ) -> LeafCost | None:
+        grid, prices, tiles = self.grid, self.prices, partition.tiles
+        leaf, mesh = self._number(layer, batch), self._mesh(first, tiles)
+        parts = np.array(partition.parts, dtype=np.int64)
+        steps = np.array(partition.steps, dtype=np.int64)
+        counts = np.zeros(LINKS + 4 * grid.tiles, dtype=np.int64)
+        leaf_kernel.traffic(counts, leaf, flow, mesh, parts, steps, True)
+        shares_in, shares_weights = np.zeros(tiles, dtype=np.int64), np.zeros(tiles, dtype=np.int64)
+        leaf_kernel.usage(leaf, parts, self.rules.idle_tiles_receive, shares_in, shares_weights)
+        outside = leaf_kernel.buffer_energy(leaf, shares_in, shares_weights, flow.runs, prices)
+        energy = share_energy * tiles
+        energy[0] += outside
+        moved = counts[0] * prices.hop + counts[1] * prices.dram
+        at = first + _share_tiles(partition)
+        inputs, weights = np.zeros(grid.tiles, dtype=np.int64), np.zeros(grid.tiles, dtype=np.int64)
+        inputs[at] = shares_in
+        weights[at] = np.minimum(shares_weights, self.rules.streamed_bytes) if streamed else shares_weights
+        if leaf.made:
+            inputs, weights = inputs + weights, np.zeros_like(weights)
+        buffer = inputs + (inputs > 0) * self.rules.result_bytes
+        if int((buffer + weights).max()) > self.room:
+            return None
+        cycles = max(int(tile_cycles), int(np.ceil(counts[1] / prices.rate)))
+        layout = self.layout(layer, batch, first, partition)
+        return LeafCost(
+            partition,
+            layout,
+            float(energy.sum() + moved),
+            energy,
+            cycles,
+            counts,
+            buffer,
+            inputs,
+            weights,
+            streamed,
+        )
+
+    def _menu(self, layer: int, batch: int, tiles: int) -> tuple[Longs, Floats, Floats, list[Partition]]:
+        key = (layer, batch, tiles)
+        found = self._menus.get(key)
+        if found is None:
+            one = self.network.layers[layer]
+            least = 0
+            if one.is_mac and one.groups == 1:
+                least = int(one.input_bytes * batch / (self.room * tiles * INPUTS_IN_BUFFERS) + 1)
+            sizes = (one.channels, batch, one.rows, one.columns)
+            rows: list[tuple[int, ...]] = []
+            energy, cycles, partitions = [], [], []
+            for parts in divisions(sizes, tiles, least):
+                time, each = self._share_cost(layer, batch, parts)
+                for order in orders(parts):
+                    partition = Partition(parts, order)
+                    partitions.append(partition)
+                    rows.append((*parts, *partition.steps))
+                    energy.append(float(each.sum()))
+                    cycles.append(time)
+            table = np.array(rows, dtype=np.int64).reshape(-1, 8)
+            found = table, np.array(energy, np.float64), np.array(cycles, np.float64), partitions
+            self._menus[key] = found
+        return found
+
+    def _number(self, layer: int, batch: int) -> leaf_kernel.Leaf:
+        key = (layer, batch)
+        if key not in self._numbers:
+            one = self.network.layers[layer]
+            names = {
+                field
+                for field in leaf_kernel.Leaf._fields
+                if field not in ("late", "weighs", "made", "batch")
+            }
+            values = {field.name: getattr(one, field.name) for field in fields(one) if field.name in names}
+            weighs = one.weight_bytes > 0 or one.makes_weights
+            self._numbers[key] = leaf_kernel.Leaf(
+                **values, late=one.late_operands, weighs=weighs, made=one.makes_weights, batch=batch
+            )
+        return self._numbers[key]
+
+    def _mesh(self, first: int, tiles: int) -> Mesh:
+        key = (first, tiles)
+        if key not in self._meshes:
+            grid, rules = self.grid, self.rules
+            span = slice(first, first + tiles)
+            self._meshes[key] = Mesh(
+                grid.height,
+                grid.x[span].copy(),
+                grid.y[span].copy(),
+                grid.ports,
+                rules.idle_tiles_receive,
+                rules.free_concatenation,
+                rules.undivided_links,
+            )
+        return self._meshes[key]
+
+    def _flow(self, layer: int, stored: bool, runs: int, direct: tuple[int, ...]) -> Flow:
+        producers = self.network.layers[layer].producers
+        rows = np.zeros((len(producers), 6), dtype=np.int64)
+        used: list[Longs] = []
+        start = 0
+        for i, (one, number) in enumerate(zip(producers, direct, strict=True)):
+            rows[i] = (number >= 0, one.offset, one.channels, one.role, one.scattered, start)
+            if number >= 0:
+                used.append(self.layouts[number])
+                start += len(used[-1])
+        layouts = np.concatenate(used) if used else np.zeros(0, dtype=np.int64)
+        return Flow(rows, layouts, stored, runs)
+
+
+def _share_tiles(partition: Partition) -> Longs:
+    """Per share, K outermost, its tile counted from the leaf's first."""
+    found = np.zeros(1, dtype=np.int64)
+    for count, step in zip(partition.parts, partition.steps, strict=True):
+        found = np.add.outer(found, step * np.arange(count, dtype=np.int64)).ravel()
+    return found

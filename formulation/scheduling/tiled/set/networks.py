@@ -1,0 +1,143 @@
+"""A network of the catalog as SET sees it: its units (element-wise layers may ride on others) as boxes and
+windows.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+from tilewright.formulation.scheduling.tiled.coordinates import CHANNEL, COLUMN, ROW, coordinate_of, shape_of
+from tilewright.formulation.scheduling.tiled.set.layers import (
+    CONVOLUTION,
+    GROUPED,
+    SAMPLING,
+    Producer,
+    SetLayer,
+    SetNetwork,
+)
+from tilewright.formulation.scheduling.tiled.units import Read, Unit
+from tilewright.workloads.errors import InputError
+from tilewright.workloads.mapping.operator import Axis, Operator, Role, Tensor
+
+KINDS = ("conv2d", "depthwise", "gemm", "matmul", "pool", "elementwise")
+"""Operators whose reads are windows of boxes."""
+
+
+def set_network(units: Sequence[Unit], name: str) -> SetNetwork:
+    """The units of a network as SET's layers, in the same order.
+
+    Raises
+    ------
+    InputError : for an operator that is none of `KINDS`
+    """
+    layers: list[SetLayer] = []
+    for unit in units:
+        layers.append(_layer(unit, layers, name))
+    return SetNetwork(name, tuple(layers))
+
+
+def _layer(unit: Unit, before: Sequence[SetLayer], name: str) -> SetLayer:
+    operator = unit.layer.operator
+    if operator.kind not in KINDS:
+        raise InputError(name, unit.name, f"{operator.kind} has no window of boxes, expected one of {KINDS}")
+    channels, rows, columns = shape_of(operator).sizes
+    main = next(one for one in operator.inputs if one.role is Role.INPUT)
+    sizes, axes = _operand(operator, main)
+    groups = math.prod(one.bound for one in operator.dimensions if one.like == "G") if operator.is_mac else 1
+    taps_rows, stride_rows = _window(operator, axes[ROW])
+    taps_columns, stride_columns = _window(operator, axes[COLUMN])
+    operands = sum(one.role is Role.INPUT for one in operator.inputs)
+    producers: list[Producer] = []
+    external = 0
+    real = [rows, columns]
+    for read in unit.reads:
+        role = next(one.role for one in read.layer.operator.inputs if one.name == read.operand)
+        if read.producer is None:
+            if role is Role.INPUT and not read.late:
+                external = sizes[CHANNEL]
+                real = _unpadded(read, sizes)
+            continue
+        made = before[read.producer]
+        weights = role is Role.WEIGHT
+        regular = not weights and _is_regular(read, made, operator, sizes)
+        if regular and not read.late:
+            real = [made.rows, made.columns]
+        offset = (read.link.channel or 0) if read.link is not None and regular else 0
+        extent = made.channels if regular else channels if weights or read.late else sizes[CHANNEL]
+        producers.append(Producer(read.producer, offset, extent, weights, not regular, read.late))
+    need_rows = (rows - 1) * stride_rows + taps_rows
+    need_columns = (columns - 1) * stride_columns + taps_columns
+    stored = sum(_elements(one) for one in operator.inputs if one.role is Role.WEIGHT)
+    grouped = CONVOLUTION if groups == 1 else GROUPED
+    window = grouped if operator.is_mac else SAMPLING
+    return SetLayer(
+        unit.name,
+        window,
+        operator.is_mac,
+        channels,
+        rows,
+        columns,
+        channels if window == SAMPLING else sizes[CHANNEL],
+        taps_rows,
+        taps_columns,
+        stride_rows,
+        stride_columns,
+        groups,
+        operands if window == SAMPLING else 1,
+        min(real[0], need_rows),
+        min(real[1], need_columns),
+        max(0, need_rows - real[0]) // 2,
+        max(0, need_columns - real[1]) // 2,
+        tuple(producers),
+        external,
+        stored,
+        unit.is_output,
+    )
+
+
+def _operand(operator: Operator, tensor: Tensor) -> tuple[tuple[int, int, int], tuple[Axis | None, ...]]:
+    """Channels, rows and columns of an operand, and the innermost axis along each."""
+    like = {one.name: one.like for one in operator.dimensions}
+    sizes, axes = [1, 1, 1], [None, None, None]  # type: tuple[list[int], list[Axis | None]]
+    for axis in tensor.axes:
+        coordinate = coordinate_of(like[axis.terms[0].dim]) if axis.terms else CHANNEL
+        sizes[coordinate] *= axis.size
+        axes[coordinate] = axis
+    return (sizes[0], sizes[1], sizes[2]), tuple(axes)
+
+
+def _window(operator: Operator, axis: Axis | None) -> tuple[int, int]:
+    """Taps and stride along an axis of rows or columns."""
+    if axis is None or len(axis.terms) < 2:
+        return 1, 1
+    position, offset = axis.terms
+    return operator.bounds[offset.dim], position.stride
+
+
+def _elements(tensor: Tensor) -> int:
+    return math.prod(axis.size for axis in tensor.axes)
+
+
+def _unpadded(read: Read, sizes: tuple[int, int, int]) -> list[int]:
+    """Rows and columns of an input of the network, less padding that its number of elements betrays."""
+    if read.link is not None and read.link.elements % sizes[0] == 0:
+        area = read.link.elements // sizes[0]
+        for pad in range(min(sizes[1], sizes[2])):
+            if (sizes[1] - pad) * (sizes[2] - pad) == area:
+                return [sizes[1] - pad, sizes[2] - pad]
+    return [sizes[1], sizes[2]]
+
+
+def _is_regular(read: Read, made: SetLayer, operator: Operator, sizes: tuple[int, int, int]) -> bool:
+    """Whether boxes of the operand are boxes of the producer's results."""
+    if read.link is None:
+        return False
+    if read.link.channel is None:
+        return (made.rows, made.columns) == (1, 1) and read.link.elements == made.channels == sizes[CHANNEL]
+    if read.late:
+        _, rows, columns = shape_of(operator).sizes
+        return (made.rows, made.columns) == (rows, columns)
+    if operator.kind in ("conv2d", "depthwise", "pool"):
+        return True
+    return (made.rows, made.columns) == (sizes[ROW], sizes[COLUMN])

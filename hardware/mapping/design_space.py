@@ -1,0 +1,108 @@
+"""A design space: a machine whose fields vary, and the designs on its grid."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import product
+from math import prod
+from typing import Any
+
+from tilewright.hardware.changes import changed
+from tilewright.hardware.description import build_description
+from tilewright.hardware.mapping.build import build_engine
+from tilewright.hardware.mapping.engine import Engine
+from tilewright.hardware.mapping.schema import MachineFile
+from tilewright.hardware.mapping.variations import FLAG, Variation, check_variations
+from tilewright.workloads.errors import InputError
+
+MOST_DESIGNS = 100_000
+
+
+@dataclass(frozen=True)
+class Design:
+    """A machine of the grid.
+
+    Parameters
+    ----------
+    index : its place, the last axis fastest
+    place : its point on every axis
+    engine : the machine; ``None`` where the fields contradict each other
+    refusal : why they do
+    """
+
+    index: int
+    place: tuple[int, ...]
+    engine: Engine | None
+    refusal: str = ""
+
+
+@dataclass(frozen=True)
+class DesignSpace:
+    """All combinations of the values of some axes.
+
+    Parameters
+    ----------
+    description : the machine file's plain data
+    where : what errors call the file
+    name : of the machine
+    axes : what varies
+    """
+
+    description: Any
+    where: str
+    name: str
+    axes: tuple[Variation, ...]
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """Points of every axis."""
+        return tuple(len(axis.values) for axis in self.axes)
+
+    def changes(self, place: Sequence[int]) -> dict[str, Any]:
+        """The fields of a design."""
+        found: dict[str, Any] = {}
+        for axis, index in zip(self.axes, place, strict=True):
+            found |= axis.changes(index)
+        return found
+
+    def design_name(self, place: Sequence[int]) -> str:
+        """The machine's name with the changes in brackets."""
+        told = ",".join(f"{field}={value}" for field, value in self.changes(place).items())
+        return f"{self.name}[{told}]"
+
+    def build(self, place: Sequence[int]) -> Engine:
+        """The machine at a point; raises ``InputError`` where its fields contradict each other."""
+        data = changed(self.description, self.changes(place), self.where)
+        return build_description(
+            data, self.where, MachineFile, lambda file: build_engine(file, self.design_name(place))
+        )
+
+    @cached_property
+    def designs(self) -> tuple[Design, ...]:
+        """Every design in the order of the grid."""
+        found: list[Design] = []
+        for index, place in enumerate(product(*map(range, self.shape))):
+            try:
+                found.append(Design(index, place, self.build(place)))
+            except InputError as error:
+                found.append(Design(index, place, None, str(error)))
+        return tuple(found)
+
+
+def design_space(description: Any, where: str, name: str, axes: Sequence[Variation]) -> DesignSpace:
+    """The design space of a machine file.
+
+    Raises
+    ------
+    InputError : for no axis or too many designs, and where not one design is a machine, with what is wrong
+        with the first
+    """
+    check_variations(axes)
+    space = DesignSpace(description, where, name, tuple(axes))
+    if prod(space.shape) > MOST_DESIGNS:
+        raise InputError(FLAG, None, f"{prod(space.shape):,} designs, expected at most {MOST_DESIGNS:,}")
+    if all(design.engine is None for design in space.designs):
+        raise InputError(space.designs[0].refusal, None, f"all {len(space.designs)} designs are refused so")
+    return space

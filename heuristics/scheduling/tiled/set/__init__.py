@@ -1,0 +1,1 @@
+"""SET's annealing and faster ways to good resource allocation trees."""

@@ -1,0 +1,184 @@
+"""Chains of segments: the best row of children of a root T cut, over all topological orders.
+
+What is done after some segments is a *down-set*: layers with all that they read.  Segments are edges between
+down-sets with an energy and a time; both add up along a chain.  Labels (energy, time) at every down-set are kept
+as long as no other is better in both and their best completion is below the best value known, so the chain found
+is the best of all that the segments allow.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+from math import inf
+
+from tilewright.formulation.scheduling.tiled.set.layers import SetNetwork
+from tilewright.formulation.scheduling.tiled.set.tree import Node
+
+MOST_DOWN_SETS = 20_000
+"""Beyond that only prefixes of the network's own order are used."""
+
+
+@dataclass(frozen=True, slots=True)
+class Segment:
+    """A child of the root.
+
+    Parameters
+    ----------
+    start, end : layers done before and after it, as sets of bits
+    energy, cycles : of one run
+    """
+
+    start: int
+    end: int
+    energy: float
+    cycles: int
+    tree: Node
+
+
+@dataclass
+class Segments:
+    """All segments known, by where they begin; of equal ends only those that no other beats in both."""
+
+    by_start: dict[int, dict[int, list[Segment]]] = field(default_factory=dict)
+
+    def add(self, one: Segment) -> bool:
+        """Keep a segment unless another one is as good; returns whether it was kept."""
+        rivals = self.by_start.setdefault(one.start, {}).setdefault(one.end, [])
+        if any(other.energy <= one.energy and other.cycles <= one.cycles for other in rivals):
+            return False
+        rivals[:] = [o for o in rivals if o.energy < one.energy or o.cycles < one.cycles]
+        rivals.append(one)
+        return True
+
+    def from_start(self, start: int) -> Iterable[Segment]:
+        """All segments that begin behind a down-set."""
+        for rivals in self.by_start.get(start, {}).values():
+            yield from rivals
+
+
+def down_sets(network: SetNetwork, most: int = MOST_DOWN_SETS) -> tuple[list[int], bool]:
+    """All down-sets, smallest first, and whether these are all of them."""
+    before = [mask for mask, _ in network.masks]
+    level, found = {0}, [0]
+    for _ in range(len(network)):
+        level = {
+            done | 1 << layer
+            for done in level
+            for layer in range(len(network))
+            if not done >> layer & 1 and not before[layer] & ~done
+        }
+        found.extend(sorted(level))
+        if len(found) > most:
+            return [(1 << count) - 1 for count in range(len(network) + 1)], False
+    return found, True
+
+
+def shortest(segments: Segments, sets: list[int], weigh: Callable[[Segment], float]) -> dict[int, float]:
+    """Per down-set, the least weight of a chain from it to the end."""
+    rest = {one: inf for one in sets}
+    rest[sets[-1]] = 0.0
+    for start in reversed(sets[:-1]):
+        for one in segments.from_start(start):
+            behind = rest.get(one.end, inf)
+            if behind < inf:
+                rest[start] = min(rest[start], weigh(one) + behind)
+    return rest
+
+
+def best_chain(
+    segments: Segments, sets: list[int], value: Callable[[float, float], float], most_labels: int = 0
+) -> tuple[list[Segment], bool]:
+    """The chain with the least value; empty where no chain reaches the end.
+
+    Parameters
+    ----------
+    value : of energy and cycles, rising in both
+    most_labels : labels kept per down-set; 0 for all
+
+    Returns
+    -------
+    the chain, and whether it is the best of all
+    """
+    least_energy = shortest(segments, sets, lambda one: one.energy)
+    least_cycles = shortest(segments, sets, lambda one: float(one.cycles))
+    if least_energy[0] == inf:
+        return [], True
+    best, best_value = _weighted(segments, sets, value, least_energy[0], least_cycles[0])
+    labels: dict[int, list[tuple[float, float, int, Segment | None]]] = {0: [(0.0, 0.0, -1, None)]}
+    exact = True
+    final = sets[-1]
+    for start in sets:
+        front = _front(labels.get(start, []))
+        if most_labels and len(front) > most_labels:
+            exact = False
+            keep = sorted(
+                front, key=lambda one: value(one[0] + least_energy[start], one[1] + least_cycles[start])
+            )
+            front = sorted(keep[:most_labels])
+        labels[start] = front
+        if start == final:
+            break
+        for number, (energy, cycles, _, _) in enumerate(front):
+            for one in segments.from_start(start):
+                if least_energy.get(one.end, inf) == inf:
+                    continue
+                e, t = energy + one.energy, cycles + one.cycles
+                if value(e + least_energy[one.end], t + least_cycles[one.end]) < best_value:
+                    labels.setdefault(one.end, []).append((e, t, number, one))
+    ends = labels.get(final, [])
+    if not ends:
+        return best, exact
+    number = min(range(len(ends)), key=lambda i: value(ends[i][0], ends[i][1]))
+    if value(ends[number][0], ends[number][1]) >= best_value:
+        return best, exact
+    chain: list[Segment] = []
+    at = final
+    while at:
+        _, _, before, one = labels[at][number]
+        assert one is not None
+        chain.append(one)
+        at, number = one.start, before
+    return chain[::-1], exact
+
+
+def _front(labels: list[tuple[float, float, int, Segment | None]]) -> list[tuple[float, float, int, Segment | None]]:
+    """Labels that no other beats, by rising energy."""
+    found: list[tuple[float, float, int, Segment | None]] = []
+    fastest = inf
+    for one in sorted(labels, key=lambda label: label[:2]):
+        if one[1] < fastest:
+            found.append(one)
+            fastest = one[1]
+    return found
+
+
+def _weighted(
+    segments: Segments, sets: list[int], value: Callable[[float, float], float], energy: float, cycles: float
+) -> tuple[list[Segment], float]:
+    """A good chain by weighing energy against time, the weight moved along the way."""
+    best: list[Segment] = []
+    best_value = inf
+    ratios = [cycles / energy * factor for factor in (0.25, 0.5, 1.0, 2.0, 4.0)] if energy else [1.0]
+    for ratio in ratios:
+        chain = weighted_chain(segments, sets, ratio)
+        found = value(sum(one.energy for one in chain), sum(one.cycles for one in chain))
+        if found < best_value:
+            best, best_value = chain, found
+    return best, best_value
+
+
+def weighted_chain(segments: Segments, sets: list[int], ratio: float) -> list[Segment]:
+    """The chain with the least ``ratio * energy + cycles``."""
+    rest = shortest(segments, sets, lambda one: ratio * one.energy + one.cycles)
+    chain: list[Segment] = []
+    at, final = 0, sets[-1]
+    while at != final:
+        one = min(
+            segments.from_start(at),
+            key=lambda edge: ratio * edge.energy + edge.cycles + rest.get(edge.end, inf),
+        )
+        chain.append(one)
+        at = one.end
+    return chain
+

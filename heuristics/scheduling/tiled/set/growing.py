@@ -1,0 +1,130 @@
+"""Growing segments: from every down-set leaf by leaf, a beam of trees wide.
+
+The next leaf is any layer that is ready.  It becomes the last child of a cut on the tree's right edge, or shares a
+new cut with a node there.  Trees of one set of layers are rated by ``ratio * energy + cycles`` against the best
+chain of what is known, and the best of them grow on.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+
+from tilewright.formulation.scheduling.tiled.set.closed_form import ClosedForm
+from tilewright.formulation.scheduling.tiled.set.tree import Cut, Leaf, Node
+from tilewright.heuristics.scheduling.tiled.set.chains import Segment, Segments
+from tilewright.heuristics.scheduling.tiled.set.operators import KINDS, fitted
+
+
+@dataclass(frozen=True, slots=True)
+class Growth:
+    """How far segments grow.
+
+    Parameters
+    ----------
+    beam : trees kept per number of layers
+    longest : layers of a segment
+    patience : layers by which a segment grows on without any tree better than the chain of what is known
+    deepest : cuts above a leaf
+    """
+
+    beam: int = 3
+    longest: int = 24
+    patience: int = 4
+    deepest: int = 4
+
+
+def extensions(tree: Node, layer: int, deepest: int) -> Iterator[Node]:
+    """Every tree with one more leaf at its right end."""
+
+    def grow(node: Node, depth: int) -> Iterator[Node]:
+        batch = node.batch
+        if depth < deepest:
+            for kind in KINDS:
+                for groups in range(1, batch + 1):
+                    if batch % groups == 0:
+                        inner = batch // groups
+                        yield Cut(kind, batch, groups, (fitted(node, inner), Leaf(layer, inner)))
+        if isinstance(node, Cut):
+            leaf = Leaf(layer, batch // node.groups)
+            yield Cut(node.kind, batch, node.groups, (*node.children, leaf))
+            for last in grow(node.children[-1], depth + 1):
+                yield Cut(node.kind, batch, node.groups, (*node.children[:-1], last))
+
+    return grow(tree, 0)
+
+
+def grow_from(
+    form: ClosedForm,
+    segments: Segments,
+    start: int,
+    batch: int,
+    ratio: float,
+    growth: Growth,
+    stop: Callable[[], bool],
+    loads: int,
+) -> None:
+    """Grow segments that begin behind a down-set, and keep all that are good.
+
+    Parameters
+    ----------
+    batch : samples of a segment
+    ratio : cycles that a pJ is worth
+    loads : samples for which weights are loaded once
+    """
+    network = form.network
+    before = [mask for mask, _ in network.masks]
+    alone: dict[int, float] = {}
+
+    def rate(tree: Node, done: int) -> float | None:
+        cost = form.segment(tree, loads)
+        if isinstance(cost, str):
+            return None
+        segments.add(Segment(start, done, cost.energy, cost.cycles, tree))
+        return ratio * cost.energy + cost.cycles
+
+    beam: list[tuple[float, Node, int]] = []
+    for layer in range(len(network)):
+        if not start >> layer & 1 and not before[layer] & ~start:
+            found = rate(Leaf(layer, batch), start | 1 << layer)
+            if found is not None:
+                beam.append((found, Leaf(layer, batch), start | 1 << layer))
+    known = {start: 0.0}
+    waiting = 0
+    for _ in range(growth.longest - 1):
+        if stop() or not beam or waiting > growth.patience:
+            return
+        grown: list[tuple[float, float, Node, int]] = []
+        seen: set[Node] = set()
+        better = False
+        for score, tree, done in beam:
+            known[done] = min(known.get(done, score), score)
+        for score, tree, done in beam:
+            last = tree
+            while isinstance(last, Cut):
+                last = last.children[-1]
+            for layer in range(len(network)):
+                if done >> layer & 1 or before[layer] & ~done:
+                    continue
+                if layer not in alone:
+                    single = form.segment(Leaf(layer, batch), loads)
+                    if isinstance(single, str):
+                        continue
+                    alone[layer] = ratio * single.energy + single.cycles
+                end = done | 1 << layer
+                for made in extensions(tree, layer, growth.deepest):
+                    if made in seen:
+                        continue
+                    seen.add(made)
+                    found = rate(made, end)
+                    if found is not None:
+                        apart = known[done] + alone[layer]
+                        better = better or found < apart
+                        grown.append((found - apart, found, made, end))
+        grown.sort(key=lambda one: one[0])
+        waiting = 0 if better else waiting + 1
+        beam, per_set = [], {}
+        for _, found, made, end in grown:
+            if per_set.setdefault(end, 0) < growth.beam and len(beam) < 2 * growth.beam:
+                per_set[end] += 1
+                beam.append((found, made, end))

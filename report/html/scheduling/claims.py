@@ -1,0 +1,83 @@
+"""What pages about schedules and plans have in common: claims, the course of the search, cells of tables."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping as MappingABC
+from collections.abc import Sequence
+from typing import Protocol
+
+from tilewright.formulation.objective import parse_objective
+from tilewright.report.curves import UNITS
+from tilewright.report.html.figures import convergence_figure
+from tilewright.report.html.mapping.result import course
+from tilewright.report.html.page import Plot, Section, TableCell, number_cell
+from tilewright.report.records.claims import Number
+from tilewright.report.records.mapping.document import TraceRecord
+from tilewright.report.text.quantities import count_text, energy_text, gap_text, objective_text, seconds_text
+
+SORTS = "A click on a heading sorts."
+
+
+class Claiming(Protocol):
+    """A document of a search."""
+
+    @property
+    def objective(self) -> str: ...
+    @property
+    def status(self) -> str: ...
+    @property
+    def value(self) -> Number | None: ...
+    @property
+    def bound(self) -> Number | None: ...
+    @property
+    def gap(self) -> float | None: ...
+    @property
+    def wall_s(self) -> float: ...
+
+
+def shown_name(objective: str) -> str:
+    """The name under which values of a schedule's objective are shown."""
+    return "cycles" if objective == "makespan" else objective
+
+
+def claim_fact(document: Claiming) -> str:
+    """Status, value, bound, gap and time in one line."""
+    objective = parse_objective(shown_name(document.objective))
+
+    def shown(name: str, value: Number | None) -> list[str]:
+        return [] if value is None else [f"{name} {objective_text(objective, value)}"]
+
+    gap = [] if document.gap is None else [f"gap {gap_text(document.gap)}"]
+    parts = [
+        document.status,
+        *shown(document.objective, document.value),
+        *shown("bound", document.bound),
+        *gap,
+    ]
+    return ", ".join([*parts, f"took {seconds_text(document.wall_s)}"])
+
+
+def versions_fact(versions: MappingABC[str, str]) -> str:
+    """What wrote the document."""
+    return "written with " + ", ".join(f"{name} {version}" for name, version in versions.items())
+
+
+def course_sections(
+    title: str, name: str, objective: str, trace: Sequence[TraceRecord], seconds: float
+) -> list[Section]:
+    """Value and bound over time, where there is a value."""
+    if not any(point.value is not None for point in trace):
+        return []
+    scale, label = UNITS[shown_name(objective)]
+    figure = convergence_figure([course(name, trace, seconds)], label, scale)
+    return [Plot(title, [("", figure)], "Value (full) and bound (dashed).")]
+
+
+def count_cell(number: int) -> TableCell:
+    """A whole number."""
+    return number_cell(count_text(number), number)
+
+
+def energy_cell(picojoules: Number) -> TableCell:
+    """An energy."""
+    return number_cell(energy_text(picojoules), float(picojoules))

@@ -1,0 +1,1 @@
+"""Pictures of plans on tiled machines."""

@@ -1,0 +1,38 @@
+"""Plans to begin a search with, from documents."""
+
+from __future__ import annotations
+
+from tilewright.formulation.scheduling.tiled.evaluator import IllegalPlanError
+from tilewright.formulation.scheduling.tiled.problem import TiledProblem
+from tilewright.formulation.scheduling.tiled.search import AtomicPlan
+from tilewright.report.records.scheduling.tiled.files import edited_plan, is_plan, stated_again
+from tilewright.workloads.errors import InputError
+
+
+def warm_plan(data: object, where: str, problem: TiledProblem) -> AtomicPlan:
+    """The plan of a document on a problem, which may have another machine, objective or number of links.
+
+    Raises
+    ------
+    InputError : for what is no plan, one of another network, batch or grid, and one that is illegal on the
+        problem's machine
+    """
+    if not is_plan(data):
+        raise InputError(where, "schema", "expected a plan on a tiled machine, of tilewright.plan/1")
+    assert isinstance(data, dict)
+    edited = edited_plan(data, where, "makespan")
+    theirs, mine = edited.problem, problem
+    told = ("network", theirs.network.name, mine.network.name), ("batch", theirs.batch, mine.batch)
+    grids = [
+        f"{one.machine.engines} engines and {len(one.machine.dram_ports)} DRAM ports"
+        for one in (theirs, mine)
+    ]
+    for what, one, other in (*told, ("machine", *grids)):
+        if one != other:
+            raise InputError(where, "problem", f"is of another {what}: {one}, expected {other}")
+    try:
+        answer = stated_again(edited, mine, f"{where}: plan").completed()
+        mine.evaluate(answer.dag, answer.plan)
+    except IllegalPlanError as fault:
+        raise InputError(where, "plan", f"is illegal on {mine.machine.name}: {fault}") from None
+    return answer

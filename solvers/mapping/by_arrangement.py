@@ -1,0 +1,89 @@
+"""Methods that know one arrangement of storage at a time, on problems whose storage is uneven.
+
+Branch and bound searches all arrangements together (:mod:`tilewright.solvers.mapping.forest`).  Every other exact
+solver is asked for each arrangement in turn, from the second on for something better than what is known; the least of
+its bounds is the bound of the whole.  A heuristic searches the even part: what it finds counts, its bound does not.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from fractions import Fraction
+
+from tilewright.formulation.mapping.mapping import Mapping
+from tilewright.formulation.mapping.problem import LayerProblem
+from tilewright.formulation.mapping.search import LayerMethod, LayerSearch
+from tilewright.formulation.method import Outcome
+from tilewright.formulation.result import Origin
+
+_TOGETHER = ("auto", "branch")
+_CAPPED = ("energy", "cycles", "edp")
+
+
+class PartSearch(LayerSearch):
+    """A search of a part of another one's space: what it finds is offered there, what it proves is its own.
+
+    Parameters
+    ----------
+    whole : the other search
+    problem : the part
+    """
+
+    def __init__(self, whole: LayerSearch, problem: LayerProblem, share: float = 1.0) -> None:
+        super().__init__(problem, replace(whole.limits.share(share), gap=0.0), exact=whole.exact)
+        self._whole = whole
+
+    def offer(self, answer: Mapping, source: str, origin: Origin = Origin.EXACT) -> Fraction | None:
+        """Offer an answer to both."""
+        key = super().offer(answer, source, origin)
+        if key is not None:
+            self._whole.offer(answer, source, origin)
+        return key
+
+
+class ByArrangement:
+    """A method made fit for uneven storage; on even storage it is the method itself."""
+
+    def __init__(self, method: LayerMethod) -> None:
+        self._method = method
+        self.name, self.exact = method.name, method.exact
+
+    @property
+    def version(self) -> str:
+        return self._method.version
+
+    def solve(self, search: LayerSearch) -> Outcome:
+        """Search the whole space, part by part where the method knows no other way."""
+        if not search.problem.is_uneven or self.name in _TOGETHER:
+            return self._method.solve(search)
+        if not self.exact:
+            return self._method.solve(PartSearch(search, search.problem.even()))
+        return self._each(search)
+
+    def _each(self, search: LayerSearch) -> Outcome:
+        parts = list(search.problem.parts())
+        least: Fraction | None = None  # of the bounds; none yet
+        exhausted, message = True, ""
+        for index, part in enumerate(parts):
+            if search.limits.expired:
+                return Outcome(False, message)
+            inner = PartSearch(search, self._capped(part, search.key), 1 / (len(parts) - index))
+            outcome = self._method.solve(inner)
+            message = outcome.message if outcome.error else message
+            if outcome.exhausted and inner.key is None:
+                continue
+            exhausted = exhausted and inner.proven
+            bound = inner.bound or Fraction(0)
+            least = bound if least is None else min(least, bound)
+        if least is None and search.key is None:
+            return Outcome(exhausted, "no mapping satisfies all constraints")
+        known = [bound for bound in (least, search.key) if bound is not None]
+        if min(known) > 0:
+            search.raise_bound(min(known), self.name)
+        return Outcome(exhausted, message, error=bool(message) and not exhausted)
+
+    @staticmethod
+    def _capped(part: LayerProblem, key: Fraction | None) -> LayerProblem:
+        """The part with what is known as a limit, where the objective is one that has limits."""
+        name = str(part.objective)
+        return part if key is None or name not in _CAPPED else part.capped(name, key)

@@ -1,0 +1,151 @@
+"""Lower bounds of every layer on every design, and how they pass from one design to another.
+
+``low[layer, design]`` is a lower bound of the objective key.  It begins with what is compulsory; every proven
+bound on one machine then raises those of all machines that it speaks of (``docs/explore.md`` has the proof):
+
+    E_d >= share * E' + rest        share = min over prices of p_d / p',  rest = sum (p_d - share p') least count
+
+for any mapping that is legal on ``d``, where ``d`` has no more room than the machine that was solved.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tilewright.formulation.objective import Objective
+from tilewright.hardware.mapping.engine import Engine
+from tilewright.solvers.mapping.explore.compulsory import LeastCounts, least_counts
+from tilewright.solvers.mapping.explore.features import COMPARABLE, Features, features_of, roomiest, trimmed
+from tilewright.workloads.mapping.operator import Operator
+
+Floats = NDArray[np.float64]
+SAFE = 1 - 1e-9
+"""Relative; far above the rounding of the few floats that a bound is made of."""
+COMPULSORY = -1
+
+
+@dataclass(frozen=True, slots=True)
+class Anchor:
+    """A proven bound on one machine that speaks of others.
+
+    Parameters
+    ----------
+    design : of which it was solved
+    key : bound of the objective key; ``None`` where no mapping exists
+    """
+
+    design: int
+    key: Fraction | None
+
+
+class LayerBounds:
+    """One layer's lower bounds on all designs.
+
+    Attributes
+    ----------
+    engines : per design, trimmed to what the layer can use; equal signatures ask the same question
+    low : lower bounds of the objective key, infinite where no mapping exists
+    why : per design, the anchor that its bound comes from, or ``COMPULSORY``
+    exact : whether that bound is the anchor's own: prices are equal
+    """
+
+    def __init__(
+        self,
+        operator: Operator,
+        engines: Sequence[Engine],
+        objective: Objective,
+        model: str,
+        factors: str | None,
+        *,
+        comparing: bool,
+    ) -> None:
+        self.engines = [trimmed(engine, operator) if comparing else engine for engine in engines]
+        features = [features_of(engine) for engine in self.engines]
+        shapes = {shape: number for number, shape in enumerate(dict.fromkeys(one.shape for one in features))}
+        self._shapes = np.array([shapes[one.shape] for one in features])
+        self.signatures = [(shapes[one.shape], one.rooms, one.prices) for one in features]
+        self._objective = objective
+        self._comparing = comparing and model in COMPARABLE
+        self._rounding = COMPARABLE.get(model, 0)
+        self._prices = _columns(features, "prices")
+        self._rooms = _columns(features, "rooms")
+        count = len(engines)
+        self.anchors: list[Anchor] = []
+        self.why = np.full(count, COMPULSORY)
+        self.exact = np.zeros(count, dtype=bool)
+        self.low = np.zeros(count)
+        self._least = np.zeros_like(self._prices)
+        self._cycles = np.zeros(count)
+        self._energy = np.zeros(count)
+        if self._comparing:
+            for number in shapes.values():
+                mine = np.flatnonzero(self._shapes == number)
+                group = [self.engines[index] for index in mine]
+                least = least_counts(operator, roomiest(group), model, factors)
+                self._begin(mine, least, [-(-operator.iterations // engine.instances) for engine in group])
+
+    def _begin(self, mine: NDArray[np.intp], least: LeastCounts, peaks: Sequence[int]) -> None:
+        """What is compulsory on the designs of one shape."""
+        self._least[mine] = np.resize(np.array(least.counts), (len(mine), self._prices.shape[1]))
+        self._cycles[mine] = np.maximum(least.cycles, peaks)
+        self._energy = np.maximum(0.0, (self._prices * self._least).sum(axis=1) - self._rounding)
+        a, b = self._objective.key_powers
+        self.low[mine] = (self._energy[mine] ** a) * (self._cycles[mine] ** b) * SAFE
+
+    def learn(self, design: int, key: Fraction | None) -> None:
+        """A bound was proven on a design's machine: raise those of all designs that it speaks of.
+
+        Parameters
+        ----------
+        key : bound of the objective key; ``None`` where no mapping exists
+        """
+        if not self._comparing:
+            same = [index for index, one in enumerate(self.signatures) if one == self.signatures[design]]
+            mask = np.zeros(len(self.low), dtype=bool)
+            mask[same] = True
+        else:
+            mask = (self._shapes == self._shapes[design]) & np.all(self._rooms <= self._rooms[design], axis=1)
+        if key is None:
+            reached = np.full(len(self.low), np.inf)
+            equal = mask
+        elif self._comparing:
+            reached, equal = self._passed(design, float(key))
+        else:
+            reached, equal = np.full(len(self.low), float(key)), mask
+        better = mask & ((reached > self.low) | (equal & ~self.exact & (reached >= self.low)))
+        if better.any():
+            self.why[better] = len(self.anchors)
+            self.exact[better] = equal[better]
+            self.low[better] = reached[better]
+        self.anchors.append(Anchor(design, key))
+
+    def _passed(self, design: int, key: float) -> tuple[Floats, NDArray[np.bool_]]:
+        """The bound as it reaches every design, and on which of them all prices are equal."""
+        a, b = self._objective.key_powers
+        if a == 0:
+            return np.full(len(self.low), key), np.ones(len(self.low), dtype=bool)
+        mine = self._prices[design]
+        paid = mine > 0
+        equal = np.all(self._prices == mine, axis=1)
+        share = np.zeros(len(self.low))
+        if paid.any():
+            share = (self._prices[:, paid] / mine[paid]).min(axis=1)
+        rest = (np.maximum(0.0, self._prices - share[:, None] * mine) * self._least).sum(axis=1)
+        reached = share**a * key + rest**a * self._cycles**b
+        if self._rounding:
+            energy = share * self._energy[design] + rest
+            lost = self._rounding * (share + 1) / np.maximum(energy, 1e-30)
+            reached = reached * np.maximum(0.0, 1 - lost) ** a
+        return np.where(equal, key, reached * SAFE), equal
+
+
+def _columns(features: Sequence[Features], field: str) -> Floats:
+    """One row per design; shapes of fewer columns are filled up, since they are never compared."""
+    rows = [[np.inf if one is None else float(one) for one in getattr(each, field)] for each in features]
+    width = max(map(len, rows))
+    return np.array([row + [0.0] * (width - len(row)) for row in rows])

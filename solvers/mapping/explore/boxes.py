@@ -1,0 +1,89 @@
+"""Boxes of a design grid, the most promising first; each gives its roomiest open design, then halves itself.
+
+The roomiest design of a box says most about the others in it: whatever is legal on them is legal there.
+"""
+
+from __future__ import annotations
+
+import heapq
+from collections.abc import Sequence
+from itertools import count
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tilewright.solvers.mapping.explore.bounds import Floats
+
+Box = tuple[tuple[int, int], ...]
+"""Per axis, the first point and the one after the last."""
+
+
+class Boxes:
+    """A queue of boxes that together hold every design that is still open.
+
+    Parameters
+    ----------
+    places : per design, its point on every axis, shape (designs, axes)
+    rooms : per design, how roomy it is: larger for a design that has more of everything
+    """
+
+    def __init__(self, places: NDArray[np.int64], rooms: Floats) -> None:
+        self._places = places
+        self._rooms = rooms
+        self._tick = count()
+        self._queue: list[tuple[float, int, Box]] = []
+        whole = tuple((0, int(places[:, axis].max()) + 1) for axis in range(places.shape[1]))
+        self._push(whole, 0.0)
+
+    def take(self, is_open: NDArray[np.bool_], low: Floats) -> tuple[int, Box] | None:
+        """An open design, with its box; ``None`` where no waiting box has one.
+
+        Parameters
+        ----------
+        is_open, low : per design, whether it is worth solving, and its lower bound
+        """
+        while self._queue:
+            key, _, box = heapq.heappop(self._queue)
+            inside = self._inside(box) & is_open
+            if not inside.any():
+                continue
+            least = float(low[inside].min())
+            if self._queue and least > self._queue[0][0] and least > key:
+                self._push(box, least)
+                continue
+            members = np.flatnonzero(inside)
+            best = members[np.lexsort((low[members], -self._rooms[members]))[0]]
+            return int(best), box
+        return None
+
+    def halve(self, box: Box, low: Floats) -> None:
+        """Put the halves of a box back, along its longest axis; a single point is done."""
+        lengths = [end - start for start, end in box]
+        axis = int(np.argmax(lengths))
+        if lengths[axis] < 2:
+            return
+        start, end = box[axis]
+        middle = (start + end) // 2
+        for part in ((start, middle), (middle, end)):
+            half = (*box[:axis], part, *box[axis + 1 :])
+            inside = self._inside(half)
+            if inside.any():
+                self._push(half, float(low[inside].min()))
+
+    def _inside(self, box: Box) -> NDArray[np.bool_]:
+        found = np.ones(len(self._places), dtype=bool)
+        for axis, (start, end) in enumerate(box):
+            found &= (self._places[:, axis] >= start) & (self._places[:, axis] < end)
+        return found
+
+    def _push(self, box: Box, key: float) -> None:
+        heapq.heappush(self._queue, (key, next(self._tick), box))
+
+
+def roominess(columns: Sequence[Sequence[float]]) -> Floats:
+    """Per design, the sum of the ranks of its rooms: larger where it has more of everything."""
+    total = np.zeros(len(columns[0]) if columns else 0)
+    for column in columns:
+        _, ranks = np.unique(np.array(column, dtype=float), return_inverse=True)
+        total += ranks.reshape(-1)
+    return total

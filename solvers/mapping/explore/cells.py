@@ -1,0 +1,179 @@
+"""Cells of an exploration: one layer on one machine, as plain data that travels between processes."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import threading
+import time
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any
+
+from tilewright import __version__
+from tilewright.formulation.limits import Limits
+from tilewright.formulation.mapping.constraints import applicable
+from tilewright.formulation.mapping.problem import LayerProblem, layer_problem
+from tilewright.formulation.objective import parse_objective
+from tilewright.formulation.result import Status
+from tilewright.hardware.mapping.engine import Engine
+from tilewright.hardware.mapping.identity import engine_hash
+from tilewright.solvers.mapping.methods import method, prepare
+from tilewright.solvers.mapping.solve import solve
+from tilewright.solvers.pool import Work
+from tilewright.workloads.errors import InputError, one_line
+from tilewright.workloads.mapping.operator import Operator
+
+PROVEN = (Status.OPTIMAL.value, Status.INFEASIBLE.value)
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """What is asked of every layer on every machine.
+
+    Parameters
+    ----------
+    objective, cost_model, factors, constraints : as of `layer_problem`
+    solver : who proves it
+    """
+
+    objective: str
+    cost_model: str
+    factors: str | None
+    constraints: tuple[str, ...]
+    solver: str
+
+
+@dataclass(frozen=True, slots=True)
+class Cell:
+    """One layer on one machine.
+
+    Parameters
+    ----------
+    engine : trimmed to what the layer can use
+    seconds : time limit of its search
+    """
+
+    operator: Operator
+    engine: Engine
+    asked: Asked
+    seconds: float
+    key: str
+
+    @classmethod
+    def of(cls, operator: Operator, engine: Engine, asked: Asked, seconds: float) -> Cell:
+        """A cell with its content hash; the time limit does not count, since only proofs are kept."""
+        content = [
+            __version__,
+            operator_content(operator),
+            engine_hash(engine),
+            asked.objective,
+            asked.cost_model,
+            asked.factors,
+            list(asked.constraints),
+        ]
+        key = hashlib.sha256(json.dumps(content).encode()).hexdigest()
+        return cls(operator, engine, asked, seconds, key)
+
+    def problem(self) -> LayerProblem:
+        """The mapping problem; raises ``InputError`` where it cannot be stated."""
+        asked = self.asked
+        demands = applicable(asked.constraints, self.operator, self.engine)
+        goal = parse_objective(asked.objective)
+        return layer_problem(self.operator, self.engine, goal, asked.cost_model, demands, asked.factors)
+
+
+@dataclass(frozen=True, slots=True)
+class Told:
+    """What the search of a cell found.
+
+    Parameters
+    ----------
+    status : as in every result
+    value, bound : exact objective keys
+    energy : pJ, exact
+    mapping : nodes as plain data
+    """
+
+    status: str
+    value: Fraction | None = None
+    bound: Fraction | None = None
+    energy: Fraction | None = None
+    cycles: int | None = None
+    mapping: tuple[dict[str, Any], ...] | None = None
+    wall_s: float = 0.0
+    message: str = ""
+
+    @property
+    def proven(self) -> bool:
+        return self.status in PROVEN
+
+
+def operator_content(operator: Operator) -> list[Any]:
+    """Everything of an operator that decides what mappings cost, as plain data."""
+    return [
+        operator.kind,
+        [[one.name, one.bound, one.like] for one in operator.dimensions],
+        [
+            [
+                tensor.name,
+                tensor.role.value,
+                [[[[term.dim, term.stride] for term in axis.terms], axis.size] for axis in tensor.axes],
+            ]
+            for tensor in operator.tensors
+        ],
+    ]
+
+
+def compute(cell: Cell, key: str, stop: threading.Event | None = None) -> Told:
+    """Search one cell; whatever goes wrong is an answer too.
+
+    Parameters
+    ----------
+    key : of the cell where it was planned
+    stop : ends the search with what it has
+    """
+    try:
+        if Cell.of(cell.operator, cell.engine, cell.asked, cell.seconds).key != key:
+            return failed("the worker runs another version of tilewright than the exploration")
+        solver = cell.asked.solver
+        method(solver)
+        prepare(solver)
+        started = time.monotonic()
+        limits = Limits(cell.seconds, threads=1, started=started, stop=stop or threading.Event())
+        result = solve(cell.problem(), solver, limits)
+    except InputError as error:
+        return failed(str(error))
+    except Exception as error:
+        return failed(f"{type(error).__name__}: {one_line(error)}")
+    found = result.evaluation
+    return Told(
+        result.status.value,
+        result.key,
+        result.bound,
+        None if found is None else found.energy,
+        None if found is None else found.cycles,
+        None if result.answer is None else tuple(result.answer.to_data()),
+        result.wall_seconds,
+        result.message,
+    )
+
+
+def failed(message: str) -> Told:
+    """The answer of a cell that has none."""
+    return Told(Status.ERROR.value, message=message)
+
+
+CELLS: Work[Cell, Told] = Work(compute, failed)
+"""How workers compute cells."""
+
+
+def answers_here(cells: Iterable[Cell], stop: threading.Event) -> Iterator[tuple[Cell, Told]]:
+    """Cells one after the other in this process; the one that runs when ``stop`` is set is dropped."""
+    for cell in cells:
+        if stop.is_set():
+            return
+        told = compute(cell, cell.key, stop)
+        if not stop.is_set() or told.proven:
+            yield cell, told

@@ -1,0 +1,170 @@
+"""What of a machine decides a layer's cost: prices, rooms, and everything else.
+
+*Prices* are energies: a mapping's energy is a sum of them, each times a count that does not depend on prices.
+*Rooms* are sizes and bandwidths: with more of one, no mapping becomes illegal and none takes more energy or
+cycles.  Everything else is the *shape*, which two machines must share to be compared.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from math import prod
+from typing import Any
+
+from tilewright.hardware.mapping.engine import Engine, Fanout, MemoryLevel
+from tilewright.workloads.mapping.operator import Operator, Role
+
+COMPARABLE = {"hierarchy": 0, "dmazerunner": 1}
+"""Cost models that keep this bargain, with the pJ by which they may round a layer's energy."""
+
+
+@dataclass(frozen=True, slots=True)
+class Features:
+    """A machine as prices, rooms and shape.
+
+    Parameters
+    ----------
+    prices : pJ, exact
+    rooms : elements, elements per cycle, instances; ``None`` for what is unlimited
+    shape : equal for machines that differ in prices and rooms alone
+    """
+
+    prices: tuple[Fraction, ...]
+    rooms: tuple[Fraction | int | None, ...]
+    shape: tuple[Any, ...]
+
+
+def features_of(engine: Engine) -> Features:
+    """Prices, rooms and shape of a machine."""
+    shape = (
+        engine.cost_model,
+        engine.element_bits,
+        engine.dma,
+        tuple(_level_shape(level) for level in engine.levels),
+    )
+    return Features(tuple(_prices(engine)), tuple(_rooms(engine)), shape)
+
+
+def _level_shape(level: MemoryLevel) -> tuple[Any, ...]:
+    fan = level.fanout
+    return (
+        level.name,
+        level.bank,
+        level.double_buffered,
+        tuple(sorted(level.keeps)),
+        tuple(sorted(level.may_bypass)),
+        level.sliding_window,
+        tuple(sorted(level.partitions)),
+        None
+        if fan is None
+        else (
+            tuple((axis.name, None if axis.carries is None else tuple(sorted(axis.carries))) for axis in fan.axes),
+            fan.multicast,
+            fan.reduction,
+            fan.sharing,
+        ),
+    )
+
+
+def _prices(engine: Engine) -> Iterator[Fraction]:
+    yield engine.mac_energy
+    for level in engine.levels:
+        yield level.read_energy
+        yield level.write_energy
+        if level.fanout is not None:
+            yield level.fanout.energy
+            yield level.fanout.hop_energy
+
+
+def _rooms(engine: Engine) -> Iterator[Fraction | int | None]:
+    for level in engine.levels:
+        yield level.capacity
+        for role in sorted(level.partitions):
+            yield level.partitions[role]
+        yield level.read_bandwidth
+        yield level.write_bandwidth
+        for axis in level.fanout.axes if level.fanout else ():
+            yield axis.size
+
+
+def with_prices(engine: Engine, prices: Sequence[Fraction]) -> Engine:
+    """The machine with other prices."""
+    given = iter(prices)
+    mac = next(given)
+    levels = []
+    for level in engine.levels:
+        level = replace(level, read_energy=next(given), write_energy=next(given))
+        if level.fanout is not None:
+            fan = replace(level.fanout, energy=next(given), hop_energy=next(given))
+            level = replace(level, fanout=fan)
+        levels.append(level)
+    return replace(engine, mac_energy=mac, levels=tuple(levels))
+
+
+def with_rooms(engine: Engine, rooms: Sequence[Any]) -> Engine:
+    """The machine with other rooms."""
+    given = iter(rooms)
+    levels = []
+    for level in engine.levels:
+        capacity = next(given)
+        partitions = {role: next(given) for role in sorted(level.partitions)}
+        level = replace(
+            level,
+            capacity=capacity,
+            partitions=partitions,
+            read_bandwidth=next(given),
+            write_bandwidth=next(given),
+        )
+        if level.fanout is not None:
+            axes = tuple(replace(axis, size=next(given)) for axis in level.fanout.axes)
+            level = replace(level, fanout=replace(level.fanout, axes=axes))
+        levels.append(level)
+    return replace(engine, levels=tuple(levels))
+
+
+def trimmed(engine: Engine, operator: Operator) -> Engine:
+    """The machine without the room that a layer cannot use, and without what its cost does not depend on.
+
+    No tile is larger than its tensor, no dimension has more parts than iterations: a level that holds all
+    tensors whole is as good as any larger one, and so is an array axis with an instance for every
+    combination of what may be spread along it.  Two machines that are equal after this ask the same question.
+    """
+    levels = tuple(_trimmed_level(level, operator, outermost=not index) for index, level in enumerate(engine.levels))
+    return replace(engine, name="trimmed", description="", clock_mhz=Fraction(1), levels=levels)
+
+
+def _trimmed_level(level: MemoryLevel, operator: Operator, *, outermost: bool) -> MemoryLevel:
+    if level.fanout is not None:
+        level = replace(level, fanout=_trimmed_fanout(level.fanout, operator))
+    if outermost or level.capacity is None:
+        return level
+    unit = level.bank or 1
+    needs: dict[Role | None, int] = {}
+    for tensor in operator.tensors:
+        if tensor.role in level.keeps:
+            part = tensor.role if tensor.role in level.partitions else None
+            needs[part] = needs.get(part, 0) + -(-tensor.footprint(operator.bounds) // unit) * unit
+    partitions = {role: max(1, min(room, needs.get(role, 0))) for role, room in level.partitions.items()}
+    if level.partitions and set(level.partitions) == set(level.keeps):
+        return replace(level, capacity=sum(partitions.values()), partitions=partitions)
+    usable = level.capacity // unit * unit
+    return replace(level, capacity=max(1, min(usable, needs.get(None, 0))), partitions=partitions)
+
+
+def _trimmed_fanout(fanout: Fanout, operator: Operator) -> Fanout:
+    axes = []
+    for axis in fanout.axes:
+        parts = prod(
+            one.bound for one in operator.dimensions if axis.carries is None or one.like in axis.carries
+        )
+        axes.append(replace(axis, size=min(axis.size, parts)))
+    return replace(fanout, axes=tuple(axes))
+
+
+def roomiest(engines: Sequence[Engine]) -> Engine:
+    """A machine of the same shape on which whatever is legal on one of these is legal, at no more cycles."""
+    columns = zip(*(features_of(engine).rooms for engine in engines), strict=True)
+    rooms = [None if any(room is None for room in column) else max(column) for column in columns]  # type: ignore[type-var]
+    return with_rooms(engines[0], rooms)

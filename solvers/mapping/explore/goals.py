@@ -1,0 +1,115 @@
+"""What an exploration is to prove, and which designs that still needs."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tilewright.solvers.mapping.explore.bounds import SAFE, Floats
+from tilewright.solvers.mapping.explore.state import State
+
+
+@dataclass(frozen=True, slots=True)
+class Goal:
+    """The designs of the least sum of layers' keys.
+
+    Parameters
+    ----------
+    counts : how often each layer counts
+    every : solve every design, for a map of them all
+    costs : per design; then the whole front of value and cost is proven
+    """
+
+    counts: tuple[int, ...]
+    every: bool = False
+    costs: tuple[Fraction, ...] | None = None
+
+
+class Progress:
+    """How far a goal is reached: values of designs so far, and which designs it still needs."""
+
+    def __init__(self, state: State, goal: Goal) -> None:
+        self.state = state
+        self.goal = goal
+        self.values: dict[int, Fraction] = {}
+        self._counts = np.array(goal.counts, dtype=float)
+        self._counting = self._counts > 0
+        self._costs = None if goal.costs is None else np.array([float(cost) for cost in goal.costs])
+        self._best = np.full(len(state.engines), np.inf)
+        self._seen = np.zeros(len(state.engines), dtype=bool)
+
+    @property
+    def complete(self) -> NDArray[np.bool_]:
+        """Designs all of whose layers have an answer, proven or not."""
+        return np.asarray(np.all(self.state.answered[self._counting], axis=0))
+
+    @property
+    def settled(self) -> NDArray[np.bool_]:
+        """Designs all of whose layers are proven."""
+        return np.asarray(np.all(self.state.proven[self._counting], axis=0))
+
+    def low(self) -> Floats:
+        """Lower bounds of the designs' values; infinite where some layer has no mapping."""
+        rows = self.state.low()[self._counting]
+        return np.asarray(self._counts[self._counting] @ rows) if len(rows) else np.zeros(self._best.shape)
+
+    def bound(self, design: int) -> Fraction | None:
+        """A design's proven lower bound, exact where all its layers are proven; ``None`` where no layer
+        leaves a mapping.
+        """
+        total = Fraction(0)
+        for layer, count in enumerate(self.goal.counts):
+            if not count:
+                continue
+            known, low = self.state.known.get((layer, design)), self.state.bounds[layer].low[design]
+            if np.isinf(low) or (known is not None and known.told.status == "infeasible"):
+                return None
+            if known is not None and known.told.status == "optimal" and known.told.value is not None:
+                total += count * known.told.value
+            else:
+                total += count * Fraction(int(low * SAFE))
+        return total
+
+    def refresh(self) -> None:
+        """Take in what has been answered since."""
+        for design in np.flatnonzero(self.complete & ~self._seen):
+            self._seen[design] = True
+            value = self.state.value(int(design), self.goal.counts)
+            if value is None:
+                continue
+            self.values[int(design)] = value
+            beaten = np.ones(len(self._best), dtype=bool)
+            if self._costs is not None:
+                beaten = self._costs >= self._costs[design]
+            self._best[beaten] = np.minimum(self._best[beaten], float(value) * (2 - SAFE))
+
+    def needed(self, low: Floats) -> NDArray[np.bool_]:
+        """Designs that must still be looked at: what is known does not rule them out.
+
+        A design is ruled out where its bound is above the value of another one (that costs no more, where the
+        front is asked for).  Designs that are as good as the best are all looked at.
+        """
+        left = ~self.complete & ~np.isinf(low)
+        if self.goal.every:
+            return left
+        return np.asarray(left & (low * SAFE <= self._best))
+
+
+def best_of(values: dict[int, Fraction], costs: Sequence[Fraction] | None) -> int | None:
+    """The design of the least value, among equals that of the least cost, then the first."""
+    if not values:
+        return None
+    return min(values, key=lambda one: (values[one], 0 if costs is None else costs[one], one))
+
+
+def front_of(values: dict[int, Fraction], costs: Sequence[Fraction]) -> list[int]:
+    """Designs that no other one equals or beats in both value and cost, by cost; the first among equals."""
+    front: list[int] = []
+    for one in sorted(values, key=lambda design: (costs[design], values[design], design)):
+        if not front or values[one] < values[front[-1]]:
+            front.append(one)
+    return front

@@ -1,0 +1,224 @@
+"""The search over a design grid: which cell is computed next, and when nothing is left to compute."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Protocol
+
+import numpy as np
+
+from tilewright.formulation.limits import Limits
+from tilewright.hardware.mapping.design_space import Design
+from tilewright.solvers.mapping.explore.boxes import Box, Boxes, roominess
+from tilewright.solvers.mapping.explore.cells import Asked, Cell, Told
+from tilewright.solvers.mapping.explore.features import features_of
+from tilewright.solvers.mapping.explore.goals import Goal, Progress
+from tilewright.solvers.mapping.explore.state import How, State
+from tilewright.solvers.mapping.explore.store import ExploreStore
+from tilewright.workloads.selection import SelectedLayer
+
+Answers = Callable[[Iterable[Cell], threading.Event], Iterator[tuple[Cell, Told]]]
+"""Computes cells in whatever order and place, and asks for the next one whenever there is room for it."""
+
+LAYER_SECONDS = 60.0
+"""Of one layer on one design, unless told otherwise."""
+
+
+class Watcher(Protocol):
+    """Told of what happens."""
+
+    def goal(self, number: int, total: int, designs: int) -> None:
+        """The next goal is pursued."""
+
+    def told(self, layer: SelectedLayer, design: int, told: Told, left: int) -> None:
+        """A cell was computed; so many designs are left that may have to be looked at."""
+
+
+@dataclass
+class Exploration:
+    """What came of an exploration.
+
+    Parameters
+    ----------
+    designs : those that are machines, in the order of the grid
+    goals : one per goal that was pursued, in that order, with its values
+    counts : cells by how their answers came about
+    """
+
+    designs: tuple[Design, ...]
+    state: State
+    goals: list[Progress] = field(default_factory=list)
+    counts: dict[How, int] = field(default_factory=dict)
+
+
+class _Over(threading.Event):
+    """Set once the user or a limit has ended the search."""
+
+    def __init__(self, limits: Limits) -> None:
+        super().__init__()
+        self._limits = limits
+
+    def is_set(self) -> bool:
+        return super().is_set() or self._limits.expired
+
+
+def explore(
+    designs: Sequence[Design],
+    layers: Sequence[SelectedLayer],
+    asked: Asked,
+    goals: Sequence[Goal],
+    answers: Answers,
+    limits: Limits,
+    *,
+    store: ExploreStore | None = None,
+    layer_seconds: float = LAYER_SECONDS,
+    jobs: int = 1,
+    watcher: Watcher | None = None,
+) -> Exploration:
+    """Pursue one goal after the other until each is proven or a limit strikes.
+
+    Parameters
+    ----------
+    designs : all of the grid; those that are no machines are left out
+    answers : who computes cells
+    store : what was proven before, and where proofs are kept
+    jobs : how many cells are computed side by side
+    """
+    usable = tuple(design for design in designs if design.engine is not None)
+    engines = [design.engine for design in usable if design.engine is not None]
+    found = Exploration(usable, State(engines, layers, asked), counts=dict.fromkeys(How, 0))
+    over = _Over(limits)
+    for number, goal in enumerate(goals, 1):
+        pursuit = _Pursuit(found, goal, limits, store, layer_seconds, jobs)
+        found.goals.append(pursuit.progress)
+        if watcher is not None:
+            watcher.goal(number, len(goals), len(usable))
+        for cell, told in answers(pursuit, over):
+            layer, design = pursuit.answered(cell, told)
+            if watcher is not None:
+                watcher.told(layers[layer], design, told, pursuit.left)
+        pursuit.progress.refresh()
+    return found
+
+
+@dataclass
+class _Active:
+    """A design whose layers are being computed, and the box that it was taken from."""
+
+    design: int
+    box: Box
+
+
+class _Pursuit:
+    """Cells for one goal, each chosen when it is asked for; there may be none now and some later."""
+
+    def __init__(
+        self,
+        found: Exploration,
+        goal: Goal,
+        limits: Limits,
+        store: ExploreStore | None,
+        seconds: float,
+        jobs: int,
+    ) -> None:
+        self.progress = Progress(found.state, goal)
+        self._state = found.state
+        self._counts = found.counts
+        self._limits = limits
+        self._store = store
+        self._seconds = seconds
+        self._most = max(1, jobs)
+        rooms = [features_of(engine).rooms for engine in self._state.engines]
+        width = max(map(len, rooms))
+        columns = [
+            [np.inf if len(row) <= index or row[index] is None else float(row[index] or 0) for row in rooms]
+            for index in range(width)
+        ]
+        self._boxes = Boxes(np.array([design.place for design in found.designs]), roominess(columns))
+        self._active: list[_Active] = []
+        self._running: dict[str, tuple[int, int]] = {}
+        macs = [count * layer.operator.iterations for count, layer in zip(goal.counts, self._state.layers, strict=True)]
+        self._order = [layer for layer in np.argsort(macs)[::-1].tolist() if goal.counts[layer]]
+
+    @property
+    def left(self) -> int:
+        """Designs that may have to be looked at."""
+        self.progress.refresh()
+        return int(self.progress.needed(self.progress.low()).sum())
+
+    def __iter__(self) -> Iterator[Cell]:
+        return self
+
+    def __next__(self) -> Cell:
+        while not self._limits.expired:
+            self._retire()
+            for active in self._active:
+                cell = self._next_of(active.design)
+                if cell is not None:
+                    return cell
+            if any(self._is_done(active) for active in self._active):
+                continue  # kept and carried answers have settled it
+            if len(self._active) >= self._most or not self._activate():
+                raise StopIteration
+        raise StopIteration
+
+    def answered(self, cell: Cell, told: Told) -> tuple[int, int]:
+        """Take in an answer; gives the layer and the design that it was computed for."""
+        layer, design = self._running.pop(cell.key)
+        if self._store is not None and told.proven:
+            self._store.put(cell, told)
+        self._tell(layer, design, told, How.SEARCHED)
+        return layer, design
+
+    def _tell(self, layer: int, design: int, told: Told, how: How) -> None:
+        self._counts[how] += 1
+        self._state.tell(layer, design, told, how)
+
+    def _next_of(self, design: int) -> Cell | None:
+        """The design's next cell that has to be computed."""
+        for layer in self._order:
+            if self._state.answered[layer, design]:
+                continue
+            if self._state.carry(layer, design):
+                self._counts[How.CARRIED] += 1
+                continue
+            remaining = self._limits.remaining
+            seconds = self._seconds if remaining is None else min(self._seconds, max(remaining, 0.01))
+            cell = self._state.cell(layer, design, seconds)
+            if cell.key in self._running:
+                continue
+            kept = None if self._store is None else self._store.get(cell.key)
+            if kept is not None:
+                self._tell(layer, design, kept, How.KEPT)
+                if self._is_done(_Active(design, ())):
+                    return None
+                continue
+            self._running[cell.key] = layer, design
+            return cell
+        return None
+
+    def _is_done(self, active: _Active) -> bool:
+        self.progress.refresh()
+        return not self.progress.needed(self.progress.low())[active.design]
+
+    def _retire(self) -> None:
+        """Designs that are settled or ruled out leave, and the boxes that they stood for are halved."""
+        self.progress.refresh()
+        low = self.progress.low()
+        needed = self.progress.needed(low)
+        for active in [one for one in self._active if not needed[one.design]]:
+            self._active.remove(active)
+            self._boxes.halve(active.box, low)
+
+    def _activate(self) -> bool:
+        low = self.progress.low()
+        needed = self.progress.needed(low)
+        for active in self._active:
+            needed[active.design] = False
+        taken = self._boxes.take(needed, low)
+        if taken is None:
+            return False
+        self._active.append(_Active(*taken))
+        return True

@@ -1,0 +1,145 @@
+"""What an exploration knows: answers of cells, values and bounds of designs."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from fractions import Fraction
+
+import numpy as np
+
+from tilewright.formulation.mapping.constraints import applicable, parse_constraints
+from tilewright.formulation.mapping.cost import cost_model
+from tilewright.formulation.mapping.mapping import Mapping
+from tilewright.formulation.mapping.problem import evaluate_under
+from tilewright.formulation.objective import Objective, parse_objective
+from tilewright.hardware.mapping.engine import Engine
+from tilewright.solvers.mapping.explore.bounds import COMPULSORY, Floats, LayerBounds
+from tilewright.solvers.mapping.explore.cells import Asked, Cell, Told
+from tilewright.workloads.selection import SelectedLayer
+
+_INCOMPARABLE = ("energy", "edp", "utilization")
+"""Demands that a machine with more room, or other prices, may fail where a smaller one meets them."""
+
+
+class How(StrEnum):
+    """How a layer's answer on a design came about."""
+
+    SEARCHED = "searched"  #: a search proved it
+    KEPT = "kept"  #: the store had it
+    SHARED = "shared"  #: another design asks the same question
+    CARRIED = "carried"  #: a roomier design's mapping fits, and nothing is better there
+
+
+@dataclass(frozen=True, slots=True)
+class Known:
+    """An answer of a layer on a design."""
+
+    told: Told
+    how: How
+
+
+class State:
+    """All that is known of some designs and layers.
+
+    Parameters
+    ----------
+    engines : the designs' machines
+    layers : what runs on them
+    asked : the same of every layer
+
+    Attributes
+    ----------
+    bounds : per layer
+    known : by layer and design, the answers so far
+    answered, proven : which of them there are, and which are proofs, shape (layers, designs)
+    """
+
+    def __init__(self, engines: Sequence[Engine], layers: Sequence[SelectedLayer], asked: Asked) -> None:
+        self.engines = list(engines)
+        self.layers = list(layers)
+        self.asked = asked
+        self.objective: Objective = parse_objective(asked.objective)
+        comparing = not any(text.startswith(_INCOMPARABLE) for text in asked.constraints)
+        self.bounds = [
+            LayerBounds(
+                layer.operator, engines, self.objective, asked.cost_model, asked.factors, comparing=comparing
+            )
+            for layer in layers
+        ]
+        self.known: dict[tuple[int, int], Known] = {}
+        self.answered = np.zeros((len(self.layers), len(self.engines)), dtype=bool)
+        self.proven = np.zeros_like(self.answered)
+        self._same: list[dict[object, list[int]]] = []
+        for one in self.bounds:
+            groups: dict[object, list[int]] = {}
+            for design, signature in enumerate(one.signatures):
+                groups.setdefault(signature, []).append(design)
+            self._same.append(groups)
+
+    def low(self) -> Floats:
+        """Lower bounds of keys, shape (layers, designs)."""
+        return np.stack([one.low for one in self.bounds])
+
+    def cell(self, layer: int, design: int, seconds: float) -> Cell:
+        """The cell of a layer on a design."""
+        engine = self.bounds[layer].engines[design]
+        return Cell.of(self.layers[layer].operator, engine, self.asked, seconds)
+
+    def alike(self, layer: int, design: int) -> list[int]:
+        """Designs that ask the same question of a layer."""
+        return self._same[layer][self.bounds[layer].signatures[design]]
+
+    def tell(self, layer: int, design: int, told: Told, how: How) -> None:
+        """An answer has come: it is that of all designs alike, and its bound speaks of others."""
+        self._keep(layer, design, told, how)
+        if told.status == "infeasible":
+            self.bounds[layer].learn(design, None)
+        elif told.bound is not None:
+            self.bounds[layer].learn(design, told.bound)
+
+    def carry(self, layer: int, design: int) -> bool:
+        """Take over the mapping of a roomier design that fits here, where no other can be better.
+
+        The roomier design's least key is a lower bound here; its mapping, if it is legal here and has that
+        very key, is optimal.
+        """
+        bounds = self.bounds[layer]
+        if bounds.why[design] == COMPULSORY or not bounds.exact[design]:
+            return False
+        anchor = bounds.anchors[bounds.why[design]]
+        if anchor.key is None:
+            self._keep(layer, design, Told("infeasible"), How.CARRIED)
+            return True
+        told = self.known[layer, anchor.design].told
+        if told.status != "optimal" or told.mapping is None:
+            return False
+        operator, engine = self.layers[layer].operator, self.engines[design]
+        demands = parse_constraints(applicable(self.asked.constraints, operator, engine), operator, engine)
+        mapping = Mapping.from_data(list(told.mapping))
+        found = evaluate_under(operator, engine, cost_model(self.asked.cost_model), demands, mapping)
+        key = self.objective.key(found.energy, found.cycles)
+        if found.violations or key != anchor.key:
+            return False
+        mine = Told("optimal", key, key, found.energy, found.cycles, told.mapping)
+        self._keep(layer, design, mine, How.CARRIED)
+        return True
+
+    def _keep(self, layer: int, design: int, told: Told, how: How) -> None:
+        alike = self.alike(layer, design)
+        for other in alike:
+            self.known[layer, other] = Known(told, how if other == design else How.SHARED)
+        self.answered[layer, alike] = True
+        self.proven[layer, alike] = told.proven
+
+    def value(self, design: int, counts: Sequence[int]) -> Fraction | None:
+        """The sum of a design's keys, each so often; ``None`` while one is missing."""
+        total = Fraction(0)
+        for layer, count in enumerate(counts):
+            if count:
+                known = self.known.get((layer, design))
+                if known is None or known.told.value is None:
+                    return None
+                total += count * known.told.value
+        return total

@@ -1,0 +1,124 @@
+"""The SQLite file in which an exploration keeps what it has proven, so that another call goes on from there.
+
+A row is written the moment that a cell is proven; a process that is killed loses none.  Explorations of
+different spaces may share a file: a cell is known by the hash of all that its answer depends on.
+"""
+
+from __future__ import annotations
+
+import json
+from fractions import Fraction
+from pathlib import Path
+from typing import Any, Final
+
+from tilewright.solvers.database import Database, Row, seal
+from tilewright.solvers.mapping.explore.cells import Cell, Told
+from tilewright.workloads.errors import InputError
+
+APPLICATION: Final = 0x546C4578  # "TlEx", SQLite's application_id
+VERSION: Final = 1
+SUFFIXES = (".sqlite", ".sqlite3", ".db")
+
+_COLUMNS = ("key", "status", "value", "energy", "cycles", "mapping", "wall_s", "about")
+_TABLE = """
+CREATE TABLE cell (
+    key TEXT PRIMARY KEY,      -- content hash of all that the answer depends on
+    status TEXT NOT NULL,      -- optimal or infeasible
+    value TEXT,                -- exact objective key, a fraction
+    energy TEXT,               -- pJ, a fraction
+    cycles TEXT,               -- integer
+    mapping TEXT,              -- nodes, outermost first, JSON
+    wall_s REAL NOT NULL,
+    about TEXT NOT NULL,       -- kind and bounds of the layer, for people
+    seal TEXT NOT NULL         -- SHA-256 of the row's other columns
+) WITHOUT ROWID"""
+
+
+class ExploreStore:
+    """An open store of proven cells.
+
+    Parameters
+    ----------
+    path : made where there is none
+
+    Raises
+    ------
+    InputError : for a file that cannot be used, is another program's, or is damaged
+    """
+
+    def __init__(self, path: Path) -> None:
+        self._base = Database(path)
+        try:
+            if not self._tables():
+                self._base.rows("PRAGMA journal_mode = WAL")
+                with self._base.transaction():
+                    if not self._tables():  # else another program was quicker
+                        self._base.rows(_TABLE)
+                        self._base.rows(f"PRAGMA application_id = {APPLICATION}")
+                        self._base.rows(f"PRAGMA user_version = {VERSION}")
+            if self._base.number("application_id") != APPLICATION:
+                raise InputError(str(path), None, "an SQLite file of another program, expected a store of explore")
+            version = self._base.number("user_version")
+            if version != VERSION:
+                raise InputError(str(path), "user_version", f"a store of version {version}, expected {VERSION}")
+            self._base.examine()
+        except BaseException:
+            self._base.close()
+            raise
+
+    def _tables(self) -> int:
+        return int(self._base.rows("SELECT count(*) FROM sqlite_master")[0][0])
+
+    def get(self, key: str) -> Told | None:
+        """What was proven of a cell; ``None`` where nothing was.
+
+        Raises
+        ------
+        DamagedError : for a row that is not what was written
+        """
+        rows = self._base.rows(f"SELECT {', '.join(_COLUMNS)}, seal FROM cell WHERE key = ?", (key,))
+        return self._told(rows[0]) if rows else None
+
+    def put(self, cell: Cell, told: Told) -> None:
+        """Keep a proven cell."""
+        values: tuple[Any, ...] = (
+            cell.key,
+            told.status,
+            None if told.value is None else str(told.value),
+            None if told.energy is None else str(told.energy),
+            None if told.cycles is None else str(told.cycles),
+            None if told.mapping is None else json.dumps(told.mapping),
+            float(told.wall_s),
+            f"{cell.operator.kind} {json.dumps(cell.operator.bounds)}",
+        )
+        marks = ", ".join("?" * (len(_COLUMNS) + 1))
+        self._base.rows(f"INSERT OR REPLACE INTO cell VALUES ({marks})", (*values, seal(values)))
+
+    def __len__(self) -> int:
+        return int(self._base.rows("SELECT count(*) FROM cell")[0][0])
+
+    def close(self) -> None:
+        """Close the file; what was stored stays."""
+        self._base.close()
+
+    def __enter__(self) -> ExploreStore:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def _told(self, row: Row) -> Told:
+        if row[-1] != seal(row[:-1]):
+            raise self._base.damaged(f"cell {str(row[0])[:12]} is not what was written")
+        with self._base.reading(f"cell {str(row[0])[:12]}"):
+            _, status, value, energy, cycles, mapping, wall, _, _ = row
+            key = None if value is None else Fraction(value)
+            return Told(
+                status,
+                key,
+                key,
+                None if energy is None else Fraction(energy),
+                None if cycles is None else int(cycles),
+                None if mapping is None else tuple(json.loads(mapping)),
+                wall,
+            )

@@ -1,0 +1,84 @@
+"""From a solution of the whole statement to a plan."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import numpy as np
+import numpy.typing as npt
+
+from tilewright.formulation.scheduling.tiled.plan import Plan, make_residency, make_transfers
+from tilewright.solvers.cpsat_run import Values
+from tilewright.solvers.scheduling.tiled.exact.statement import PlanStatement
+
+Longs = npt.NDArray[np.int64]
+
+
+def plan_of(statement: PlanStatement, values: Values) -> Plan:
+    """The plan of a solution; rounds are its steps."""
+    instance = statement.instance
+
+    def true(literals: dict[tuple[int, ...], object]) -> list[tuple[int, ...]]:
+        return [key for key, literal in literals.items() if values.boolean_value(literal)]  # type: ignore[arg-type]
+
+    engine = np.zeros(instance.tasks, dtype=np.int32)
+    step = np.zeros(instance.tasks, dtype=np.int32)
+    for task, e, r in true({**statement.runs}):
+        engine[task], step[task] = e, r
+    moved = [(b, source, e, r) for b, source, e, r in true({**statement.moves})]
+    moved += [(t, e, port, r) for t, e, port, r in true({**statement.written})]
+    block, source, target, when = _columns(moved, 4)
+    steps = int(max(step.max(), when.max(initial=0))) + 1
+    begins = {(t, int(engine[t]), int(step[t])) for t in range(instance.tasks)}
+    begins |= {*true({**statement.arrives})}  # type: ignore[arg-type]
+    held = _residencies(true({**statement.held}), begins, steps)
+    transfers = make_transfers(
+        instance.engines, block, source, target, instance.dag.block_bytes[block], when, when
+    )
+    return Plan(engine, step, step.copy(), transfers, make_residency(*_columns(held, 4)), steps)
+
+
+def _columns(rows: Iterable[tuple[int, ...]], width: int) -> list[Longs]:
+    table = np.array([*rows], dtype=np.int64).reshape(-1, width)
+    return [np.ascontiguousarray(table[:, i]) for i in range(width)]
+
+
+def _residencies(
+    held: Iterable[tuple[int, ...]], begins: set[tuple[int, int, int]], steps: int
+) -> list[tuple[int, int, int, int]]:
+    """(block, engine, start, end) of unbroken holdings; a new arrival begins a new one."""
+    found: list[tuple[int, int, int, int]] = []
+    for block, e, r in sorted(held):
+        if r >= steps:
+            continue
+        if found and found[-1][:2] == (block, e) and found[-1][3] == r - 1 and (block, e, r) not in begins:
+            found[-1] = (block, e, found[-1][2], r)
+        else:
+            found.append((block, e, r, r))
+    return found
+
+
+def hint(statement: PlanStatement, plan: Plan) -> None:
+    """Begin with a round plan: every decision that it makes, as far as the statement has a literal for it."""
+    model, moving, held = statement.model, plan.transfers, plan.residency
+    engines = statement.instance.engines
+    runs = {(t, int(e), int(r)) for t, (e, r) in enumerate(zip(plan.engine, plan.first, strict=True))}
+    stays = {
+        (int(b), int(e), r)
+        for b, e, start, end in zip(held.block, held.engine, held.start, held.end, strict=True)
+        for r in range(int(start), int(end) + 1)
+    }
+    moves: set[tuple[int, ...]] = set()
+    writes: set[tuple[int, ...]] = set()
+    for b, source, target, r in zip(moving.block, moving.source, moving.target, moving.first, strict=True):
+        (writes if target >= engines else moves).add((int(b), int(source), int(target), int(r)))
+    arrivals = {(b, e, r) for b, _, e, r in moves}
+    for literals, true in (
+        (statement.runs, runs),
+        (statement.held, stays),
+        (statement.arrives, arrivals),
+        (statement.moves, moves),
+        (statement.written, writes),
+    ):
+        for key, literal in literals.items():  # type: ignore[attr-defined]
+            model.add_hint(literal, key in true)

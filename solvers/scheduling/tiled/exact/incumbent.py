@@ -1,0 +1,108 @@
+"""What the exact method begins with: atoms, few enough to be stated, and round plans of them by heuristics."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from tilewright.formulation.scheduling.tiled.completion import complete
+from tilewright.formulation.scheduling.tiled.dag import AtomicDag
+from tilewright.formulation.scheduling.tiled.evaluator import IllegalPlanError
+from tilewright.formulation.scheduling.tiled.plan import Plan
+from tilewright.formulation.scheduling.tiled.problem import TiledProblem
+from tilewright.formulation.scheduling.tiled.search import TiledGoal, TiledSearch
+from tilewright.formulation.scheduling.tiled.tiling import AtomSize
+from tilewright.heuristics.scheduling.tiled.atomic import AtomicDataflow
+from tilewright.heuristics.scheduling.tiled.lists import Ints, layer_sequential, list_order
+from tilewright.heuristics.scheduling.tiled.placement import place
+from tilewright.heuristics.scheduling.tiled.rounds import RoundOrder
+from tilewright.heuristics.scheduling.tiled.shares import fitting_menu
+from tilewright.hardware.scheduling.tiled.machine import TiledMachine
+from tilewright.solvers.scheduling.tiled.exact.space import as_round_plan
+
+SHARE = 0.2
+"""Part of the time that the choice of atoms may take."""
+
+LONGEST = 10.0
+"""Seconds that it takes at most."""
+
+MOVES = 100
+"""Moves in the sizes of atoms that it tries."""
+
+PLACES = ("matching", "nearest", "zigzag")
+
+
+def chosen_atoms(problem: TiledProblem, search: TiledSearch, most: int) -> tuple[AtomicDag, list[Plan]]:
+    """Atoms whose quick round plans are the fastest, and those plans.
+
+    Candidates are the sizes that `AtomicDataflow` likes best, where they give few enough atoms, and the
+    coarse ones of `coarse_sizes`.
+
+    Raises
+    ------
+    InputError : for a layer whose least atom fits no buffer
+    """
+    limits = search.limits.share(SHARE, LONGEST)
+    inner: TiledSearch = TiledSearch(TiledGoal(problem), limits, exact=False)
+    candidates = []
+    coarse = problem.dag(coarse_sizes(problem, most))
+    if not limits.expired:
+        AtomicDataflow(moves=MOVES).offer(inner)
+    if inner.answer is not None and inner.answer.dag.tasks <= most:
+        candidates.append(inner.answer.dag)
+    if coarse.tasks <= most or not candidates:
+        candidates.append(coarse)
+    ranked = []
+    for i, dag in enumerate(candidates):
+        plans = [*quick_plans(dag, problem.machine)]
+        values = [problem.evaluate(dag, plan).cycles for plan in plans]
+        ranked.append((min(values, default=1 << 62), i, dag, plans))
+    _, _, dag, plans = min(ranked, key=lambda one: one[:2])
+    return dag, plans
+
+
+def coarse_sizes(problem: TiledProblem, most: int) -> tuple[AtomSize, ...]:
+    """Per layer the size of least estimated time, all layers with so few atoms that `most` is kept.
+
+    Where even one atom per layer, or as few as buffers allow, are more than that, those are given.
+    """
+    engines = problem.machine.engines
+    found: list[AtomSize] = []
+    for cap in (*range(4 * engines, engines, -engines), *range(engines, 0, -1)):
+        found, total = [], 0
+        for unit in problem.units:
+            menu = fitting_menu(problem, unit, 1.0)
+            atoms = menu.atoms * problem.batch
+            time = -(-atoms // engines) * np.maximum(menu.cycles, menu.need / problem.machine.port_rate)
+            fits = np.flatnonzero(atoms <= max(cap, int(atoms.min())))
+            best = fits[np.lexsort(((menu.atoms * menu.need)[fits], time[fits]))[0]]
+            found.append(AtomSize(*(int(one) for one in menu.sizes[best])))
+            total += int(atoms[best])
+        if total <= most:
+            break
+    return tuple(found)
+
+
+def orders(dag: AtomicDag, machine: TiledMachine) -> Iterator[Ints]:
+    """Rounds of all tasks by the heuristics."""
+    yield layer_sequential(dag, machine)[1]
+    yield list_order(dag, machine)[1]
+    yield RoundOrder(dag, machine.engines, 1, 2).steps()
+
+
+def quick_plans(dag: AtomicDag, machine: TiledMachine) -> Iterator[Plan]:
+    """Round plans of all orders; none of an order where completion finds no room."""
+    for step in orders(dag, machine):
+        yield from placed_plans(dag, machine, step)
+
+
+def placed_plans(dag: AtomicDag, machine: TiledMachine, step: Ints) -> Iterator[Plan]:
+    """Round plans of one order by the heuristics for places."""
+    for how in PLACES:
+        engine = place(dag, machine, step, how)
+        try:
+            plan = complete(dag, machine, engine, step, ahead=1)
+        except IllegalPlanError:
+            continue
+        yield as_round_plan(dag, plan, machine.engines)

@@ -1,0 +1,225 @@
+"""The method ``exact``: round plans of given atoms, proven.
+
+1. Heuristics choose the atoms and give a first plan.
+2. A relaxation without places (`OrderModel`) gives a bound and an order.
+3. Places, movements and residency of that order (`PlanModel` with every round fixed) give a plan.
+4. The whole statement closes what is left, within the time limit.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from importlib.metadata import version
+
+import numpy as np
+from ortools.sat.python import cp_model
+
+from tilewright.formulation.limits import Limits
+from tilewright.formulation.method import Outcome
+from tilewright.formulation.options import option
+from tilewright.formulation.result import Origin
+from tilewright.formulation.scheduling.tiled.search import AtomicPlan, TiledSearch
+from tilewright.solvers.cpsat_run import CpSatRun, Values
+from tilewright.solvers.scheduling.tiled.bounds import dag_bounds
+from tilewright.solvers.scheduling.tiled.exact.decode import hint, plan_of
+from tilewright.solvers.scheduling.tiled.exact.incumbent import chosen_atoms, placed_plans
+from tilewright.solvers.scheduling.tiled.exact.instance import RoundInstance
+from tilewright.solvers.scheduling.tiled.exact.order import OrderModel
+from tilewright.solvers.scheduling.tiled.exact.space import RoundSpace
+from tilewright.solvers.scheduling.tiled.exact.statement import PlanModel, PlanStatement
+
+ORDERS_SHARE = 0.3
+"""Part of the time left that the relaxation may take."""
+
+FIXED_SHARE = 0.3
+"""Part of the time left after it that placing its order may take."""
+
+MOST_DECISIONS = 120_000
+"""Movements that the whole statement may decide, at most: beyond, only the relaxation is solved."""
+
+
+@dataclass(frozen=True)
+class Exact:
+    """Order, placement, residency and movements of given atoms together, proven over round plans."""
+
+    atoms: int = option(48, "atoms that are stated, at most; sizes are coarsened to as many", low=1, high=512)
+    idle: int = option(0, "steps without an atom that a plan may have", low=0, high=8)
+
+    name = "exact"
+    exact = True
+
+    @property
+    def version(self) -> str:
+        return f"ortools {version('ortools')}"
+
+    def solve(self, search: TiledSearch) -> Outcome:
+        """Choose atoms, narrow the question to their round plans, and prove."""
+        problem = search.problem.problem
+        if (problem.objective.energy_power, problem.objective.delay_power) != (0, 1):
+            return Outcome(message="exact proves the makespan; other objectives are not stated", error=True)
+        dag, plans = chosen_atoms(problem, search, self.atoms)
+        space = RoundSpace(problem, dag, self.idle)
+        search.problem = space
+        for plan in plans:
+            search.offer(AtomicPlan(dag, plan), "heuristics", Origin.HEURISTIC)
+        return RoundProof(search, space, self.atoms).run()
+
+
+class RoundProof:
+    """Proves the best round plan of given atoms.
+
+    Parameters
+    ----------
+    search : its problem is the space
+    atoms : tasks beyond which only the relaxation is solved
+    """
+
+    def __init__(self, search: TiledSearch, space: RoundSpace, atoms: int) -> None:
+        self.search, self.space, self.atoms = search, space, atoms
+        self.instance = RoundInstance(space.dag, space.problem.machine)
+
+    def run(self) -> Outcome:
+        """Close the gap, or as much of it as limits allow; the message names the space."""
+        search, instance = self.search, self.instance
+        self.raise_bound(dag_bounds(instance.dag, instance.machine).cycles, "these atoms")
+        if not search.done:
+            self.relaxed()
+        if search.done or self.refuted:
+            return self.outcome()
+        if instance.tasks > self.atoms or self.decisions > MOST_DECISIONS:
+            return Outcome(
+                message=f"{self.space.name}; whole only up to {self.atoms} atoms and {MOST_DECISIONS:,} movements, "
+                f"here {instance.tasks} and {self.decisions:,}: the bound is that of a relaxation"
+            )
+        self.whole()
+        return self.outcome()
+
+    def outcome(self) -> Outcome:
+        """The space that the claim is about; that it has no plan, where that is proven."""
+        if self.search.key is None and self.refuted:
+            return Outcome(True, f"no plan in the space: {self.space.name}; buffers are too small for it")
+        return Outcome(message=self.space.name)
+
+    refuted = False
+    """Whether a model without a solution has shown that there is nothing better than the best plan."""
+
+    # -- limits of the statement ---------------------------------------------------------------------
+
+    @property
+    def most(self) -> int:
+        """Cycles of what is still of interest: fewer than the best plan's, or anything that may be needed."""
+        key = self.search.key
+        return self.longest if key is None else int(key) - 1
+
+    @property
+    def longest(self) -> int:
+        """Cycles that no best plan exceeds: every round with its longest task and all data everywhere."""
+        instance = self.instance
+        slowest = min(instance.dram_rate, *(rate for rate in instance.link_rates if rate is not None))
+        copies = instance.engines + 1
+        moved = -(-copies * sum(instance.size) // slowest)
+        hops = instance.hop_cycles * len(instance.net.rates)
+        return (instance.tasks + self.space.idle + 1) * (max(instance.cycles) + 2 * int(moved) + hops + 1)
+
+    @property
+    def least(self) -> int:
+        """The bound so far."""
+        return 0 if self.search.bound is None else int(self.search.bound)
+
+    @property
+    def count(self) -> int:
+        """Rounds that a plan of interest may have, with one for the last write-backs; 0 where none can be."""
+        rounds = self.instance.most_rounds(self.most)
+        return rounds and rounds + self.space.idle + 1
+
+    @property
+    def decisions(self) -> int:
+        """Movements that the whole statement decides, at most."""
+        instance = self.instance
+        return len(instance.readers) * instance.engines * (instance.engines + len(instance.ports)) * self.count
+
+    # -- stages --------------------------------------------------------------------------------------
+
+    def relaxed(self) -> None:
+        """Bound and order by the relaxation, then the best plan of that order."""
+        if self.closed():
+            return
+        model = OrderModel(self.instance, self.count, self.space.idle, self.least, self.most).build()
+        limits = self.search.limits.share(ORDERS_SHARE)
+        run = CpSatRun(
+            model.model,
+            limits,
+            lambda: self.search.done,
+            None,
+            lambda bound: self.raise_bound(bound, "orders"),
+        )
+        status = run.solve()
+        if self.closed(status, run, "orders"):
+            return
+        if run.has_solution and self.instance.tasks <= self.atoms:
+            self.placed(model.order(run.solver))
+
+    def placed(self, order: Sequence[int]) -> None:
+        """Offer plans of one order: by heuristics for places, then by the statement with the order given."""
+        search, space = self.search, self.space
+        before = search.key
+        for plan in placed_plans(space.dag, space.problem.machine, np.array(order, dtype=np.int32)):
+            search.offer(AtomicPlan(space.dag, plan), "orders, placed", Origin.HEURISTIC)
+        if search.done or search.key == self.least or before is not None and self.most < self.least:
+            return
+        statement = self.statement(order)
+        run = self.start(statement, "places", search.limits.share(FIXED_SHARE), None)
+        run.solve()
+
+    def whole(self) -> None:
+        """Solve the whole statement."""
+        if self.closed():
+            return
+        statement = self.statement(None)
+        if self.search.answer is not None:
+            hint(statement, self.search.answer.plan)
+        run = self.start(statement, "plans", self.search.limits, lambda bound: self.raise_bound(bound, "plans"))
+        self.closed(run.solve(), run, "plans")
+
+    def statement(self, order: Sequence[int] | None) -> PlanStatement:
+        """The statement of what is still of interest."""
+        count = self.count if order is None else max(order) + 2
+        return PlanModel(
+            self.instance,
+            count,
+            self.space.idle,
+            self.least,
+            self.most,
+            order=order,
+            heed=self.search.limits.heed,
+        ).build()
+
+    def start(
+        self, statement: PlanStatement, source: str, limits: Limits, on_bound: Callable[[int], None] | None
+    ) -> CpSatRun:
+        """A run that offers what it finds."""
+
+        def on_solution(values: Values) -> None:
+            self.search.confirm(AtomicPlan(self.space.dag, plan_of(statement, values)), source)
+
+        return CpSatRun(statement.model, limits, lambda: self.search.done, on_solution, on_bound)
+
+    def closed(
+        self, status: cp_model.CpSolverStatus | None = None, run: CpSatRun | None = None, source: str = "rounds"
+    ) -> bool:
+        """Whether nothing better than the best plan is left; raises the bound accordingly."""
+        if status is not None and run is not None and status == cp_model.OPTIMAL:
+            self.raise_bound(run.bound, source)
+            return self.search.done
+        if status == cp_model.INFEASIBLE or (status is None and not self.count):
+            self.refuted = True
+            if self.search.key is not None:
+                self.raise_bound(int(self.search.key), source)
+            return True
+        return False
+
+    def raise_bound(self, cycles: int, source: str) -> None:
+        """Tell a bound on round plans of these atoms."""
+        self.search.raise_bound(Fraction(cycles), source)

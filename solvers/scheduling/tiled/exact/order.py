@@ -1,0 +1,198 @@
+"""A relaxation of round plans without places: which task runs in which round, and what DRAM and ports demand.
+
+Every plan of the whole statement is a solution here, with the same or shorter rounds; see
+docs/tiled-exact.md for each group of constraints.  Engines' buffers, routes and refetched data are left out.
+"""
+
+from __future__ import annotations
+
+from ortools.sat.python import cp_model
+
+from tilewright.solvers.cpsat_run import Values
+from tilewright.solvers.scheduling.tiled.exact.instance import RoundInstance
+from tilewright.solvers.scheduling.tiled.exact.rounds import Rounds, Terms
+
+Literal = cp_model.IntVar
+
+
+class OrderModel:
+    """The relaxation; parameters as of `PlanModel`."""
+
+    def __init__(self, instance: RoundInstance, count: int, idle: int, least: int, most: int) -> None:
+        self.instance = instance
+        self.rounds = Rounds(instance, count, idle, least, most)
+        self.model = self.rounds.model
+        self.count = count
+        self.window = [
+            range(head, count - 1 - tail) for head, tail in zip(instance.heads, instance.tails, strict=True)
+        ]
+        self.runs: dict[tuple[int, int], Literal] = {}
+        self.fetched: dict[tuple[int, int], Literal] = {}
+        self.stored: dict[tuple[int, int], Literal] = {}
+
+    def build(self) -> OrderModel:
+        """All groups of constraints."""
+        self.tasks()
+        self.fetches()
+        self.stores()
+        self.loads()
+        self.waits()
+        return self
+
+    def order(self, values: Values) -> list[int]:
+        """The round of each task in a solution."""
+        found = [0] * self.instance.tasks
+        for (task, r), run in self.runs.items():
+            if values.boolean_value(run):
+                found[task] = r
+        return found
+
+    def literal(self) -> Literal:
+        return self.model.new_bool_var("")
+
+    def tasks(self) -> None:
+        """Every task runs once, after all that it reads, in a round of at most as many as there are engines."""
+        model = self.model
+        ladder: dict[tuple[int, int], Literal | int] = {}
+        for task, window in enumerate(self.window):
+            for r in window:
+                self.runs[task, r] = self.literal()
+            model.add_exactly_one(self.runs[task, r] for r in window)
+            for r in range(self.count):
+                if r < window.start or r >= window.stop - 1:
+                    ladder[task, r] = int(r >= window.stop - 1)
+                    continue
+                done = ladder[task, r] = self.literal()
+                model.add((ladder[task, r - 1] if r else 0) + self.runs[task, r] == done)
+        for task, producers in enumerate(self.instance.before):
+            for producer in producers:
+                for r in self.window[task]:
+                    model.add(ladder[task, r] <= ladder[producer, r - 1])
+        for r in range(self.count - 1):
+            here = [(task, self.runs[task, r]) for task, window in enumerate(self.window) if r in window]
+            model.add(sum(run for _, run in here) <= self.instance.engines)
+            self.rounds.place(r, here)
+
+    def fetches(self) -> None:
+        """What lies in DRAM at first is fetched once at least, in the round of its first use or before."""
+        for block, readers in self.instance.readers.items():
+            if self.instance.parent[block] >= 0:
+                continue
+            last = max(self.window[task].stop - 1 for task in readers)
+            for r in range(last + 1):
+                self.fetched[block, r] = self.literal()
+                if r:
+                    self.model.add_implication(self.fetched[block, r - 1], self.fetched[block, r])
+                new = self.fetched[block, r] - (self.fetched[block, r - 1] if r else 0)
+                self.model.add(new <= self.rounds.used[r])
+            for task in readers:
+                for r in self.window[task]:
+                    self.model.add_implication(self.runs[task, r], self.fetched[block, r])
+
+    def stores(self) -> None:
+        """Results that leave are written in a round after their own."""
+        for task, leaves in enumerate(self.instance.outputs):
+            if not leaves:
+                continue
+            before: Literal | None = None
+            for r in range(self.window[task].start + 1, self.count):
+                now = self.stored[task, r] = self.literal()
+                if before is not None:
+                    self.model.add_implication(before, now)
+                self.model.add(
+                    now <= sum(self.runs[task, q] for q in range(self.window[task].start, r) if q in self.window[task])
+                )
+                self.model.add(now - (before if before is not None else 0) <= self.rounds.used[r - 1])
+                before = now
+            if before is not None:
+                self.model.add(before == 1)
+
+    def new(self, ladder: dict[tuple[int, int], Literal], block: int, r: int) -> Terms:
+        """What a ladder rises in a round, as terms in the block's bytes."""
+        size = self.instance.size[block]
+        found = [(ladder[block, r], size)] if (block, r) in ladder else []
+        if found and (block, r - 1) in ladder:
+            found.append((ladder[block, r - 1], -size))
+        return found
+
+    def loads(self) -> None:
+        """A round lasts as long as DRAM needs for what it moves."""
+        for r in range(self.count):
+            load: Terms = []
+            for ladder in (self.fetched, self.stored):
+                for block, when in ladder:
+                    if when == r:
+                        load += self.new(ladder, block, r)
+            self.rounds.carry(self.rounds.length[r], load, self.instance.dram_rate)
+
+    def waits(self) -> None:
+        """A task waits for what is fetched in its own round, and for results of the round before.
+
+        All of DRAM's late blocks pass at its rate.  All that is late for a task passes its engine's port; of
+        the tasks of the round before, one at most has run on that engine.
+        """
+        for r in range(self.count - 1):
+            here = [task for task, window in enumerate(self.window) if r in window]
+            late = self.late_blocks(r, here)
+            wait = self.model.new_int_var(0, self.rounds.longest, "")
+            self.rounds.carry(wait, [(one, self.instance.size[b]) for b, one in late.items()], self.instance.dram_rate)
+            for task in here:
+                self.task_waits(task, r, late, wait)
+
+    def late_blocks(self, r: int, here: list[int]) -> dict[int, Literal]:
+        """Per block a literal that is true where it is fetched for the first time in the round of its use."""
+        found: dict[int, Literal] = {}
+        for task in here:
+            for block in self.instance.reads[task]:
+                if self.instance.parent[block] >= 0:
+                    continue
+                late = found.setdefault(block, self.literal())
+                before = [self.fetched[block, r - 1]] if r else []
+                self.model.add_bool_or([~self.runs[task, r], ~self.fetched[block, r], *before, late])
+        return found
+
+    def task_waits(self, task: int, r: int, late: dict[int, Literal], wait: cp_model.IntVar) -> None:
+        """What one task waits for in one round, if it runs there."""
+        instance, model, unit = self.instance, self.model, self.instance.unit
+        run, length = self.runs[task, r], self.rounds.length[r]
+        compute = unit * instance.cycles[task]
+        inflow: Terms = []
+        for block in instance.reads[task]:
+            if instance.parent[block] < 0:
+                model.add(length >= compute + wait).only_enforce_if([run, late[block]])
+                inflow.append((late[block], instance.size[block]))
+        local: list[Literal] = []
+        far: list[tuple[Literal, Literal]] = []
+        for producer in sorted(instance.before[task]):
+            made = self.runs.get((producer, r - 1))
+            if made is None:
+                continue
+            size = sum(instance.size[b] for b in instance.reads[task] if instance.parent[b] == producer)
+            here = self.literal()
+            model.add_implication(here, made)
+            local.append(here)
+            far.append((made, here))
+            inflow += [(made, size), (here, -size)]
+        model.add_at_most_one(local)
+        hop = self.literal()
+        for made, here in far:
+            model.add_bool_or([~run, ~made, here, hop])
+        hops = self.nearest * unit if far else 0
+        bound = self.rounds.time_of(inflow, self.port_rate)
+        if bound is not None:
+            scale, taken, slack = bound
+            model.add(scale * (length - compute - hops * hop) >= taken - slack).only_enforce_if(run)
+        elif hops:
+            model.add(length >= compute + hops).only_enforce_if([run, hop])
+
+    @property
+    def port_rate(self) -> object:
+        """The rate of the links into engines, which are all alike."""
+        return self.instance.link_rates[self.instance.engines]
+
+    @property
+    def nearest(self) -> int:
+        """Cycles of the hops between two engines, at least."""
+        net, engines = self.instance.net, range(self.instance.engines)
+        ways = [net.distance(a, b) for a in engines for b in engines if a != b]
+        return min(ways, default=0) * self.instance.hop_cycles

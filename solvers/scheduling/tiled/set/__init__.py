@@ -1,0 +1,1 @@
+"""Proven resource allocation trees: chains by dynamic programming, all trees of small networks, bounds."""

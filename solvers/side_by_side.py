@@ -1,0 +1,95 @@
+"""Several searches side by side, told of in order as though one had followed the other."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from queue import Empty, SimpleQueue
+from threading import Event
+from typing import TypeVar
+
+from tilewright.formulation.result import TracePoint
+from tilewright.solvers.observer import Observer
+from tilewright.workloads.selection import SelectedLayer
+
+_STEP = 0.05  # seconds between two looks at a search that tells nothing
+
+Answer = TypeVar("Answer")
+Told = Callable[[Observer], None]
+
+
+def in_order(
+    tasks: Sequence[Callable[[Observer], Answer]],
+    workers: int,
+    observer: Observer,
+    over: Event,
+    ended: Callable[[int, Answer], None],
+) -> Iterator[Answer]:
+    """Answers of tasks in their order, some of which run at the same time.
+
+    The observer hears of a task once all before it have ended, and from the thread of the caller: what
+    happens earlier is kept until then.  An exception of a task is raised where its answer would stand.
+
+    Parameters
+    ----------
+    tasks : each is given whom to tell; they begin in their order
+    workers : tasks that run at once
+    over : set once nobody waits for the answers any more; tasks that run should heed it
+    ended : given every answer soon after it is there, and before it is yielded, in the thread of the caller
+    """
+    if workers < 2 or len(tasks) < 2:
+        for index, task in enumerate(tasks):
+            answer = task(observer)
+            ended(index, answer)
+            yield answer
+        return
+    events: list[SimpleQueue[Told]] = [SimpleQueue() for _ in tasks]
+    pool = ThreadPoolExecutor(workers, thread_name_prefix="searches")
+    try:
+        futures = [pool.submit(task, _Kept(kept)) for task, kept in zip(tasks, events, strict=True)]
+        waiting = dict(enumerate(futures))
+
+        def look() -> None:
+            for index in [index for index, future in waiting.items() if future.done()]:
+                future = waiting.pop(index)
+                if future.exception() is None:
+                    ended(index, future.result())
+
+        for future, kept in zip(futures, events, strict=True):
+            yield _awaited(future, kept, observer, look)
+    finally:
+        over.set()
+        pool.shutdown(wait=False, cancel_futures=True)
+
+
+def _awaited(
+    future: Future[Answer], events: SimpleQueue[Told], observer: Observer, look: Callable[[], None]
+) -> Answer:
+    """The answer of a task, after all that it tells; looks at the others meanwhile."""
+    while True:
+        done = future.done()  # what is told before the end is in the queue then
+        look()
+        try:
+            events.get(timeout=0 if done else _STEP)(observer)
+        except Empty:
+            if done:
+                return future.result()
+
+
+class _Kept:
+    """An observer that keeps what it is told."""
+
+    def __init__(self, events: SimpleQueue[Told]) -> None:
+        self._events = events
+
+    def layer(self, index: int, total: int, layer: SelectedLayer) -> None:
+        self._events.put(lambda observer: observer.layer(index, total, layer))
+
+    def point(self, point: TracePoint) -> None:
+        self._events.put(lambda observer: observer.point(point))
+
+    def phase(self, text: str) -> None:
+        self._events.put(lambda observer: observer.phase(text))
+
+    def note(self, text: str) -> None:
+        self._events.put(lambda observer: observer.note(text))

@@ -1,0 +1,69 @@
+"""Levelling keeps plans legal, shortens them, and counts their cycles as the evaluator does."""
+
+from __future__ import annotations
+
+import random
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from tiled_plans import random_plan, random_problem
+
+from tilewright.formulation.scheduling.tiled.completion import complete
+from tilewright.formulation.scheduling.tiled.problem import TiledProblem, tiled_objective
+from tilewright.formulation.scheduling.tiled.tiling import AtomSize
+from tilewright.hardware.scheduling.tiled.load import load_tiled_machine
+from tilewright.heuristics.scheduling.tiled.levelling import Effort, levelled, levelled_and_cycles
+from tilewright.workloads.mapping.convolutions import conv2d
+from tilewright.workloads.network import Layer, Link, Network
+
+MACHINES = (
+    "atomic-2x2[dram=4]",
+    "atomic-2x2[link=4,buffer=40]",
+    "atomic-8x8[engines=3x2,link=8,buffer=32]",
+    "atomic-8x8[engines=3x3,link=4,topology=torus]",
+    "atomic-8x8[engines=4x2,link=4,topology=htree,ports=left]",
+)
+
+
+@pytest.mark.parametrize("seed", range(10))
+def test_levelled_plans_are_legal_and_no_longer(seed: int) -> None:
+    """On random plans the evaluator accepts what levelling makes, at no more cycles than levelling counts."""
+    rng = random.Random(seed)
+    problem, dag = random_problem(rng, MACHINES[seed % len(MACHINES)])
+    for turn in range(3):
+        plan = random_plan(rng, problem, dag)
+        before = problem.evaluate(dag, plan).cycles
+        found, counted = levelled_and_cycles(dag, problem.machine, plan, Effort(6, 12, 24), turn)
+        after = problem.evaluate(dag, found).cycles
+        assert counted is not None
+        assert after <= min(before, counted + 1)
+        again, the_same = levelled_and_cycles(dag, problem.machine, found, Effort(rounds=0), turn)
+        assert problem.evaluate(dag, again).cycles == after
+        assert the_same is not None
+        assert abs(the_same - after) <= 1
+
+
+def test_weights_of_a_second_layer_come_while_the_first_one_runs() -> None:
+    """What completion lets arrive late comes early: two layers of an atom take their cycles and a fetch."""
+    machine = load_tiled_machine("atomic-2x2[engines=1x1,array=16x16,link=1,dram=1]")
+    layer = conv2d(k=16, c=16, r=3, s=3, h=16, w=16, pad=1)
+    network = Network(
+        "two", [Layer(name, layer, "test") for name in "ab"], [Link("a", "b", "I", "x", 16 * 256)]
+    )
+    problem = TiledProblem(network, machine, tiled_objective("makespan"))
+    dag = problem.dag([AtomSize(16, 16, 16, 16)] * 2)
+    plan = complete(dag, machine, np.zeros(2, dtype=int), np.arange(2), ahead=0)
+    run, fetch, leave = 9 * 256, 9 * 256, 16 * 256
+    first = fetch + 4096
+    assert problem.evaluate(dag, plan).cycles == pytest.approx(first + run + fetch + run + leave, abs=4)
+    better = problem.evaluate(dag, levelled(dag, machine, plan)).cycles
+    assert better == pytest.approx(first + run + run + leave, abs=4)
+
+
+def test_tasks_over_several_steps_are_left_alone() -> None:
+    """A plan with a task of two steps comes back as it is."""
+    problem, dag = random_problem(random.Random(1), "atomic-2x2")
+    plan = random_plan(random.Random(1), problem, dag)
+    longer = replace(plan, last=plan.last + (np.arange(dag.tasks) == dag.tasks - 1))
+    assert levelled(dag, problem.machine, longer) is longer

@@ -1,0 +1,201 @@
+"""Documents of plans: every leaf is checked, plans of others are evaluated, and searches begin with them."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import jsonschema
+import numpy as np
+import pytest
+from mutated import undetected
+
+import tilewright as tw
+from tilewright.report.checks.scheduling.tiled.plan import check_plan
+from tilewright.report.records.scheduling.tiled.document import PlanDocument, inputs_hash
+from tilewright.report.records.scheduling.tiled.files import parse_plan
+from tilewright.report.records.scheduling.tiled.plan import packed, unpacked
+from tilewright.report.records.schemas import PLAN, generated_schema, result_schema
+from tilewright.workloads.mapping.convolutions import conv2d
+from tilewright.workloads.network import Layer, Link, Network
+from tilewright.workloads.scheduling.workload import Part
+from tilewright.workloads.scheduling.workload import Workload as Networks
+
+
+def small() -> tw.Workload:
+    """Two convolutions, the second reads the first."""
+    first, second = conv2d(k=32, c=16, r=3, s=3, h=8, w=8, pad=1), conv2d(k=32, c=32, r=1, s=1, h=8, w=8)
+    layers = [Layer("first", first, "test"), Layer("second", second, "test")]
+    links = [Link("first", "second", second.inputs[0].name, "first", 32 * 64)]
+    return tw.Workload(Networks("small", (Part("small", Network("small", layers, links), 2),)))
+
+
+UNCHECKED = {
+    r"complete": "weaker: a run that was killed may have had everything",
+    r"message|problem\.machine\.description": "text for people",
+    r"versions(\..*)?": "what else was installed; that of tilewright must be there",
+    r"wall_s": "a clock's figure; it must not contradict the trace",
+    r"trace\.\d+\.(seconds|source|heuristic|bound)": "when and by what it was known; only order and end"
+    " leave evidence",
+    r"settings\.(time_limit_s|gap|threads|seed)": "requests; they must be possible",
+}
+"""Leaves, or changes of them, that no check can judge, and why; ``docs/tiled-documents.md`` lists them."""
+
+
+@pytest.fixture(scope="module")
+def plan() -> tw.TiledPlan:
+    """A plan of two layers and two samples on four engines."""
+    question = small().on(tw.tiled_machine("atomic-2x2[link=16]"), "edp")
+    return tw.solve(question, method="ls")
+
+
+@pytest.fixture(scope="module")
+def data(plan: tw.TiledPlan) -> dict[str, Any]:
+    """Its document as JSON gives it back."""
+    found: dict[str, Any] = json.loads(json.dumps(plan.to_dict()))
+    return found
+
+
+def faults_of(data: dict[str, Any]) -> list[str]:
+    """Everything that ``check`` has to say about a document."""
+    try:
+        return [*check_plan(parse_plan(data, "document"), "document").faults]
+    except tw.InputError as error:
+        return [str(error)]
+
+
+def same(one: dict[str, Any], other: dict[str, Any]) -> bool:
+    """Whether two documents that can be read say the same."""
+    return parse_plan(one, "document") == parse_plan(other, "document")
+
+
+def test_the_schema_is_that_of_the_records(data: dict[str, Any]) -> None:
+    """The shipped schema is generated from the records, and a real document keeps to it."""
+    assert result_schema(PLAN) == json.loads(json.dumps(generated_schema(PlanDocument)))
+    jsonschema.validate(data, result_schema(PLAN))
+
+
+def test_every_changed_leaf_is_found(data: dict[str, Any]) -> None:
+    """What carries a claim never passes the check once it is changed."""
+    assert faults_of(data) == []
+    assert undetected(data, faults_of, same, UNCHECKED) == []
+
+
+COLUMNS = ["engine", "first", "last"]
+COLUMNS += [f"transfers.{name}" for name in ("block", "source", "target", "bytes", "first", "last")]
+COLUMNS += [f"residency.{name}" for name in ("block", "engine", "start", "end")]
+
+
+@pytest.mark.parametrize("place", COLUMNS)
+def test_every_changed_number_of_a_column_is_found(data: dict[str, Any], place: str) -> None:
+    """One more or one less in a row of a packed column is another plan, illegal or of other figures.
+
+    A block that stays a step longer where there is room changes no figure, and is the one exception.
+    """
+    part, _, name = place.rpartition(".")
+    node = data["plan"][part] if part else data["plan"]
+    rows = node["count"] if part else node["tasks"]
+    column = unpacked(node[name], rows, place).astype(np.int64)
+    for row in {0, rows // 2, rows - 1}:
+        for change in (-1,) if place == "residency.end" else (-1, 1):
+            made = column.copy()
+            made[row] += change
+            altered = json.loads(json.dumps(data))
+            (altered["plan"][part] if part else altered["plan"])[name] = packed(made)
+            assert faults_of(altered) != [], (row, change)
+
+
+def test_a_mended_hash_does_not_save_another_machine(data: dict[str, Any]) -> None:
+    """Whoever changes the machine and computes the hash anew is found out by the figures."""
+    for field, value in (("link_rate", 8.0), ("dram_energy", 1.0), ("width", 1)):
+        altered = json.loads(json.dumps(data))
+        altered["problem"]["machine"][field] = value
+        record = parse_plan(altered, "document")
+        altered["input_hash"] = inputs_hash(record.problem, record.objective)
+        found = faults_of(altered)
+        assert found, field
+        assert not any("input_hash" in fault for fault in found)
+
+
+def test_a_plan_made_elsewhere_is_evaluated(data: dict[str, Any], plan: tw.TiledPlan) -> None:
+    """Lists in place of packed columns say the same, and movements that are left out are completed."""
+    told = data["plan"]
+    lists = {name: unpacked(told[name], told["tasks"], name).tolist() for name in ("engine", "first", "last")}
+    for part, names in (("transfers", COLUMNS[3:9]), ("residency", COLUMNS[9:])):
+        bare = [name.partition(".")[2] for name in names]
+        columns = {name: unpacked(told[part][name], told[part]["count"], name).tolist() for name in bare}
+        lists[part] = columns  # type: ignore[assignment]
+    cuts = [{key: value for key, value in one.items() if key != "atoms"} for one in told["layers"]]
+    whole = {**data, "plan": {"layers": cuts, "steps": told["steps"], **lists}}
+    assert tw.evaluate_plan(whole).key == plan.key
+    bare_plan = {"layers": cuts, "engine": lists["engine"], "first": lists["first"]}
+    judged = tw.evaluate_plan(
+        {"schema": data["schema"], "problem": data["problem"], "plan": bare_plan}, "edp"
+    )
+    assert judged.legal
+    assert judged.key == plan.key
+    assert plan.evaluate().to_dict()["metrics"] == data["metrics"]
+
+
+def test_illegal_plans_name_what_they_break(data: dict[str, Any]) -> None:
+    """A dependency, a buffer and an engine, each by its name; no figures are given."""
+    told = data["plan"]
+    engine, first = (unpacked(told[name], told["tasks"], name).tolist() for name in ("engine", "first"))
+    cuts = told["layers"]
+
+    def broken(**columns: Any) -> str:
+        made = {**data, "plan": {"layers": cuts, "engine": engine, "first": first, **columns}}
+        found = tw.evaluate_plan(made)
+        assert not found.legal
+        assert found.metrics is None
+        return found.violations[0]
+
+    assert "reads" in broken(first=first[::-1])
+    assert "runs both" in broken(engine=[0] * len(engine))
+    assert "engine 9, expected one of 4" in broken(engine=[9, *engine[1:]])
+    small = json.loads(json.dumps(data))
+    held = int(small["metrics"]["peak_buffer_bytes"][0])
+    small["problem"]["machine"]["engine"]["buffer_bytes"] = held - 1
+    found = tw.evaluate_plan(small)
+    assert "buffer of engine" in found.violations[0]
+
+
+def test_a_search_begins_with_a_plan(data: dict[str, Any], plan: tw.TiledPlan, tmp_path: Path) -> None:
+    """The plan given is the first answer of the trace, on narrower links too, and nothing worse ends it."""
+    path = tmp_path / "plan.json"
+    plan.save(path)
+    question = small().on(tw.tiled_machine("atomic-2x2[link=8]"), "edp")
+    found = tw.solve(question, method="rammer", warm_starts=path)
+    answers = [point for point in found.trace if point["improved"]]
+    assert answers[0]["source"] == "warm start"
+    assert found.value is not None
+    assert found.value <= answers[0]["value"]
+    assert tw.check(found).holds
+
+
+@pytest.mark.parametrize(
+    ("machine", "batch", "told"),
+    [
+        ("atomic-8x8", 2, "is of another machine"),
+        ("atomic-2x2[buffer=0.5]", 2, "needs "),
+        ("atomic-2x2", 3, "is of another batch: 2, expected 3"),
+    ],
+)
+def test_plans_of_others_are_refused(plan: tw.TiledPlan, machine: str, batch: int, told: str) -> None:
+    """A plan that cannot begin a search is one line that says why."""
+    question = small().on(tw.tiled_machine(machine), batch=batch)
+    with pytest.raises(tw.InputError, match=told):
+        tw.solve(question, method="ls", warm_starts=plan)
+
+
+def test_a_bound_is_proven_or_refuted(data: dict[str, Any]) -> None:
+    """The computed bound is confirmed; one above the plan's own value or a quick plan's is refuted."""
+    record = tw.check(tw.TiledPlan(parse_plan(data, "document")), prove=True)
+    assert record.proof is not None
+    assert record.proof.verdict.value == "confirmed"
+    wrong = {**data, "bound": data["value"] + 1, "bound_exact": f"{int(data['value']) + 1}"}
+    found = tw.check(tw.TiledPlan(parse_plan(wrong, "document")), prove=True)
+    assert found.proof is not None
+    assert found.proof.verdict.value == "refuted"
+    assert not found.holds
