@@ -25,10 +25,10 @@ from tilewright.formulation.scheduling.tiled.plan import (
 )
 from tilewright.hardware.scheduling.tiled.machine import TiledMachine
 from tilewright.heuristics.scheduling.tiled import levelling_kernel as machine_code
+from tilewright.heuristics.scheduling.tiled.levelling_loads import NEVER, Casts, Copies
 
 Ints = npt.NDArray[np.int32]
 Longs = npt.NDArray[np.int64]
-NEVER = machine_code.NEVER
 
 
 def levelled(
@@ -94,7 +94,7 @@ def levelled_and_cycles(
     read_by = np.full(len(held), NEVER, dtype=np.int64)
     np.minimum.at(read_by, served, np.repeat(plan.first, np.diff(dag.read_starts)))
     casts = _casts(dag, machine, plan, group, supplies, read_by, holds, ready)
-    copies = machine_code.Copies(
+    copies = Copies(
         held.block,
         held.engine,
         held.start.copy(),
@@ -122,10 +122,7 @@ def levelled_and_cycles(
         dag.block_parent,
         stored,
         plan.steps,
-        effort.rounds,
-        effort.tries,
-        effort.most,
-        effort.far,
+        machine_code.Tries(effort.rounds, effort.tries, effort.most, effort.far),
         seed,
     )
     number = np.repeat(np.arange(len(casts.block)), np.diff(casts.starts))
@@ -156,7 +153,7 @@ def _casts(
     read_by: Longs,
     holds: kernel.Holds,
     ready: Ints,
-) -> machine_code.Casts:
+) -> Casts:
     """The multicasts into engines, with their targets in the order of the plan."""
     moving = plan.transfers
     chosen = np.flatnonzero(moving.target < machine.engines)
@@ -176,7 +173,7 @@ def _casts(
     whole = kernel.holdings(holds, parent, source[inside], moving.first[at], moving.last[at])
     fits = (own >= 0) & (ready[np.maximum(own, 0)] < moving.first[at])
     holder[inside] = np.where(fits, own, whole)
-    return machine_code.Casts(
+    return Casts(
         moving.block[head].copy(),
         source.copy(),
         moving.first[head].copy(),

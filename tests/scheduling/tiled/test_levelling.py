@@ -45,7 +45,7 @@ def test_levelled_plans_are_legal_and_no_longer(seed: int) -> None:
 
 
 def test_weights_of_a_second_layer_come_while_the_first_one_runs() -> None:
-    """What completion lets arrive late comes early: two layers of an atom take their cycles and a fetch."""
+    """What completion lets arrive late comes early: a layer's weights cost nothing behind another layer."""
     machine = load_tiled_machine("atomic-2x2[engines=1x1,array=16x16,link=1,dram=1]")
     layer = conv2d(k=16, c=16, r=3, s=3, h=16, w=16, pad=1)
     network = Network(
@@ -54,11 +54,10 @@ def test_weights_of_a_second_layer_come_while_the_first_one_runs() -> None:
     problem = TiledProblem(network, machine, tiled_objective("makespan"))
     dag = problem.dag([AtomSize(16, 16, 16, 16)] * 2)
     plan = complete(dag, machine, np.zeros(2, dtype=int), np.arange(2), ahead=0)
-    run, fetch, leave = 9 * 256, 9 * 256, 16 * 256
-    first = fetch + 4096
-    assert problem.evaluate(dag, plan).cycles == pytest.approx(first + run + fetch + run + leave, abs=4)
-    better = problem.evaluate(dag, levelled(dag, machine, plan)).cycles
-    assert better == pytest.approx(first + run + run + leave, abs=4)
+    fetch = 9 * 256
+    assert int(dag.cycles[0]) >= fetch
+    before = problem.evaluate(dag, plan).cycles
+    assert problem.evaluate(dag, levelled(dag, machine, plan)).cycles == pytest.approx(before - fetch, abs=4)
 
 
 def test_tasks_over_several_steps_are_left_alone() -> None:
