@@ -224,7 +224,7 @@ def ratios(models: list[str], seeds: int) -> tuple[dict[int, list[float]], list[
             problem = TiledProblem(network, machine, tiled_objective("makespan"))
             for seed in range(seeds):
                 rng = random.Random(seed)
-                sizes = shared_sizes(problem, room=rng.choice([0.2, 0.35, 0.5]))
+                sizes = shared_sizes(problem, room=rng.choice([0.2, 0.35, 0.5]), handover=128)
                 dag = problem.dag(sizes)
                 order = layer_sequential if seed % 2 else list_order
                 plan = complete(dag, machine, *order(dag, machine), ahead=rng.choice([2, 4, 8]))
