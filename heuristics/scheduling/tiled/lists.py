@@ -27,15 +27,13 @@ def zigzag(machine: TiledMachine) -> Ints:
     return rows.ravel()
 
 
-def layer_sequential(dag: AtomicDag, machine: TiledMachine, *, waves: bool = False) -> Assignment:
+def layer_sequential(dag: AtomicDag, machine: TiledMachine, *, waves: bool = True) -> Assignment:
     """One layer after the other, each dealt out over all engines along the zig-zag.
-
-    Where sums are divided, all first parts of a layer come before the second ones.
 
     Parameters
     ----------
-    waves : finish the sums of as many results as there are engines before the next ones begin, so that those
-        can leave early
+    waves : where sums are divided, finish those of as many results as there are engines before the next ones
+        begin, so that they can leave early; otherwise all first parts of a layer come before the second ones
     """
     along = zigzag(machine)
     engine = np.zeros(dag.tasks, dtype=np.int32)
