@@ -61,12 +61,13 @@ def _told(shown: Any, engine: Any, result: LayerResult) -> CellAnswer:
         message=result.message,
         metrics=None if result.evaluation is None else metrics_record(result.evaluation, engine).model_dump(),
         mapping=None if result.answer is None else result.answer.to_data(),
-        trace=[_step(point) for point in result.trace],
+        trace=[trace_step(point) for point in result.trace],
         versions=versions(),
     )
 
 
-def _step(point: TracePoint) -> list[Any]:
+def trace_step(point: TracePoint) -> list[Any]:
+    """A point of a trace as `CellAnswer` has it."""
     return [
         round(point.seconds, 6),
         None if point.key is None else str(point.key),

@@ -24,9 +24,11 @@ PROGRAM = "tilewright"
 
 VERBS = {
     "map": "tilewright.cli.mapping.map:map_command",
+    "explore": "tilewright.cli.mapping.explore:explore_command",
     "schedule": "tilewright.cli.scheduling.schedule:schedule_command",
     "codesign": "tilewright.cli.scheduling.codesign:codesign_command",
     "bench": "tilewright.cli.benchmarks.bench:bench_command",
+    "compare": "tilewright.cli.benchmarks.compare:compare_command",
     "runs": "tilewright.cli.benchmarks.runs:runs_command",
     "evaluate": "tilewright.cli.evaluate:evaluate_command",
     "check": "tilewright.cli.check:check_command",

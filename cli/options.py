@@ -44,7 +44,8 @@ Storage = Annotated[
     typer.Option(
         "--storage",
         metavar="KIND",
-        help="even (all tensors of a level begin to live at one point; the default) or uneven (each at its own).",
+        help="even (all tensors of a level begin to live at one point; the default) or uneven (each at its "
+        "own).",
         rich_help_panel="Problem",
     ),
 ]

@@ -18,16 +18,7 @@ MAX_DECIMALS = 6
 LIMIT = 10**15
 """Numbers of this size or more are taken for mistakes."""
 
-BYTES = {
-    "B": 1,
-    "kB": 2**10,
-    "KB": 2**10,
-    "KiB": 2**10,
-    "MB": 2**20,
-    "MiB": 2**20,
-    "GB": 2**30,
-    "GiB": 2**30,
-}
+BYTES = {"B": 1, "kB": 2**10, "KB": 2**10, "KiB": 2**10, "MB": 2**20, "MiB": 2**20, "GB": 2**30, "GiB": 2**30}
 """Bytes of a unit of sizes."""
 _QUANTITY = re.compile(r"([0-9]{1,15}(?:\.[0-9]{1,15})?) *([A-Za-z][A-Za-z/]*)")
 _NUMBER = re.compile(r"[0-9]{1,15}(?:\.[0-9]{1,15})?")

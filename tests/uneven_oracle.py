@@ -1,9 +1,10 @@
-"""The least cost of the uneven space by plain enumeration: every loop sequence, every tile, every point of storage.
+"""The least cost of the uneven space by plain enumeration: every loop sequence, tile and point of storage.
 
-Nothing is shared with the formulation but operators, engines and objectives.  Loops in time and over one array axis are
-written out in every sequence; for each of them every tensor begins to live anywhere, in every level, whatever the
-others do.  Accesses are counted here a second time, from the rules in ``docs/cost-models.md``: for tensors whose axes
-have one loop each (products of matrices and their like), on levels without windows or sharing.
+Nothing is shared with the formulation but operators, engines and objectives.  Loops in time and over one
+array axis are written out in every sequence; for each of them every tensor begins to live anywhere, in every
+level, whatever the others do.  Accesses are counted here a second time, from the rules in
+``docs/cost-models.md``: for tensors whose axes have one loop each (products of matrices and their like), on
+levels without windows or sharing.
 """
 
 from __future__ import annotations
@@ -37,8 +38,8 @@ class Loop:
 class Option:
     """One tensor's points of storage (one per level, -1 where it bypasses the level), and what they come to.
 
-    ``energy`` in pJ; per level the tile, and the (reads, writes) of one instance that hide and that do not; ``first`` is
-    per (outer level, level) what the first tiles take.
+    ``energy`` in pJ; per level the tile, and the (reads, writes) of one instance that hide and that do not;
+    ``first`` is per (outer level, level) what the first tiles take.
     """
 
     points: tuple[int, ...]
@@ -61,7 +62,7 @@ def inner_tiles(outer: int, kind: str) -> list[int]:
 def sequences(
     left: dict[str, int], kind: str, ends: bool
 ) -> Iterator[tuple[tuple[Loop, ...], dict[str, int]]]:
-    """All sequences of loops in time from some tiles on, with the tiles that are left; ``ends`` with none left."""
+    """All sequences of loops in time from some tiles on, with the tiles left; ``ends`` with none left."""
     if not ends or all(tile == 1 for tile in left.values()):
         yield (), left
     for dim, outer in left.items():
@@ -229,7 +230,7 @@ class Oracle:
     def _moved(
         self, tensor: Tensor, loops: Sequence[Loop], point: int, instances: set[int], pes: bool = False
     ) -> tuple[int, int]:
-        """Elements of the tensor that counting instances ever hold at a point, and how often each comes there."""
+        """Elements of the tensor that counting instances ever hold at a point, and how often each comes."""
         run = set() if pes else self._run(tensor, loops, point)
         times = {i for i in range(point) if not loops[i].spatial}
         elements = visits = 1
@@ -333,71 +334,85 @@ class Oracle:
 
     def _follows_rule(self, loops: Sequence[Loop], begin: int, points: Sequence[tuple[int, ...]]) -> bool:
         """Whether the points are even, or no loop just inside a point moves its tensor to no use."""
+        tensors = self.operator.tensors
         held = [{p[level] for p in points if p[level] >= 0} for level in range(len(self.levels))]
-        if all(len(own) <= 1 for own in held):
+        single = [point for own in held for point in own]
+        if all(len(own) <= 1 for own in held) and single == sorted(single):
             return True
-        for level in range(1, len(self.levels)):
-            ends = sorted(held[level])
-            inner = [p for deeper in held[level + 1 :] for p in deeper]
-            last = begin if level == self.array else min(inner, default=len(loops))
-            for rank, (point, until) in enumerate(zip(ends, [*ends[1:], last], strict=True)):
-                dims = {loop.dim for loop in loops[point:until] if not loop.spatial}
-                if level > 1 and rank == 0:
+        split = len(self.levels) if self.array is None else self.array + 1
+        for levels, until, fed in (
+            (range(1, split), begin, self.array == 0),
+            (range(split, len(self.levels)), len(loops), True),
+        ):
+            places: dict[int, list[tuple[int, int]]] = {}  # point: level and tensor, level by level
+            for level in levels:
+                for index, own in enumerate(points):
+                    if own[level] >= 0:
+                        places.setdefault(own[level], []).append((level, index))
+            fixed = not any(self._is_free(level, index) for level in levels for index in range(len(tensors)))
+            moved: set[str] | None = None
+            ends = sorted(places)
+            if not ends:
+                continue
+            for rank, (point, end) in enumerate(zip(ends, [*ends[1:], until], strict=True)):
+                here = places[point]
+                if fixed and moved is not None and not moved & tensors[here[0][1]].dims:
+                    return False
+                moved = {loop.dim for loop in loops[point:end]}
+                if fed and rank == 0:
                     continue
-                here = [i for i, p in enumerate(points) if p[level] == point]
-                if not any(all(self._useful(level, i, dim, points) for dim in dims) for i in here):
+                for _, index in here[-1:] if fixed else here:
+                    if all(self._useful(levels, point, index, dim, points) for dim in moved):
+                        break
+                else:
                     return False
         return True
 
-    def _useful(self, level: int, index: int, dim: str, points: Sequence[tuple[int, ...]]) -> bool:
-        """Whether a loop leaves a tensor in place, or another one that lives further inside and not between."""
+    def _is_free(self, level: int, index: int) -> bool:
+        role = self.operator.tensors[index].role
+        return role in self.levels[level].keeps and role in self.levels[level].may_bypass
+
+    def _useful(
+        self, levels: range, point: int, index: int, dim: str, points: Sequence[tuple[int, ...]]
+    ) -> bool:
+        """Whether a loop leaves a tensor in place, or another one beyond the array, not stored in between."""
         tensors = self.operator.tensors
         if dim not in tensors[index].dims:
             return True
-        memory = self.levels[level]
         for other, tensor in enumerate(tensors):
-            deeper = any(tensor.role in inner.keeps for inner in self.levels[level + 1 :])
+            deeper = any(tensor.role in inner.keeps for inner in self.levels[levels[-1] + 1 :])
             if other == index or dim in tensor.dims or not deeper:
                 continue
-            free = tensor.role not in memory.keeps or tensor.role in memory.may_bypass
-            if free or points[other][level] <= points[index][level]:
+            stands = all(
+                self._is_free(level, other) or points[other][level] <= point
+                for level in levels
+                if tensor.role in self.levels[level].keeps
+            )
+            if stands:
                 return True
         return False
 
     def _in_space(self, loops, begin, end, options, shape, spread):  # type: ignore[no-untyped-def]
-        """Levels stand in sequence, an array is followed by a store, and no block has a dimension twice."""
+        """An array is followed by a store, and no dimension has two loops with no store between."""
         count, legal = len(options), np.ones(shape, dtype=bool)
         big = len(loops) + 1
-        for level in range(1, len(self.levels) - 1):
-            last = np.full(shape, -1)
-            first = np.full(shape, big)
-            for index in range(count):
-                here = spread(index, [o.points[level] for o in options[index]])
-                last = np.maximum(last, here)
-                for deeper in range(level + 1, len(self.levels)):
-                    inner = [o.points[deeper] if o.points[deeper] >= 0 else big for o in options[index]]
-                    first = np.minimum(first, spread(index, inner))
-            legal &= last <= first
         if self.array is not None and end < len(loops):
             first = np.full(shape, big)
             for index in range(count):
-                inner = [
-                    o.points[self.array + 1] if o.points[self.array + 1] >= 0 else big for o in options[index]
-                ]
-                first = np.minimum(first, spread(index, inner))
+                inside = [[p for p in o.points[self.array + 1 :] if p >= 0] for o in options[index]]
+                first = np.minimum(first, spread(index, [min(own, default=big) for own in inside]))
             legal &= first == end
-        if self.kind != DIVISORS:
-            for one, loop in enumerate(loops):
-                for other in range(one + 1, len(loops)):
-                    apart = loop.spatial != loops[other].spatial or (one < begin <= other)
-                    if loops[other].dim == loop.dim and not apart:
-                        between = np.zeros(shape, dtype=bool)
-                        for index in range(count):
-                            split = [
-                                int(any(one < point <= other for point in o.points)) for o in options[index]
-                            ]
-                            between |= spread(index, split).astype(bool)
-                        legal &= between
+        if self.kind == DIVISORS:
+            return legal
+        for one, loop in enumerate(loops):
+            for other in range(one + 1, len(loops)):
+                apart = loop.spatial != loops[other].spatial or (one < begin <= other)
+                if loops[other].dim == loop.dim and not apart:
+                    between = np.zeros(shape, dtype=bool)
+                    for index in range(count):
+                        split = [int(any(one < point <= other for point in o.points)) for o in options[index]]
+                        between |= spread(index, split).astype(bool)
+                    legal &= between
         return legal
 
     def _cycles(self, loops, options, summed, shape):  # type: ignore[no-untyped-def]

@@ -156,7 +156,7 @@ def split_list(text: str, flag: str) -> tuple[str, ...]:
     return found
 
 
-def _check_store(path: Path) -> None:
+def check_store(path: Path) -> None:
     """Raise ``InputError`` for a store that could not be written; a new one is named as a database."""
     from tilewright.workloads.disk import check_writable, is_stream, suffix_error
 
@@ -168,7 +168,7 @@ def _check_store(path: Path) -> None:
 
 
 @contextmanager
-def _told(path: Path) -> Iterator[None]:
+def told(path: Path) -> Iterator[None]:
     """What the database says of a disk that is full or fails, as an error that names the store."""
     import sqlite3
 
@@ -195,14 +195,14 @@ def _bench(
     from tilewright.solvers.cluster import cluster_answers, connected
     from tilewright.solvers.pool import local_answers
 
-    _check_store(out)
+    check_store(out)
     plan = make_plan(request)
     answers: Answers
     if cluster is None:
         answers = partial(local_answers, CELLS, jobs)
     else:
         answers = partial(cluster_answers, CELLS, connected(cluster))
-    with _told(out), Store(out, create=True) as store:
+    with told(out), Store(out, create=True) as store:
         with graceful_stop() as stop, ExitStack() as stack:
             progress = bench_progress(stack, quiet=quiet)
             for refused in plan.refused:

@@ -1,1 +1,1 @@
-"""The verb ``map`` and its parts."""
+"""The verbs ``map`` and ``explore``, and their parts."""

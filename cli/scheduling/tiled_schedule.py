@@ -19,7 +19,7 @@ from tilewright.report.records.scheduling.tiled.document import PlanDocument, pl
 from tilewright.report.records.scheduling.tiled.warm import warm_plan
 from tilewright.report.text.scheduling.tiled.tables import plan_views
 from tilewright.solvers.scheduling.tiled.registry import METHODS
-from tilewright.solvers.scheduling.tiled.running import TiledRun, plan_run
+from tilewright.solvers.scheduling.tiled.running import TiledRun, claimed_space, plan_run
 from tilewright.workloads.catalog import resolve_model
 from tilewright.workloads.errors import InputError
 
@@ -79,7 +79,8 @@ def run_plan(request: PlanRequest) -> int:
             return plan_run(lambda: problem, method, limits, told, progress.phase, start)
 
         def document_of(run: TiledRun, result: TiledResult, complete: bool) -> PlanDocument:
-            return plan_document(problem, options.objective, result, settings, complete=complete)
+            space = claimed_space(run)
+            return plan_document(problem, options.objective, result, settings, space=space, complete=complete)
 
         done = options.carry_out(progress, begin, document_of, plan_views)
     _draw(request, done.document, done.failures)
@@ -96,7 +97,6 @@ def _draw(request: PlanRequest, document: PlanDocument, failures: list[str]) -> 
     from tilewright.report.plots.scheduling.tiled.gantt import draw_gantt
     from tilewright.report.plots.scheduling.tiled.mesh import draw_links
     from tilewright.report.plots.scheduling.tiled.occupancy import draw_occupancy
-
     from tilewright.report.records.scheduling.tiled.evaluation import judged_document
 
     plan = judged_document(document)

@@ -1,12 +1,13 @@
 """Arrangements: in which sequence the tensors of a level begin to live, and which loops stand between.
 
-In an *even* nest all tensors of a level begin to live at one point.  In an *uneven* one every tensor has its own point,
-and loops stand between the points.  An arrangement fixes, for every level, the sequence of these points (*slots*) and
-the dimensions that may have a loop after each; a nest over an arrangement has one block of temporal loops per slot.
-The uneven space is the union over all arrangements, and the capacity of a level is shared by its slots.
+In an *even* nest all tensors of a level begin to live at one point.  In an *uneven* one every tensor has its
+own point, and loops stand between the points.  An arrangement fixes, for every level, the sequence of these
+points (*slots*) and the dimensions that may have a loop after each; a nest over an arrangement has one block
+of temporal loops per slot. The uneven space is the union over all arrangements, and the capacity of a level
+is shared by its slots.
 
-Most loops after a slot are useless: one that moves the slot's tensor could stand outside its store, and its tile would
-be smaller.  ``docs/uneven.md`` shows when that loses nothing (:func:`useful_dims`).
+Most loops after a slot are useless: one that moves the slot's tensor could stand outside its store, and its
+tile would be smaller.  ``docs/uneven.md`` shows when that loses nothing (:func:`useful_dims`).
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
 from enum import Enum
-from itertools import combinations, permutations
+from itertools import combinations, pairwise
 from itertools import product as cartesian
 
 from tilewright.formulation.expression import Expr, as_expr, choose, is_one, maximum, product, total
@@ -32,9 +33,9 @@ class Reduction(Enum):
 
     NONE = "none"
     LOOPS = "loops"
-    """Loops after a slot over dimensions that :func:`useful_dims` does not name."""
+    """Loops after a slot over dimensions that :func:`useful_dims` does not name, and repeated points."""
     FORMS = "forms"
-    """Those, and arrangements and orders that stand for the same mappings as others; for perfect factors."""
+    """Those, and orders that repeat others; for perfect factors, where nothing is lost."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,30 +46,60 @@ class Slot:
     ----------
     level : index of the memory level
     tensors : names of those that begin to live here, unless they bypass the level
-    dims : dimensions that may have a loop after this point, before the next one or the level's array
+    dims : dimensions that may have a loop after this point, before the next one or an array
+    leads : whether it belongs to the first point after an array: loops outside may leave its tiles in place
     """
 
     level: int
     tensors: tuple[str, ...]
     dims: frozenset[str]
+    leads: bool = False
 
 
 Arrangement = tuple[Slot, ...]
 
 
+@dataclass(frozen=True, slots=True)
+class Segment:
+    """Levels with no array between them: their points of storage may stand in any sequence.
+
+    Parameters
+    ----------
+    levels : indices
+    fed : whether an array feeds it
+    """
+
+    levels: range
+    fed: bool
+
+    def items(self, operator: Operator, engine: Engine) -> list[tuple[int, str]]:
+        """What may be stored: level and tensor, level by level."""
+        return [(level, name) for level in self.levels for name in _kept(operator, engine, level)]
+
+
+def segments(engine: Engine) -> list[Segment]:
+    """The segments of an engine, outermost first; the first one is its outermost level alone."""
+    count = len(engine.levels)
+    fed = [index > 0 and engine.levels[index - 1].fanout is not None for index in range(count)]
+    starts = [index for index in range(count) if index < 2 or fed[index]]
+    return [
+        Segment(range(start, end), fed[start])
+        for start, end in zip(starts, [*starts[1:], count], strict=True)
+    ]
+
+
 def even_arrangement(operator: Operator, engine: Engine) -> Arrangement:
     """One slot per level."""
     dims = frozenset(operator.bounds)
-    return tuple(Slot(index, _kept(operator, engine, index), dims) for index in range(len(engine.levels)))
+    return tuple(
+        Slot(index, _kept(operator, engine, index), dims, leads=True) for index in range(len(engine.levels))
+    )
 
 
 def arrangements(operator: Operator, engine: Engine, reduction: Reduction) -> Iterator[Arrangement]:
-    """Arrangements of the uneven space, outermost slot first.
-
-    With :attr:`Reduction.LOOPS` the even arrangement belongs to the space besides.
-    """
-    levels = range(len(engine.levels))
-    for parts in cartesian(*(_of_level(operator, engine, level, reduction) for level in levels)):
+    """Arrangements of the uneven space, outermost slot first; the even one belongs to the space besides."""
+    choices = [_of_segment(operator, engine, segment, reduction) for segment in segments(engine)]
+    for parts in cartesian(*choices):
         yield tuple(slot for slots in parts for slot in slots)
 
 
@@ -77,62 +108,99 @@ def _kept(operator: Operator, engine: Engine, level: int) -> tuple[str, ...]:
     return tuple(tensor.name for tensor in operator.tensors if tensor.role in keeps)
 
 
-def _of_level(operator: Operator, engine: Engine, level: int, reduction: Reduction) -> list[Arrangement]:
-    """The sequences of slots of one level."""
-    names, every = _kept(operator, engine, level), frozenset(operator.bounds)
-    if level == 0 or not names:
-        return [(Slot(level, names, every),)]
+def _of_segment(
+    operator: Operator, engine: Engine, segment: Segment, reduction: Reduction
+) -> list[Arrangement]:
+    """The sequences of slots of one segment."""
+    items, every = segment.items(operator, engine), frozenset(operator.bounds)
+    if segment.levels[0] == 0 or not items:
+        return [_leading(operator, engine, segment, items)]
+    found: list[Arrangement] = []
     if reduction is Reduction.NONE:
-        return [tuple(Slot(level, (name,), every) for name in order) for order in permutations(names)]
-    if level == 1:
-        found = [_sequence(operator, engine, level, (), order) for order in permutations(names)]
-    else:
-        # what stands first has the loops of outer levels around it, which may leave its tile in place
-        found = [
-            _sequence(operator, engine, level, first, order)
-            for count in range(1, len(names) + 1)
-            for first in combinations(names, count)
-            for order in permutations([name for name in names if name not in first])
+        found = [tuple(Slot(level, (name,), every) for level, name in order) for order in _sequences(items)]
+        whole = _leading(operator, engine, segment, items)
+        return [*found, whole] if segment.fed and whole not in found else found
+    firsts = [tuple[tuple[int, str], ...]()]
+    if segment.fed:
+        firsts = [
+            one for n in range(1, len(items) + 1) for one in combinations(items, n) if _closed(one, items)
         ]
-    if reduction is Reduction.FORMS:
-        found = [_settled(operator, engine, slots) for slots in found]
-        found = [slots for slots in found if not _repeats(operator, engine, slots)]
+    for first in firsts:
+        lead = _leading(operator, engine, segment, first) if first else ()
+        for order in _sequences([item for item in items if item not in first]):
+            slots = list(lead)
+            for index, (level, name) in enumerate(order):
+                before = {*first, *order[:index]}
+                dims = useful_dims(operator, engine, segment, (level, name), before)
+                slots.append(Slot(level, (name,), dims))
+            settled = _settled(operator, engine, tuple(slots))
+            if not _repeats(operator, engine, settled):
+                found.append(settled)
     return found
 
 
-def _sequence(
-    operator: Operator, engine: Engine, level: int, first: tuple[str, ...], order: Sequence[str]
+def _leading(
+    operator: Operator, engine: Engine, segment: Segment, items: Sequence[tuple[int, str]]
 ) -> Arrangement:
-    slots = [Slot(level, first, frozenset(operator.bounds))] if first else []
-    for index, name in enumerate(order):
-        before = {*first, *order[:index]}
-        slots.append(Slot(level, (name,), useful_dims(operator, engine, level, name, before)))
-    return tuple(slots)
+    """Slots at one point, one per level; any loops after the last."""
+    levels = [level for level in segment.levels if any(item[0] == level for item in items)]
+    levels = levels or [segment.levels[-1]]
+    every = frozenset(operator.bounds)
+    return tuple(
+        Slot(
+            level,
+            tuple(name for at, name in items if at == level),
+            every if level == levels[-1] else frozenset(),
+            leads=True,
+        )
+        for level in levels
+    )
+
+
+def _sequences(items: Sequence[tuple[int, str]]) -> Iterator[tuple[tuple[int, str], ...]]:
+    """All sequences in which every tensor's levels follow each other inwards."""
+    if not items:
+        yield ()
+    for item in items:
+        if not any(other[1] == item[1] and other[0] < item[0] for other in items):
+            for rest in _sequences([other for other in items if other != item]):
+                yield (item, *rest)
+
+
+def _closed(chosen: Collection[tuple[int, str]], items: Sequence[tuple[int, str]]) -> bool:
+    """Whether with every store the outer ones of its tensor are chosen, too."""
+    return all(
+        outer in chosen for level, name in chosen for outer in items if outer[1] == name and outer[0] < level
+    )
 
 
 def useful_dims(
-    operator: Operator, engine: Engine, level: int, name: str, before: Collection[str]
+    operator: Operator,
+    engine: Engine,
+    segment: Segment,
+    item: tuple[int, str],
+    before: Collection[tuple[int, str]],
 ) -> frozenset[str]:
     """Dimensions whose loops may be worth having just inside a tensor's store (``docs/uneven.md``).
 
-    Those are all but the ones that move the tensor and would cost nothing outside its store: along which its tiles
-    do not overlap, with no tensor inside that such a loop leaves in place or whose window it slides.
+    Those are all but the ones that move the tensor and would cost nothing outside its store: along which its
+    tiles do not overlap, with no tensor inside that such a loop leaves in place or whose window it slides.
 
     Parameters
     ----------
-    before : tensors that begin to live in the level at this point or outside it
+    item : level and tensor
+    before : levels and tensors that begin to live at this point or outside it, in this segment
     """
-    tensor = operator.tensor(name)
+    tensor = operator.tensor(item[1])
     return frozenset(
         dim
         for dim in operator.bounds
         if not _moves_plainly(operator, tensor, dim)
         or any(
-            _stays_inside(engine, level, other, dim, before) or _slides(operator, engine, level, other, dim)
+            (other is not tensor and _stays_inside(engine, segment, other, dim, before))
+            or _slides(operator, engine, segment, other, dim)
             for other in operator.tensors
-            if other is not tensor
         )
-        or _slides(operator, engine, level, tensor, dim)
     )
 
 
@@ -142,54 +210,89 @@ def _moves_plainly(operator: Operator, tensor: Tensor, dim: str) -> bool:
     if len(axes) != 1:
         return False
     [axis] = axes
-    if sum(operator.bounds[term.dim] > 1 for term in axis.terms if term.dim != dim):
+    if any(operator.bounds[term.dim] > 1 for term in axis.terms if term.dim != dim):
         return False
     stride = next(term.stride for term in axis.terms if term.dim == dim)
     return not tensor.is_output or (stride == 1 and not axis.is_compound)
 
 
-def _stays_inside(engine: Engine, level: int, other: Tensor, dim: str, before: Collection[str]) -> bool:
-    """Whether a loop may leave a tensor in place in an inner level, with its store here not in between."""
-    if dim in other.dims or not any(other.role in inner.keeps for inner in engine.levels[level + 1 :]):
+def _stays_inside(
+    engine: Engine, segment: Segment, other: Tensor, dim: str, before: Collection[tuple[int, str]]
+) -> bool:
+    """Whether a loop may leave a tensor in place beyond an array, with none of its stores here in between."""
+    deeper = engine.levels[segment.levels[-1] + 1 :]
+    if dim in other.dims or not any(other.role in level.keeps for level in deeper):
         return False
-    here = engine.levels[level]
-    return other.name in before or other.role not in here.keeps or other.role in here.may_bypass
+    return all(
+        (level, other.name) in before or other.role in engine.levels[level].may_bypass
+        for level in segment.levels
+        if other.role in engine.levels[level].keeps
+    )
 
 
-def _slides(operator: Operator, engine: Engine, level: int, other: Tensor, dim: str) -> bool:
-    """Whether a loop may slide a tensor's window in this level or an inner one."""
-    stores = engine.levels[level:]
+def _slides(operator: Operator, engine: Engine, segment: Segment, other: Tensor, dim: str) -> bool:
+    """Whether a loop may slide a tensor's window in this segment or further inside."""
+    stores = engine.levels[segment.levels[0] :]
     return any(m.sliding_window and other.role in m.keeps for m in stores) and dim in sliding_dims(
         operator, other
     )
 
 
-def _mandatory(operator: Operator, engine: Engine, slot: Slot) -> bool:
+def is_mandatory(operator: Operator, engine: Engine, slot: Slot) -> bool:
     """Whether a slot's tensors must live in its level."""
     return all(
         operator.tensor(name).role not in engine.levels[slot.level].may_bypass for name in slot.tensors
     )
 
 
+def place_in_point(operator: Operator, slot: Slot) -> tuple[int, int]:
+    """Slots at one point stand level by level, tensors in the operator's sequence."""
+    return slot.level, [tensor.name for tensor in operator.tensors].index(slot.tensors[0])
+
+
+def is_spread(engine: Engine, slots: Arrangement) -> bool:
+    """Whether there may be loops between points of one segment; otherwise all nests are even."""
+    return any(True for _ in _neighbours(engine, slots))
+
+
+def _neighbours(engine: Engine, slots: Arrangement) -> Iterator[tuple[int, Slot, Slot, Segment]]:
+    """Slots that follow each other in one segment, past its leading point, with the first one's index."""
+    found = segments(engine)
+    of = [next(segment for segment in found if slot.level in segment.levels) for slot in slots]
+    for index, (slot, inner) in enumerate(pairwise(slots)):
+        if of[index] == of[index + 1] and not inner.leads:
+            yield index, slot, inner, of[index]
+
+
 def _settled(operator: Operator, engine: Engine, slots: Arrangement) -> Arrangement:
     """Without loops after a slot where none of them could move the next one's tensor."""
     found = list(slots)
-    for index, (slot, inner) in enumerate(zip(slots, slots[1:], strict=False)):
+    for index, slot, inner, segment in _neighbours(engine, slots):
         moving = slot.dims & operator.tensor(inner.tensors[0]).dims
-        if _mandatory(operator, engine, inner) and all(operator.bounds[dim] == 1 for dim in moving):
+        if is_fixed(operator, engine, segment) and all(operator.bounds[dim] == 1 for dim in moving):
             found[index] = replace(slot, dims=frozenset())
     return tuple(found)
 
 
 def _repeats(operator: Operator, engine: Engine, slots: Arrangement) -> bool:
-    """Whether two slots are one point for sure, and another arrangement has them as one, or in sequence."""
-    names = [tensor.name for tensor in operator.tensors]
-    for index, (slot, inner) in enumerate(zip(slots, slots[1:], strict=False)):
-        if _mandatory(operator, engine, slot) and _mandatory(operator, engine, inner) and not slot.dims:
-            first = slot.level > 1 and index == 0
-            if first or names.index(slot.tensors[-1]) > names.index(inner.tensors[0]):
-                return True
-    return False
+    """Whether two slots are one point for sure that another arrangement has, too."""
+    return any(
+        not slot.dims and is_fixed(operator, engine, segment) and _stand_apart(operator, slot, inner)
+        for _, slot, inner, segment in _neighbours(engine, slots)
+    )
+
+
+def is_fixed(operator: Operator, engine: Engine, segment: Segment) -> bool:
+    """Whether nothing may bypass a segment's levels: then arrangements differ in their points alone."""
+    return all(
+        operator.tensor(name).role not in engine.levels[level].may_bypass
+        for level, name in segment.items(operator, engine)
+    )
+
+
+def _stand_apart(operator: Operator, slot: Slot, inner: Slot) -> bool:
+    """Whether two slots in this sequence must be different points."""
+    return slot.leads or place_in_point(operator, slot) > place_in_point(operator, inner)
 
 
 def block_orders(
@@ -202,8 +305,8 @@ def block_orders(
 ) -> tuple[OrderClass, ...]:
     """The order effects to choose from for the loops after a slot; none where nothing is stored inside them.
 
-    Only tensors that are stored inside matter.  In settled forms (:attr:`Reduction.FORMS`) the innermost of these
-    loops moves the tensor whose store comes next: otherwise it would begin to live outside that loop.
+    Only tensors that are stored inside matter.  In settled forms (:attr:`Reduction.FORMS`) the innermost of
+    these loops moves the tensor whose store comes next: otherwise it would begin to live outside that loop.
 
     Parameters
     ----------
@@ -233,9 +336,11 @@ def _moved(
     operator: Operator, engine: Engine, slots: Arrangement, reduction: Reduction, index: int
 ) -> str | None:
     """The tensor that the innermost loop after a slot moves in a settled form."""
-    if reduction is not Reduction.FORMS or slots[index + 1].level != slots[index].level:
-        return None
-    return slots[index + 1].tensors[0] if _mandatory(operator, engine, slots[index + 1]) else None
+    if reduction is Reduction.FORMS:
+        for at, _slot, inner, segment in _neighbours(engine, slots):
+            if at == index and is_fixed(operator, engine, segment):
+                return inner.tensors[0]
+    return None
 
 
 def _undominated(
@@ -257,35 +362,45 @@ def _undominated(
 
 
 def arrangement_limits(nest: Nest, slots: Arrangement, reduction: Reduction) -> Iterator[Limit]:
-    """What makes a nest over an arrangement well-formed: no loops after a slot whose tensors all bypass the level.
+    """What makes a nest over an arrangement well-formed: no loops after slots that nothing is stored in.
 
-    In settled forms, neighbouring slots are either one point, their tensors in the operator's sequence, or some loop
-    between them moves the inner one's tensor.
+    Reduced, neighbouring slots are either one point, level by level and tensors in the operator's sequence,
+    or some loop between them moves the inner one's tensor.  And it is no even nest, where the even part is
+    searched besides.
     """
-    blocks = nest.temporal
-    names = [tensor.name for tensor in nest.operator.tensors]
-    for index, slot in enumerate(slots):
-        level = nest.engine.levels[slot.level].name
-        alone = [s.level for s in slots].count(slot.level) == 1
-        if not alone and not _mandatory(nest.operator, nest.engine, slot):
-            loops = 1 - is_one(product(nest.trips([blocks[index]])))
-            absent = 1 - maximum([_stored(nest, name, slot.level) for name in slot.tensors])
-            yield Limit(f"loops at {level} after a tensor that bypasses it", product([absent, loops]), 0)
-        if (
-            reduction is not Reduction.FORMS
-            or index + 1 == len(slots)
-            or slots[index + 1].level != slot.level
-        ):
-            continue
-        inner = slots[index + 1]
-        if _mandatory(nest.operator, nest.engine, slot) and _mandatory(nest.operator, nest.engine, inner):
-            still = is_one(
-                product(nest.trips([blocks[index]], sorted(nest.operator.tensor(inner.tensors[0]).dims)))
-            )
-            first = slot.level > 1 and (index == 0 or slots[index - 1].level != slot.level)
-            apart = first or names.index(slot.tensors[-1]) > names.index(inner.tensors[0])
-            idle: Expr = as_expr(0) if apart else is_one(product(nest.trips([blocks[index]])))
+    yield from _present(nest, slots)
+    if reduction is Reduction.NONE:
+        return
+    operator, engine, blocks = nest.operator, nest.engine, nest.temporal
+    between: list[Expr] = []
+    for index, slot, inner, segment in _neighbours(engine, slots):
+        trips = nest.trips([blocks[index]])
+        between += trips
+        if is_fixed(operator, engine, segment):
+            own = sorted(operator.tensor(inner.tensors[0]).dims)
+            still = is_one(product(nest.trips([blocks[index]], own)))
+            idle: Expr = as_expr(0) if _stand_apart(operator, slot, inner) else is_one(product(trips))
+            level = engine.levels[inner.level].name
             yield Limit(f"points of storage in {level}", total([still, -1 * idle]), 0)
+    if reduction is Reduction.LOOPS:
+        yield Limit("points of storage", is_one(product(between)), 0)
+
+
+def _present(nest: Nest, slots: Arrangement) -> Iterator[Limit]:
+    """No loops after a point at which nothing is stored, unless an array's buffers hold nothing at all."""
+    operator, engine = nest.operator, nest.engine
+    for segment in segments(engine)[1:]:
+        own = [index for index, slot in enumerate(slots) if slot.level in segment.levels]
+        lead = [index for index in own if slots[index].leads]
+        for index in own:
+            point = lead if index in lead else [index]
+            if any(is_mandatory(operator, engine, slots[i]) and slots[i].tensors for i in point):
+                continue
+            if not slots[index].dims or (segment.fed and point == own):
+                continue
+            loops = 1 - is_one(product(nest.trips([nest.temporal[index]])))
+            stored = [_stored(nest, name, slots[i].level) for i in point for name in slots[i].tensors]
+            yield Limit("loops after what bypasses", product([1 - maximum([0, *stored]), loops]), 0)
 
 
 def _stored(nest: Nest, name: str, level: int) -> Expr:

@@ -18,7 +18,8 @@ class ClaimedSpace:
 
     Parameters
     ----------
-    storage : ``even`` where all tensors of a level begin to live at one point, ``uneven`` where each has its own
+    storage : ``even`` where all tensors of a level begin to live at one point, ``uneven`` where each has its
+        own
     factors : ``perfect`` or ``imperfect``
     tiles : per dimension of more than one iteration, which tiles it may have inside the tile around them
     constraints : the user's demands, in a reproducible sequence

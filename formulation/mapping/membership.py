@@ -16,6 +16,7 @@ from __future__ import annotations
 from collections.abc import Collection, Hashable, Sequence
 from collections.abc import Mapping as MappingABC
 from dataclasses import dataclass
+from functools import partial
 from typing import assert_never
 
 from tilewright.formulation.mapping.arrangements import (
@@ -23,7 +24,11 @@ from tilewright.formulation.mapping.arrangements import (
     UNEVEN,
     Arrangement,
     Reduction,
+    Segment,
     Slot,
+    is_fixed,
+    place_in_point,
+    segments,
     useful_dims,
 )
 from tilewright.formulation.mapping.mapping import Mapping, Spatial, Storage, Temporal
@@ -83,40 +88,26 @@ def outside_uneven(even: MapSpace, mapping: Mapping, reduction: Reduction) -> st
     try:
         walk = _Walk(even.tiles, Skeleton.arranged(even, slots))
         walk.through(mapping)
-        if reduction is Reduction.LOOPS:
-            _check_loops(nest.operator, nest.engine, slots, walk.loops(), walk.stored)
+        _check_loops(nest.operator, nest.engine, slots, walk.loops(), reduction)
     except OutsideError as error:
         return str(error)
     return None
 
 
 def arrangement_of(operator: Operator, engine: Engine, mapping: Mapping) -> Arrangement:
-    """The arrangement of a mapping: tensors that begin to live in a level with no loop between share a slot.
-
-    Tensors that bypass a level stand in its first slot.
-    """
+    """The arrangement of a mapping: a slot for every store, and one for segments that hold nothing."""
     names = [level.name for level in engine.levels]
-    points: list[list[list[str]]] = [[[]] for _ in names]
-    tile = dict(operator.bounds)
-    moved = False
-    for node in mapping.nodes:
-        if isinstance(node, Storage):
-            own = points[names.index(node.level)]
-            if moved and own[0]:
-                own.append([])
-            own[-1].append(node.tensor)
-            moved = False
-        elif node.tile < tile[node.dim]:
-            tile[node.dim] = node.tile
-            moved = True
     every = frozenset(operator.bounds)
-    found: list[Slot] = []
-    for level, own in enumerate(points):
-        stored = {name for point in own for name in point}
-        kept = [t.name for t in operator.tensors if t.role in engine.levels[level].keeps]
-        own[0] = [*own[0], *(name for name in kept if name not in stored)]
-        found += [Slot(level, tuple(point), every) for point in own]
-    return tuple(found)
+    found = [
+        Slot(names.index(node.level), (node.tensor,), every)
+        for node in mapping.nodes
+        if isinstance(node, Storage)
+    ]
+    slots: list[Slot] = []
+    for segment in segments(engine):
+        own = [slot for slot in found if slot.level in segment.levels]
+        slots += own or [Slot(segment.levels[-1], (), every)]
+    return tuple(slots)
 
 
 def _check_loops(
@@ -124,24 +115,51 @@ def _check_loops(
     engine: Engine,
     slots: Arrangement,
     loops: Sequence[Collection[str]],
-    stored: MappingABC[str, Collection[int]],
+    reduction: Reduction,
 ) -> None:
-    """Raise ``OutsideError`` where a loop between points of storage is none of the searched ones."""
-    before: set[str] = set()
-    for index, (slot, dims) in enumerate(zip(slots, loops, strict=True)):
-        first = index == 0 or slots[index - 1].level != slot.level
-        before = set(slot.tensors) | (set() if first else before)
-        held = [name for name in slot.tensors if slot.level in stored[name]]
-        if slot.level == 0 or not dims or (slot.level > 1 and first and held):
-            continue
-        if not any(
-            useful_dims(operator, engine, slot.level, name, before - {name}) >= set(dims) for name in held
-        ):
-            name = engine.levels[slot.level].name
-            where = f"just inside the storage of {' and '.join(held)}" if held else "where nothing is stored"
+    """Raise ``OutsideError`` where loops between points of storage are none of the searched ones."""
+    for segment in segments(engine)[1:]:
+        places = [(s, dims) for s, dims in zip(slots, loops, strict=True) if s.level in segment.levels]
+        if not segment.fed and not places[0][0].tensors and places[0][1]:
+            name = engine.levels[places[0][0].level].name
+            raise OutsideError(f"loops over {', '.join(places[0][1])} at {name}, where nothing is stored")
+        if reduction is not Reduction.NONE and places[0][0].tensors:
+            _check_points(operator, engine, segment, places)
+
+
+def _check_points(
+    operator: Operator, engine: Engine, segment: Segment, places: Sequence[tuple[Slot, Collection[str]]]
+) -> None:
+    """The same for the points of one segment."""
+    points: list[tuple[list[Slot], Collection[str]]] = [([], ())]
+    for slot, dims in places:
+        points[-1][0].append(slot)
+        if dims:
+            points[-1] = points[-1][0], dims
+            points.append(([], ()))
+    before: set[tuple[int, str]] = set()
+    moved: Collection[str] | None = None  # by the loops before a point
+    fixed = is_fixed(operator, engine, segment)
+    for index, (own, dims) in enumerate(points):
+        inner = sorted(own, key=partial(place_in_point, operator))
+        items = [(slot.level, slot.tensors[0]) for slot in inner]
+        before |= {*items}
+        if fixed and moved is not None and items and not operator.tensor(items[0][1]).dims & set(moved):
+            name = engine.levels[items[0][0]].name
             raise OutsideError(
-                f"loops over {', '.join(dims)} at {name} {where}; the searched ones stand outside"
+                f"no loop between the storage of {items[0][1]} in {name} and the one around it moves "
+                f"{items[0][1]}; the searched points stand further out"
             )
+        moved = dims
+        if (segment.fed and index == 0) or not dims:
+            continue
+        last = items[-1:] if fixed else items
+        if not any(
+            useful_dims(operator, engine, segment, item, before - {item}) >= set(dims) for item in last
+        ):
+            held = " and ".join(f"{name} in {engine.levels[level].name}" for level, name in items)
+            told = f"loops over {', '.join(dims)} just inside the storage of {held}"
+            raise OutsideError(f"{told}; the searched ones stand outside")
 
 
 @dataclass(frozen=True)
@@ -171,13 +189,14 @@ class Skeleton:
         """That of an arrangement, from the even space."""
         blocks: list[Block] = []
         positions: dict[tuple[str, int], int] = {}
-        own = {level: [s for s in slots if s.level == level] for level in range(len(even.nest.engine.levels))}
-        for block in even.nest.blocks:
-            for slot in own[block.level] if block.is_temporal else ():
-                positions |= {(name, slot.level): len(blocks) for name in slot.tensors}
-                blocks.append(block)
-            if not block.is_temporal:
-                blocks.append(block)
+        nest = even.nest
+        temporal = {block.level: block for block in nest.blocks if block.is_temporal}
+        for segment in segments(nest.engine):
+            for slot in slots:
+                if slot.level in segment.levels:
+                    positions |= {(name, slot.level): len(blocks) for name in slot.tensors}
+                    blocks.append(temporal[slot.level])
+            blocks += [b for b in nest.blocks if not b.is_temporal and b.level == segment.levels[-1]]
         return cls(even.nest, tuple(blocks), positions, UNEVEN)
 
 
@@ -246,7 +265,7 @@ class _Walk:
             place = f"{tensor} begins to live in {level} inside {self._place(self._last)}"
             if self._storage == EVEN:
                 raise OutsideError(f"{place}; even storage begins outside all loops of {level}")
-            raise OutsideError(f"{place}; the searched points of storage stand level by level")
+            raise OutsideError(f"{place}; each store has one place")
         self._first = max(self._first, position)
         self.stored[tensor].append(self._level)
 
@@ -258,6 +277,8 @@ class _Walk:
         name = self._names[at]
         start = max(self._first, self._last)
         own = [i for i, b in enumerate(self._blocks) if b.is_temporal and self._hosts[b.level] == at]
+        if not own:
+            raise OutsideError(f"the loop over {dim} at {name}, where nothing is stored")
         left = [index for index in own if index >= start]
         if not left:
             reason = f"the loop over {dim} at {name} stands inside {self._before(own[-1])}"

@@ -48,7 +48,7 @@ class OrderClass:
         return tuple((self.reused[name], self.slides[name]) for name in self.reused)
 
     def dominates(self, other: OrderClass, tensors: Collection[str] | None = None) -> bool:
-        """Whether this order never moves more data (of some tensors) than the other, whatever the trip counts."""
+        """Whether this order never moves more data (of some tensors) than the other, whatever the trips."""
         return all(
             self.reused[name] >= other.reused[name] and other.slides[name] in (None, self.slides[name])
             for name in (self.reused if tensors is None else tensors)

@@ -20,7 +20,7 @@ from tilewright.formulation.mapping.arrangements import (
     arrangement_limits,
     arrangements,
     block_orders,
-    even_arrangement,
+    is_spread,
 )
 from tilewright.formulation.mapping.constraints import Constraints, check_orders, parse_constraints
 from tilewright.formulation.mapping.cost import CostModel, Limit, Statement, cost_model, cost_model_names
@@ -51,8 +51,8 @@ class LayerProblem:
     space : the decisions
     statement : energy, cycles and constraints over them
     limits : everything that a mapping must satisfy, the user's caps included
-    storage : ``even``, or ``uneven``: then ``space`` and ``statement`` are those of the even part alone, and the
-        union of all :meth:`parts` is what is asked for
+    storage : ``even``, or ``uneven``: then ``space`` and ``statement`` are those of the even part alone, and
+        the union of all :meth:`parts` is what is asked for
     even_space : of one of those parts, the space of the even one
     """
 
@@ -80,15 +80,16 @@ class LayerProblem:
         return Reduction.FORMS if self.space.nest.perfect else Reduction.LOOPS
 
     def parts(self) -> Iterator[LayerProblem]:
-        """The problem over the parts of its space, stated one after the other: one per arrangement of storage.
+        """The problem over the parts of its space, stated one after the other: one per arrangement.
 
-        The even part comes first.  Where storage is even, it is all there is.
+        The even part comes first.  Where storage is even, it is all there is; in settled forms
+        (:attr:`Reduction.FORMS`) the others have all that it has.
         """
         yield self
         if self.is_uneven and self.even_space is None:
-            even = even_arrangement(self.operator, self.engine)
+            every = self.reduction is Reduction.FORMS
             for slots in arrangements(self.operator, self.engine, self.reduction):
-                if slots != even:
+                if every or is_spread(self.engine, slots):
                     yield self._arranged(slots)
 
     def _arranged(self, slots: Arrangement) -> LayerProblem:
@@ -251,8 +252,10 @@ def layer_problem(
     constraints : the user's demands, read or as lines (:mod:`tilewright.formulation.mapping.constraints`)
     factors : ``perfect`` (tile sizes divide each other) or ``imperfect`` (the last tile may be smaller);
         by default imperfect wherever the cost model counts it
-    storage : ``even`` (all tensors of a level begin to live at one point; the default) or ``uneven`` (each at its own)
-    tiles : of imperfect factors: ``trip-counts`` (the least tile of every trip count; the default) or ``every`` integer
+    storage : ``even`` (all tensors of a level begin to live at one point; the default) or ``uneven`` (each at
+        its own)
+    tiles : of imperfect factors: ``trip-counts`` (the least tile of every trip count; the default) or
+        ``every`` integer
 
     Raises
     ------
@@ -289,7 +292,7 @@ def state_problem(
 def check_space(
     model: CostModel, factors: str | None, storage: str | None = None, tiles: str | None = None
 ) -> None:
-    """Raise ``InputError`` for factors, storage or tiles that are unknown or that a cost model does not count."""
+    """Raise ``InputError`` for factors, storage or tiles that a cost model does not count."""
     known = {"factors": (factors, FACTORS), "storage": (storage, STORAGES), "tiles": (tiles, TILES)}
     for flag, (given, names) in known.items():
         if given not in (None, *names):

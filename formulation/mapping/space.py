@@ -1,8 +1,9 @@
 """The map space of one operator on one engine: the decisions, and the nest that they shape.
 
-Decisions are the tile sizes at every boundary, the loop order of every memory level by its effect, and for each
-tensor the levels that store it.  A space has one arrangement of storage: in the even one all tensors of a level begin
-to live at one point; the uneven space is the union over many (:mod:`~tilewright.formulation.mapping.arrangements`).
+Decisions are the tile sizes at every boundary, the loop order of every memory level by its effect, and for
+each tensor the levels that store it.  A space has one arrangement of storage: in the even one all tensors of
+a level begin to live at one point; the uneven space is the union over many
+(:mod:`~tilewright.formulation.mapping.arrangements`).
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tilewright.formulation.expression import Expr, Variable, as_expr
-from tilewright.formulation.mapping.arrangements import Arrangement, even_arrangement
+from tilewright.formulation.mapping.arrangements import Arrangement, even_arrangement, segments
 from tilewright.formulation.mapping.chains import (
     AxisGroup,
     axis_group_dims,
@@ -35,7 +36,7 @@ Chains = Callable[[int, int], NDArray[np.int64]]
 RowFilter = Callable[[MappingABC[str, Sequence[NDArray[np.int64]]]], NDArray[np.bool_]]
 
 DIVISORS, ROUNDED_UP, EVERY_INTEGER = "divisors", "ceil(outer/n)", "every integer"
-"""Which tiles a dimension may have inside a tile: those that divide it, the least of every trip count, or any."""
+"""The tiles that a dimension may have inside a tile: its divisors, the least of every trip count, or any."""
 
 CHAINS: MappingABC[str, Chains] = {
     DIVISORS: perfect_chains,
@@ -52,7 +53,8 @@ class LoopSite:
     ----------
     level : name of the memory level
     axis : name of the array axis below it, or ``None`` for the level's temporal loops
-    after : tensors whose storage in the level the loops follow; empty where the level has one point of storage
+    after : tensors whose storage in the level the loops follow; empty where the level has one point of
+        storage
     """
 
     level: str
@@ -151,8 +153,8 @@ def build_space(
 
     Parameters
     ----------
-    orders : per slot of the arrangement (per memory level in the even one), the order effects to choose from; the
-        innermost level's loops run over registers, where no order matters
+    orders : per slot of the arrangement (per memory level in the even one), the order effects to choose from;
+        the innermost level's loops run over registers, where no order matters
     row_filters : user constraints on tile sizes, as predicates over the tile sizes at every boundary
     tiles : the tiles that a tile may be cut into, one of ``CHAINS``
     slots : the even arrangement by default
@@ -190,6 +192,7 @@ def _blocks(
 ) -> tuple[list[Block], list[LoopSite]]:
     blocks: list[Block] = []
     sites: list[LoopSite] = []
+    found = segments(engine)
     for index, slot in enumerate(slots):
         level = engine.levels[slot.level]
         alone = [other.level for other in slots].count(slot.level) == 1
@@ -200,10 +203,13 @@ def _blocks(
             selector = Variable(f"order@{site}", range(len(classes)))
         blocks.append(Block(slot.level, None, classes, selector))
         sites.append(site)
-        if index + 1 == len(slots) or slots[index + 1].level != slot.level:
-            for axis in level.fanout.axes if level.fanout else ():
-                blocks.append(Block(slot.level, axis))
-                sites.append(LoopSite(level.name, axis.name))
+        segment = next(one for one in found if slot.level in one.levels)
+        if index + 1 == len(slots) or slots[index + 1].level not in segment.levels:
+            last = segment.levels[-1]
+            feeds = engine.levels[last].fanout
+            for axis in feeds.axes if feeds else ():
+                blocks.append(Block(last, axis))
+                sites.append(LoopSite(engine.levels[last].name, axis.name))
     return blocks, sites
 
 

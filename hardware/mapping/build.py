@@ -30,6 +30,11 @@ def build_engine(machine: MachineFile, name: str) -> Engine:
     return engine
 
 
+def level_bytes(machine: MachineFile) -> tuple[Fraction | None, ...]:
+    """Bytes of every level as the file has them, both buffers together; ``None`` for an unbounded one."""
+    return tuple(_written_bytes(section, machine.compute.element_bits) for section in machine.levels)
+
+
 def _dma(machine: MachineFile) -> Dma | None:
     if machine.dma is None:
         return None

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from fractions import Fraction
 from functools import cached_property
 from itertools import product
 from math import prod
@@ -11,7 +12,7 @@ from typing import Any
 
 from tilewright.hardware.changes import changed
 from tilewright.hardware.description import build_description
-from tilewright.hardware.mapping.build import build_engine
+from tilewright.hardware.mapping.build import build_engine, level_bytes
 from tilewright.hardware.mapping.engine import Engine
 from tilewright.hardware.mapping.schema import MachineFile
 from tilewright.hardware.mapping.variations import FLAG, Variation, check_variations
@@ -30,12 +31,14 @@ class Design:
     place : its point on every axis
     engine : the machine; ``None`` where the fields contradict each other
     refusal : why they do
+    sizes : bytes of every level as the file has them, both buffers together; ``None`` for unbounded ones
     """
 
     index: int
     place: tuple[int, ...]
     engine: Engine | None
     refusal: str = ""
+    sizes: tuple[Fraction | None, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -74,9 +77,12 @@ class DesignSpace:
 
     def build(self, place: Sequence[int]) -> Engine:
         """The machine at a point; raises ``InputError`` where its fields contradict each other."""
-        data = changed(self.description, self.changes(place), self.where)
+        return self._built(place)[0]
+
+    def _built(self, place: Sequence[int]) -> tuple[Engine, tuple[Fraction | None, ...]]:
+        data, name = changed(self.description, self.changes(place), self.where), self.design_name(place)
         return build_description(
-            data, self.where, MachineFile, lambda file: build_engine(file, self.design_name(place))
+            data, self.where, MachineFile, lambda file: (build_engine(file, name), level_bytes(file))
         )
 
     @cached_property
@@ -85,7 +91,8 @@ class DesignSpace:
         found: list[Design] = []
         for index, place in enumerate(product(*map(range, self.shape))):
             try:
-                found.append(Design(index, place, self.build(place)))
+                engine, sizes = self._built(place)
+                found.append(Design(index, place, engine, "", sizes))
             except InputError as error:
                 found.append(Design(index, place, None, str(error)))
         return tuple(found)

@@ -1,9 +1,9 @@
 """Fields of a machine file that vary, and the values that they take: the axes of a design space.
 
-``levels.SPM.capacity=16kB..1MB*2`` (each twice the one before, up to 1 MB), ``levels.DRAM.bandwidth=8 GB/s,
-16 GB/s`` (a list), ``levels.SPM.fanout.axes.pe.size=64..256+64`` (in steps of 64).  Fields that vary together
-stand before one another with a colon between them, and so do their values: ``levels.A.capacity:levels.B.capacity
-=64kB:8kB,128kB:16kB``; a value without a colon is that of all of them.
+``levels.SPM.capacity=16kB..1MB*2`` is a range in which each value is twice the one before,
+``levels.SPM.fanout.axes.pe.size=64..256+64`` one in steps of 64, ``clock_mhz=500,800`` a list.  Fields that
+change together have a colon between them, and so have their values:
+``levels.A.capacity:levels.B.capacity=64kB:8kB,128kB:16kB``; a value without a colon is that of all of them.
 """
 
 from __future__ import annotations

@@ -105,10 +105,10 @@ def convergence_figure(
                 }
             )
     layout = base_layout("time [s]", label)
-    layout["xaxis"].update(_LOGARITHMIC)
-    shown = [scale * y for run in runs for curve in (run.value, run.bound) for y in curve.ys]
-    wide = bool(shown) and max(shown) > _WIDE * min(shown) > 0
-    layout["yaxis"].update({**(_LOGARITHMIC if wide else {}), "tickformat": "~s"})
+    curves = [curve for run in runs for curve in (run.value, run.bound)]
+    times = [x for curve in curves for x in curve.xs] + [run.seconds for run in runs]
+    layout["xaxis"].update(_scale(times, {}))
+    layout["yaxis"].update(_scale([scale * y for curve in curves for y in curve.ys], {"tickformat": "~s"}))
     if optimum is not None:
         layout["shapes"] = [
             {
@@ -122,6 +122,13 @@ def convergence_figure(
             }
         ]
     return {"data": data, "layout": layout}
+
+
+def _scale(values: Sequence[float], ticks: dict[str, Any]) -> dict[str, Any]:
+    """A logarithmic axis with these ticks where values lie far apart, a plain one where they do not."""
+    if values and max(values) > _WIDE * min(values) > 0:
+        return {**_LOGARITHMIC, **ticks}
+    return {"exponentformat": "SI"}
 
 
 def energy_figure(bars: Sequence[tuple[str, Sequence[EnergyPart]]]) -> Figure:

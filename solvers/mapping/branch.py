@@ -32,7 +32,7 @@ from tilewright.formulation.mapping.problem import LayerProblem
 from tilewright.formulation.mapping.search import LayerSearch
 from tilewright.formulation.mapping.tables import Indices, Tables
 from tilewright.formulation.method import Outcome
-from tilewright.formulation.stopping import WhenSet
+from tilewright.formulation.stopping import BoundReaches, WhenSet
 from tilewright.heuristics.mapping.annealing import Annealing
 from tilewright.solvers.mapping import kernel
 from tilewright.solvers.mapping.array_bounds import ArrayBounds
@@ -77,10 +77,11 @@ class Branch:
             least = tree.run(self._bound(search))
         if least is not None:
             return Outcome(search.key is not None and search.key == search.bound)
-        if search.key is None:
+        goal = _goal(search)
+        if goal is None:
             return Outcome(True, "no mapping satisfies all constraints")
-        search.raise_bound(search.key * (1 - Fraction(search.limits.gap)), self.name)
-        return Outcome(True)
+        search.raise_bound(goal, self.name)
+        return Outcome(search.key is not None)
 
     def _meanwhile(self, search: LayerSearch) -> bool:
         """Anneal while the machine code is compiled; whether it is there before the search is over."""
@@ -146,15 +147,22 @@ class Minimum:
 
     def wanted(self, energy: Array, cycles: Array, keys: Array) -> NDArray[np.bool_]:
         """Parts whose bound is below what the incumbent leaves to gain; products compared exactly."""
-        value = self._search.key
-        if value is None:
+        goal = _goal(self._search)
+        if goal is None:
             return np.ones(len(keys), dtype=bool)
-        goal = value * self._search.problem.key_scale * (1 - Fraction(self._search.limits.gap))
-        return below(goal, self._powers, energy, cycles, keys)
+        return below(goal * self._search.problem.key_scale, self._powers, energy, cycles, keys)
 
     def take(self, leaves: Leaves) -> None:
         """Offer the best of the complete decisions."""
         self._search.confirm(leaves.mapping(int(np.argmin(leaves.keys))), self._source)
+
+
+def _goal(search: LayerSearch) -> Fraction | None:
+    """The key from which on nothing is of interest; ``None`` while everything is."""
+    goals = [part.key for part in search.limits.until.parts if isinstance(part, BoundReaches)]
+    if search.key is not None:
+        goals.append(search.key * (1 - Fraction(search.limits.gap)))
+    return min(goals, default=None)
 
 
 @dataclass(frozen=True, slots=True)
@@ -259,6 +267,7 @@ class Tree:
         self._beam: int | None = None
         self._stopped = False
         self._fringe: list[tuple[float, int, _Nodes]] = []
+        self._size = 1  # nodes that are opened together
 
     def run(self, tell: Callable[[float], None] = lambda _least: None) -> float | None:
         """Search until the goal wants nothing that is open, or a limit strikes.
@@ -288,12 +297,14 @@ class Tree:
             self._fringe = [(float(root.keys[0]), next(self.tick), root)]
 
     def go_on(
-        self, tell: Callable[[float], None] = lambda _least: None, until: float = math.inf
+        self,
+        tell: Callable[[float], None] = lambda _least: None,
+        until: float = math.inf,
+        over: Callable[[], bool] = lambda: False,
     ) -> float | None:
-        """Search on what is open, as :meth:`run`, until all of it has bounds above ``until``."""
-        size = 1
+        """Search on what is open, as :meth:`run`, until bounds pass ``until`` or something is over."""
         while self._fringe and not self._stopped:
-            if self.least > until:
+            if self.least > until or over():
                 return self.least
             least, _, nodes = heapq.heappop(self._fringe)
             tell(least)
@@ -302,12 +313,12 @@ class Tree:
                 nodes = self._open(nodes)
                 if not len(nodes):
                     continue
-                head, rest = nodes.between(0, size), nodes.between(size, None)
+                head, rest = nodes.between(0, self._size), nodes.between(self._size, None)
                 self._explore(head, 1)
                 if not (self.search.done or self._stopped):
                     if len(rest):
                         self._push(rest)
-                    size = min(4 * size, 1024)
+                    self._size = min(4 * self._size, 1024)
                     continue
             self._push(whole)
             break

@@ -1,8 +1,9 @@
 """Methods that know one arrangement of storage at a time, on problems whose storage is uneven.
 
-Branch and bound searches all arrangements together (:mod:`tilewright.solvers.mapping.forest`).  Every other exact
-solver is asked for each arrangement in turn, from the second on for something better than what is known; the least of
-its bounds is the bound of the whole.  A heuristic searches the even part: what it finds counts, its bound does not.
+Branch and bound searches all arrangements together (:mod:`tilewright.solvers.mapping.forest`).  Every other
+exact solver is asked for each arrangement in turn, from the second on for something better than what is
+known; the least of its bounds is the bound of the whole.  A heuristic searches the even part: what it finds
+counts, its bound does not.
 """
 
 from __future__ import annotations

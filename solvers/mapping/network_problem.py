@@ -91,7 +91,7 @@ def network_problem(
 def check_cost_model(
     name: str, factors: Factors | None, storage: Storage | None = None, tiles: Tiles | None = None
 ) -> None:
-    """Raise ``InputError`` for an unknown cost model, and for factors, storage or tiles that it does not count."""
+    """Raise ``InputError`` for an unknown cost model, and for a space that it does not count."""
     if name not in cost_model_names():
         raise InputError("--cost-model", None, unknown_name(name, cost_model_names()))
     check_space(cost_model(name), factors, storage, tiles)

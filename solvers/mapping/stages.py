@@ -51,10 +51,9 @@ def stages_of(space: MapSpace) -> list[Stage]:
     first = [selector for selector in space.selectors if selector not in orders]
     stages: list[Stage] = []
     done = 0
-    for (_, outside), (position, block) in pairwise(temporal):
-        outer = nest.engine.levels[block.level - 1]
-        if block.level > outside.level and outer.fanout is not None:
-            stages.append(Stage(f"spread below {outer.name}", block.level - 1, (), ()))
+    for (place, outside), (position, _) in pairwise(temporal):
+        for level in {nest.blocks[index].level for index in nest.spatial_between(place, position)}:
+            stages.append(Stage(f"spread below {nest.engine.levels[level].name}", level, (), ()))
         chosen = [outside.selector] if isinstance(outside.selector, Variable) else []
         edges = tuple(range(done + 1, position + 1))
         stages.append(Stage(f"tile of {space.sites[position]}", None, edges, (*first, *chosen)))

@@ -21,6 +21,8 @@ if TYPE_CHECKING:
     from tilewright.api.mapping.document import MappingDocument as MappingDocument
     from tilewright.api.mapping.evaluation import MappingEvaluation as MappingEvaluation
     from tilewright.api.mapping.evaluation import evaluate as evaluate
+    from tilewright.api.mapping.exploration import ExplorationDocument as ExplorationDocument
+    from tilewright.api.mapping.exploration import explore as explore
     from tilewright.api.mapping.layer import Layer as Layer
     from tilewright.api.mapping.layer import Network as Network
     from tilewright.api.mapping.layer import layer as layer
@@ -76,6 +78,7 @@ _PLACES = {
     "tilewright.api.mapping.document": ("MappingDocument",),
     "tilewright.api.mapping.result": ("MappingResult",),
     "tilewright.api.mapping.evaluation": ("MappingEvaluation", "evaluate"),
+    "tilewright.api.mapping.exploration": ("ExplorationDocument", "explore"),
     "tilewright.api.mapping.layer": ("Layer", "Network", "layer", "models", "network"),
     "tilewright.api.mapping.machine": ("Machine", "machine", "machines"),
     "tilewright.api.mapping.mapping": ("LayerMapping",),
@@ -105,6 +108,7 @@ _MODULES = {name: module for module, names in _PLACES.items() for name in names}
 __all__ = [
     "Codesign",
     "DisagreementError",
+    "ExplorationDocument",
     "IllegalPlanError",
     "InputError",
     "Layer",
@@ -138,6 +142,7 @@ __all__ = [
     "codesign",
     "evaluate",
     "evaluate_plan",
+    "explore",
     "gap",
     "layer",
     "list_workloads",

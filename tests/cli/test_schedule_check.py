@@ -159,6 +159,15 @@ def test_a_wrong_bound_is_refuted(call: Call, tmp_path: Path) -> None:
     assert out.document["proof"]["verdict"] == "refuted"
 
 
+def test_a_heuristic_that_meets_its_bound_holds(call: Call, tmp_path: Path) -> None:
+    """It stays ``feasible`` with a gap of 0, options of its method in brackets, and passes the check."""
+    args = ("--system", "system.yaml", "-o", "energy", "--threads", 1, "-q", "--out", "made.json")
+    assert call("schedule", "gemm:M=1,N=16,K=32", "-m", "herald[order=depth-first]", *args).code == 0
+    document = json.loads((tmp_path / "made.json").read_text())
+    assert (document["status"], document["gap"]) == ("feasible", 0)
+    assert call("check", "made.json").code == 0
+
+
 @pytest.mark.parametrize(
     ("change", "fault"),
     [

@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import pytest
+import yaml
+from pydantic import BaseModel
 
 from tilewright.hardware.scheduling.tiled.load import list_tiled_machines, load_tiled_machine
+from tilewright.hardware.scheduling.tiled.machine_file import TiledMachineFile
 from tilewright.hardware.scheduling.tiled.topology import topology
 from tilewright.workloads.errors import InputError
 
@@ -116,3 +120,23 @@ def test_routes_go_along_the_row_first() -> None:
     assert (tree.distance(0, 8), tree.distance(0, 1), tree.distance(0, 63)) == (2, 4, 12)
     assert mesh.distance(0, mesh.engines) == 0
     assert len(mesh.route(3, 3)) == 0
+
+
+def test_the_documented_file_has_every_field(tmp_path: Path) -> None:
+    """The file in the documents is a machine, and names each field that a file may have."""
+    page = Path(__file__).parents[2] / "docs" / "tiled-machine-files.md"
+    block = page.read_text(encoding="utf-8").split("```yaml\n", 1)[1].split("```", 1)[0]
+    path = tmp_path / "documented.yaml"
+    path.write_text(block)
+    assert load_tiled_machine(path).engines == 16
+    assert missing_fields(TiledMachineFile, yaml.safe_load(block)) == []
+
+
+def missing_fields(section: type[BaseModel], data: dict[str, Any], place: str = "") -> list[str]:
+    """Fields of a section, and of those inside it, that data do not have."""
+    found = [f"{place}{name}" for name in section.model_fields if name not in data]
+    for name, field in section.model_fields.items():
+        inner = field.annotation
+        if isinstance(inner, type) and issubclass(inner, BaseModel) and isinstance(data.get(name), dict):
+            found += missing_fields(inner, data[name], f"{place}{name}.")
+    return found

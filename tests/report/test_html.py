@@ -34,7 +34,7 @@ click(4); told.falling = column(4);
 click(1); told.names = column(1);
 told.plots = document.querySelectorAll(".plot .main-svg").length;
 const search = document.querySelector("input[type=search]");
-search.key = "tpu-edge branch"; search.dispatchEvent(new Event("input"));
+search.value = "tpu-edge branch"; search.dispatchEvent(new Event("input"));
 told.found = document.getElementById(search.dataset.table + "-count").textContent;
 const chooser = document.querySelector("select");
 chooser.selectedIndex = 2; chooser.dispatchEvent(new Event("change"));

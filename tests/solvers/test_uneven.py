@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import random
+from dataclasses import replace
 from fractions import Fraction
 
 import pytest
@@ -85,11 +86,17 @@ def random_machine(draw: random.Random) -> Engine:
         if len(keeps) > 1
         else frozenset[Role]()
     )
-    shape = draw.choice(["one", "array", "array", "two"])
+    shape = draw.choice(["one", "array", "array", "two", "split", "spread"])
     if shape == "one":
         levels = (dram, level("BUF", 12))
     elif shape == "array":
         levels = (dram, level("BUF", 12, fanout=fan), level("RF", 6, keeps=keeps, may_bypass=loose))
+    elif shape == "split":  # outputs past the buffer of the others
+        own = frozenset({Role.OUTPUT})
+        levels = (dram, level("BUF", 8, keeps=frozenset(Role) - own), level("ACC", 6, keeps=own, fanout=fan))
+        levels = (*levels, level("RF", 3, keeps=frozenset({Role.WEIGHT})))
+    elif shape == "spread":
+        levels = (replace(dram, fanout=fan), level("BUF", 8))
     else:
         levels = (dram, level("BUF", 12), level("RF", 6, keeps=keeps, may_bypass=loose))
     return Engine("random", "hierarchy", 16, energy(), Fraction(500), levels)

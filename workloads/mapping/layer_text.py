@@ -68,8 +68,15 @@ def parse_layer(text: str, batch: int | None = None) -> NamedOperator:
     return _build(text, kind, values, batch)
 
 
+MOST_ALIKE = 10_000
+"""Layers that one entry of a file stands for at most."""
+
+
 def read_layers(path: Path, batch: int | None = None) -> tuple[NamedOperator, ...]:
     """The layers of a YAML file, in its order; repeated names get ``#2``, ``#3``, ...
+
+    An entry is a layer text, ``{name, layer: TEXT, count}``, or the fields of a layer with its ``kind``, and
+    ``count`` beside them where the network has several alike.
 
     Parameters
     ----------
@@ -88,8 +95,9 @@ def read_layers(path: Path, batch: int | None = None) -> tuple[NamedOperator, ..
     names: set[str] = set()
     for i, entry in enumerate(entries):
         where = f"{path}: layer {i + 1}" if isinstance(content, list) else str(path)
+        entry, count = _counted(where, entry)
         name, operator = _entry(where, entry, batch)
-        layers.append((unique_name(name, names), operator))
+        layers += [(unique_name(name, names), operator) for _ in range(count)]
     return tuple(layers)
 
 
@@ -103,6 +111,30 @@ def unique_name(name: str, taken: set[str]) -> str:
     return candidate
 
 
+def _counted(where: str, entry: Any) -> tuple[Any, int]:
+    """An entry without its count."""
+    if not isinstance(entry, dict) or "count" not in entry:
+        return entry, 1
+    count = entry["count"]
+    if not isinstance(count, int) or isinstance(count, bool) or not 1 <= count <= MOST_ALIKE:
+        raise InputError(where, "count", f"expected a whole number from 1 to {MOST_ALIKE:,}, got {count!r}")
+    return {field: value for field, value in entry.items() if field != "count"}, count
+
+
+def _named(where: str, entry: dict[str, Any], batch: int | None) -> NamedOperator:
+    """An entry ``{name, layer: TEXT}``."""
+    for field in entry:
+        if field not in ("name", "layer"):
+            raise InputError(where, field, unknown_name(field, ("name", "layer", "count")))
+    text, name = entry["layer"], entry.get("name")
+    if not isinstance(text, str) or not is_layer_text(text):
+        raise InputError(where, "layer", f"expected a layer such as gemm:M=512,N=768,K=768, got {text!r}")
+    if name is not None and (not isinstance(name, str) or not name.strip()):
+        raise InputError(where, "name", f"expected text, got {name!r}")
+    own, operator = _entry(where, text, batch)
+    return name or own, operator
+
+
 def _entry(where: str, entry: Any, batch: int | None) -> NamedOperator:
     if isinstance(entry, str):
         try:
@@ -111,6 +143,8 @@ def _entry(where: str, entry: Any, batch: int | None) -> NamedOperator:
             raise InputError(f"{where}: {error.where}", error.field, error.message) from None
     if not isinstance(entry, dict) or not all(isinstance(key, str) for key in entry):
         raise InputError(where, None, "expected a layer text or a mapping with a kind")
+    if "layer" in entry:
+        return _named(where, entry, batch)
     if "kind" not in entry:
         raise InputError(where, "kind", f"missing, expected one of: {', '.join(KINDS)}")
     kind = entry["kind"]

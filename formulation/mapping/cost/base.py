@@ -75,8 +75,8 @@ class Statement:
 class CostModel(Protocol):
     """A cost model.  A new one is one module with such an object, named in the registry.
 
-    ``perfect_only`` tells that tile sizes must divide each other, ``even_only`` that all tensors of a level begin to
-    live at one point.
+    ``perfect_only`` tells that tile sizes must divide each other, ``even_only`` that all tensors of a level
+    begin to live at one point.
     """
 
     name: str

@@ -18,10 +18,16 @@ from tilewright.formulation.search import Judgement, Search
 
 @dataclass(frozen=True, eq=False, slots=True)
 class AtomicPlan:
-    """A plan with the atoms that it runs; different answers of one search may cut the network differently."""
+    """A plan with the atoms that it runs; different answers of one search may cut the network differently.
+
+    Parameters
+    ----------
+    closed_form : what the method's own formula says of the key, where it has one; the evaluator judges
+    """
 
     dag: AtomicDag
     plan: Plan
+    closed_form: Fraction | None = None
 
 
 @dataclass(frozen=True)
@@ -32,6 +38,11 @@ class TiledGoal:
     """
 
     problem: TiledProblem
+
+    @property
+    def space(self) -> str:
+        """What a claim of optimality is about where that is less than all plans; empty otherwise."""
+        return ""
 
     @cached_property
     def content_hash(self) -> str:

@@ -11,6 +11,14 @@ from tilewright.report.records.scheduling.settings import SearchSettingsRecord
 from tilewright.workloads.errors import InputError
 
 
+def proves(method: str, methods: Registry[Any]) -> bool:
+    """Whether a method claims proofs; an unknown one does not."""
+    try:
+        return bool(methods.make(method).exact)
+    except InputError:
+        return False
+
+
 def settings_faults(
     settings: SearchSettingsRecord, methods: Registry[Any], versions: MappingABC[str, str]
 ) -> Iterator[str]:

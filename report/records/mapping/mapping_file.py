@@ -10,7 +10,8 @@
       - {temporal: K, tile: 16}                      # level: SPM beside it where nothing is stored in SPM
       - {spatial: C, tile: 4, axis: y}
 
-``name``, ``cost_model``, ``objective``, ``constraints``, ``factors``, ``storage`` and ``tiles`` may stand beside them.
+``name``, ``cost_model``, ``objective``, ``constraints``, ``factors``, ``storage`` and ``tiles`` may stand
+beside them.
 """
 
 from __future__ import annotations

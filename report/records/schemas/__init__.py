@@ -1,9 +1,8 @@
 """JSON Schemas of the documents that Tilewright writes.
 
 ``python -m tilewright.report.records.schemas`` prints the schema of
-`tilewright.report.records.mapping.document` anew, with ``schedule`` or ``codesign`` behind it those of
-`tilewright.report.records.scheduling.herald.document`, with ``plan`` that of
-`tilewright.report.records.scheduling.tiled.document`.
+`tilewright.report.records.mapping.document` anew; another kind of document stands behind it: ``explore``,
+``schedule``, ``codesign``, ``plan`` or ``compare``.
 """
 
 from __future__ import annotations
@@ -20,6 +19,8 @@ RESULT = "result-1.schema.json"
 SCHEDULE = "schedule-1.schema.json"
 CODESIGN = "codesign-1.schema.json"
 PLAN = "plan-1.schema.json"
+COMPARE = "compare-1.schema.json"
+EXPLORE = "explore-1.schema.json"
 _DIALECT = "https://json-schema.org/draft/2020-12/schema"
 
 

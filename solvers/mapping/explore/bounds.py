@@ -3,7 +3,8 @@
 ``low[layer, design]`` is a lower bound of the objective key.  It begins with what is compulsory; every proven
 bound on one machine then raises those of all machines that it speaks of (``docs/explore.md`` has the proof):
 
-    E_d >= share * E' + rest        share = min over prices of p_d / p',  rest = sum (p_d - share p') least count
+    E_d >= share * E' + rest    share = min over prices of p_d / p',  rest = sum (p_d - share p') least count
+    E_d >= ratio * E'           ratio = least of (sum p_d n) / (sum p' n) over counts n within their bounds
 
 for any mapping that is legal on ``d``, where ``d`` has no more room than the machine that was solved.
 """
@@ -19,7 +20,7 @@ from numpy.typing import NDArray
 
 from tilewright.formulation.objective import Objective
 from tilewright.hardware.mapping.engine import Engine
-from tilewright.solvers.mapping.explore.compulsory import LeastCounts, least_counts
+from tilewright.solvers.mapping.explore.compulsory import CountBounds, count_bounds
 from tilewright.solvers.mapping.explore.features import COMPARABLE, Features, features_of, roomiest, trimmed
 from tilewright.workloads.mapping.operator import Operator
 
@@ -80,19 +81,22 @@ class LayerBounds:
         self.exact = np.zeros(count, dtype=bool)
         self.low = np.zeros(count)
         self._least = np.zeros_like(self._prices)
+        self._most = np.zeros_like(self._prices)
         self._cycles = np.zeros(count)
         self._energy = np.zeros(count)
         if self._comparing:
             for number in shapes.values():
                 mine = np.flatnonzero(self._shapes == number)
                 group = [self.engines[index] for index in mine]
-                least = least_counts(operator, roomiest(group), model, factors)
-                self._begin(mine, least, [-(-operator.iterations // engine.instances) for engine in group])
+                counts = count_bounds(operator, roomiest(group), model, factors)
+                self._begin(mine, counts, [-(-operator.iterations // engine.instances) for engine in group])
 
-    def _begin(self, mine: NDArray[np.intp], least: LeastCounts, peaks: Sequence[int]) -> None:
+    def _begin(self, mine: NDArray[np.intp], counts: CountBounds, peaks: Sequence[int]) -> None:
         """What is compulsory on the designs of one shape."""
-        self._least[mine] = np.resize(np.array(least.counts), (len(mine), self._prices.shape[1]))
-        self._cycles[mine] = np.maximum(least.cycles, peaks)
+        width = len(counts.least)
+        self._least[mine, :width] = counts.least
+        self._most[mine, :width] = counts.most
+        self._cycles[mine] = np.maximum(counts.cycles, peaks)
         self._energy = np.maximum(0.0, (self._prices * self._least).sum(axis=1) - self._rounding)
         a, b = self._objective.key_powers
         self.low[mine] = (self._energy[mine] ** a) * (self._cycles[mine] ** b) * SAFE
@@ -136,12 +140,43 @@ class LayerBounds:
         if paid.any():
             share = (self._prices[:, paid] / mine[paid]).min(axis=1)
         rest = (np.maximum(0.0, self._prices - share[:, None] * mine) * self._least).sum(axis=1)
-        reached = share**a * key + rest**a * self._cycles**b
+        ratio = least_ratio(self._prices, mine, self._least, self._most)
+        reached = np.maximum(share**a * key + rest**a * self._cycles**b, ratio**a * key)
         if self._rounding:
-            energy = share * self._energy[design] + rest
-            lost = self._rounding * (share + 1) / np.maximum(energy, 1e-30)
+            energy = np.maximum(share * self._energy[design] + rest, ratio * self._energy[design])
+            lost = self._rounding * (np.maximum(share, ratio) + 1) / np.maximum(energy, 1e-30)
             reached = reached * np.maximum(0.0, 1 - lost) ** a
         return np.where(equal, key, reached * SAFE), equal
+
+
+def least_ratio(prices: Floats, mine: Floats, least: Floats, most: Floats) -> Floats:
+    """Per design, the least ratio of what a mapping costs there and at the prices ``mine``.
+
+    Parameters
+    ----------
+    prices : of the designs, shape (designs, prices)
+    least, most : bounds of the counts, of the same shape
+
+    Notes
+    -----
+    A ratio of two sums that are linear in the counts is least at a corner of their box (Dinkelbach 1967): at
+    the ratio ``q`` each count is at its most where ``p_d < q p'`` and at its least elsewhere.  The iteration
+    comes from above; a ratio counts only where the sum of ``(p_d - q p') n`` at that corner is not negative.
+    """
+    ratio = np.full(len(prices), np.inf)
+    counts = least.copy()
+    for _ in range(30):
+        paid = counts @ mine
+        with np.errstate(divide="ignore", invalid="ignore"):
+            found = np.where(paid > 0, (prices * counts).sum(axis=1) / paid, np.inf)
+        if np.all(found >= ratio * (1 - 1e-13)):
+            break
+        ratio = np.minimum(ratio, found)
+        counts = np.where(prices < ratio[:, None] * mine, most, least)
+    ratio = np.where(np.isfinite(ratio), ratio, 0.0) * SAFE
+    gains = prices - ratio[:, None] * mine
+    worst = (gains * np.where(gains < 0, most, least)).sum(axis=1)
+    return np.where(worst >= 0, ratio, 0.0)
 
 
 def _columns(features: Sequence[Features], field: str) -> Floats:

@@ -56,9 +56,14 @@ class Boxes:
             return int(best), box
         return None
 
+    def neighbours(self, design: int) -> NDArray[np.bool_]:
+        """Designs one step away on one axis."""
+        steps = np.abs(self._places - self._places[design])
+        return np.asarray(steps.sum(axis=1) == 1)
+
     def halve(self, box: Box, low: Floats) -> None:
         """Put the halves of a box back, along its longest axis; a single point is done."""
-        lengths = [end - start for start, end in box]
+        lengths = [end - start for start, end in box] or [1]
         axis = int(np.argmax(lengths))
         if lengths[axis] < 2:
             return

@@ -15,8 +15,10 @@ from tilewright import __version__
 from tilewright.formulation.limits import Limits
 from tilewright.formulation.mapping.constraints import applicable
 from tilewright.formulation.mapping.problem import LayerProblem, layer_problem
+from tilewright.formulation.mapping.search import LayerResult
 from tilewright.formulation.objective import parse_objective
 from tilewright.formulation.result import Status
+from tilewright.formulation.stopping import NEVER, BoundReaches
 from tilewright.hardware.mapping.engine import Engine
 from tilewright.hardware.mapping.identity import engine_hash
 from tilewright.solvers.mapping.methods import method, prepare
@@ -25,6 +27,8 @@ from tilewright.solvers.pool import Work
 from tilewright.workloads.errors import InputError, one_line
 from tilewright.workloads.mapping.operator import Operator
 
+ABOVE = "above"
+"""Status of a cell of which it is proven that no mapping has a key below its cap."""
 PROVEN = (Status.OPTIMAL.value, Status.INFEASIBLE.value)
 
 
@@ -36,6 +40,7 @@ class Asked:
     ----------
     objective, cost_model, factors, constraints : as of `layer_problem`
     solver : who proves it
+    gap : between keys, at which a search may end
     """
 
     objective: str
@@ -43,6 +48,7 @@ class Asked:
     factors: str | None
     constraints: tuple[str, ...]
     solver: str
+    gap: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,6 +59,8 @@ class Cell:
     ----------
     engine : trimmed to what the layer can use
     seconds : time limit of its search
+    key : content hash of all that its optimum depends on
+    cap : of the objective key; what is not below it is of no interest
     """
 
     operator: Operator
@@ -60,10 +68,13 @@ class Cell:
     asked: Asked
     seconds: float
     key: str
+    cap: Fraction | None = None
 
     @classmethod
-    def of(cls, operator: Operator, engine: Engine, asked: Asked, seconds: float) -> Cell:
-        """A cell with its content hash; the time limit does not count, since only proofs are kept."""
+    def of(
+        cls, operator: Operator, engine: Engine, asked: Asked, seconds: float, cap: Fraction | None = None
+    ) -> Cell:
+        """A cell with its content hash; time limit and cap do not count, since only proofs are kept."""
         content = [
             __version__,
             operator_content(operator),
@@ -74,7 +85,7 @@ class Cell:
             list(asked.constraints),
         ]
         key = hashlib.sha256(json.dumps(content).encode()).hexdigest()
-        return cls(operator, engine, asked, seconds, key)
+        return cls(operator, engine, asked, seconds, key, cap)
 
     def problem(self) -> LayerProblem:
         """The mapping problem; raises ``InputError`` where it cannot be stated."""
@@ -107,7 +118,14 @@ class Told:
 
     @property
     def proven(self) -> bool:
+        """Whether nothing is left to be found out."""
         return self.status in PROVEN
+
+    def suffices(self, cap: Fraction | None) -> bool:
+        """Whether it answers a cell of that cap."""
+        return self.proven or (
+            self.status == ABOVE and cap is not None and self.bound is not None and self.bound >= cap
+        )
 
 
 def operator_content(operator: Operator) -> list[Any]:
@@ -140,18 +158,32 @@ def compute(cell: Cell, key: str, stop: threading.Event | None = None) -> Told:
         solver = cell.asked.solver
         method(solver)
         prepare(solver)
-        started = time.monotonic()
-        limits = Limits(cell.seconds, threads=1, started=started, stop=stop or threading.Event())
+        limits = Limits(
+            cell.seconds,
+            threads=1,
+            started=time.monotonic(),
+            stop=stop or threading.Event(),
+            gap=cell.asked.gap,
+            until=NEVER if cell.cap is None else BoundReaches(cell.cap),
+        )
         result = solve(cell.problem(), solver, limits)
     except InputError as error:
         return failed(str(error))
     except Exception as error:
         return failed(f"{type(error).__name__}: {one_line(error)}")
+    return _told(cell, result)
+
+
+def _told(cell: Cell, result: LayerResult) -> Told:
+    """The answer of the cell, of which the search has seen what lies below the cap."""
+    status, bound = result.status.value, result.bound
+    if cell.cap is not None and bound is not None and bound >= cell.cap and result.key != bound:
+        status = ABOVE
     found = result.evaluation
     return Told(
-        result.status.value,
+        status,
         result.key,
-        result.bound,
+        bound,
         None if found is None else found.energy,
         None if found is None else found.cycles,
         None if result.answer is None else tuple(result.answer.to_data()),

@@ -1,4 +1,4 @@
-"""What every mapping of a layer must count at least, whatever a machine's prices are."""
+"""What every mapping of a layer counts at least and at most, whatever a machine's prices are."""
 
 from __future__ import annotations
 
@@ -15,21 +15,26 @@ from tilewright.workloads.mapping.operator import Operator
 
 
 @dataclass(frozen=True, slots=True)
-class LeastCounts:
-    """Lower bounds that hold on every machine of a shape.
+class CountBounds:
+    """Bounds that hold on every machine of a shape.
 
     Parameters
     ----------
-    counts : per price, how often it is paid at least
+    least, most : per price, how often it is paid at least and at most
     cycles : engine cycles at least
     """
 
-    counts: tuple[float, ...]
+    least: tuple[float, ...]
+    most: tuple[float, ...]
     cycles: float
 
 
-def least_counts(operator: Operator, engine: Engine, model: str, factors: str | None) -> LeastCounts:
-    """Lower bounds of a layer's counts and cycles by intervals over the whole map space.
+MOST = 1e25
+"""Stands for any count beyond it."""
+
+
+def count_bounds(operator: Operator, engine: Engine, model: str, factors: str | None) -> CountBounds:
+    """Bounds of a layer's counts and cycles by intervals over the whole map space.
 
     Parameters
     ----------
@@ -50,7 +55,8 @@ def least_counts(operator: Operator, engine: Engine, model: str, factors: str | 
     cycles = problem.statement.cycles
     tables = Tables(problem.space.groups, [cycles, *(one.energy for one in statements)])
     if not all(len(table) for table in tables.tables):
-        return LeastCounts((0.0,) * number, 0.0)  # nothing fits the array
+        return CountBounds((0.0,) * number, (MOST,) * number, 0.0)  # nothing fits the array
     reader = GroupIntervalReader([group_intervals(table) for table in tables.tables])
-    counts = tuple(max(0.0, float(reader.low(one.energy)) / one.energy_scale) for one in statements)
-    return LeastCounts(counts, max(0.0, float(reader.low(cycles))))
+    least = tuple(max(0.0, float(reader.low(one.energy)) / one.energy_scale) for one in statements)
+    most = tuple(min(MOST, float(reader.high(one.energy)) / one.energy_scale) for one in statements)
+    return CountBounds(least, most, max(0.0, float(reader.low(cycles))))

@@ -60,7 +60,10 @@ def _level_shape(level: MemoryLevel) -> tuple[Any, ...]:
         None
         if fan is None
         else (
-            tuple((axis.name, None if axis.carries is None else tuple(sorted(axis.carries))) for axis in fan.axes),
+            tuple(
+                (axis.name, None if axis.carries is None else tuple(sorted(axis.carries)))
+                for axis in fan.axes
+            ),
             fan.multicast,
             fan.reduction,
             fan.sharing,
@@ -131,7 +134,9 @@ def trimmed(engine: Engine, operator: Operator) -> Engine:
     tensors whole is as good as any larger one, and so is an array axis with an instance for every
     combination of what may be spread along it.  Two machines that are equal after this ask the same question.
     """
-    levels = tuple(_trimmed_level(level, operator, outermost=not index) for index, level in enumerate(engine.levels))
+    levels = tuple(
+        _trimmed_level(level, operator, outermost=not index) for index, level in enumerate(engine.levels)
+    )
     return replace(engine, name="trimmed", description="", clock_mhz=Fraction(1), levels=levels)
 
 
@@ -166,5 +171,5 @@ def _trimmed_fanout(fanout: Fanout, operator: Operator) -> Fanout:
 def roomiest(engines: Sequence[Engine]) -> Engine:
     """A machine of the same shape on which whatever is legal on one of these is legal, at no more cycles."""
     columns = zip(*(features_of(engine).rooms for engine in engines), strict=True)
-    rooms = [None if any(room is None for room in column) else max(column) for column in columns]  # type: ignore[type-var]
+    rooms = [None if any(room is None for room in column) else max(column) for column in columns]
     return with_rooms(engines[0], rooms)

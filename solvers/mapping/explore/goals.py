@@ -20,11 +20,13 @@ class Goal:
     Parameters
     ----------
     counts : how often each layer counts
+    layer : the one that counts where that is one alone; ``None`` for the whole network
     every : solve every design, for a map of them all
     costs : per design; then the whole front of value and cost is proven
     """
 
     counts: tuple[int, ...]
+    layer: int | None = None
     every: bool = False
     costs: tuple[Fraction, ...] | None = None
 
@@ -40,7 +42,7 @@ class Progress:
         self._counting = self._counts > 0
         self._costs = None if goal.costs is None else np.array([float(cost) for cost in goal.costs])
         self._best = np.full(len(state.engines), np.inf)
-        self._seen = np.zeros(len(state.engines), dtype=bool)
+        self._seen = np.zeros(len(state.engines), dtype=np.int64)
 
     @property
     def complete(self) -> NDArray[np.bool_]:
@@ -74,10 +76,30 @@ class Progress:
                 total += count * Fraction(int(low * SAFE))
         return total
 
+    def beaten(self, design: int) -> bool:
+        """Whether a design's bound is above what rules it out."""
+        return bool(self.low()[design] * SAFE > self._best[design])
+
+    def cap(self, layer: int, design: int, slack: float) -> Fraction | None:
+        """A key of the layer above which its design is ruled out; ``None`` where nothing is known to beat it.
+
+        Parameters
+        ----------
+        slack : at least 1: so much above that, so that the proof says more about other designs
+        """
+        best = float(self._best[design])
+        if self.goal.every or np.isinf(best):
+            return None
+        count = self.goal.counts[layer]
+        others = float(self.low()[design]) - count * float(self.state.bounds[layer].low[design])
+        room = (best * (2 - SAFE) / SAFE * slack - others) / count
+        return Fraction(int(room) + 1) if room > 0 else Fraction(1)
+
     def refresh(self) -> None:
         """Take in what has been answered since."""
-        for design in np.flatnonzero(self.complete & ~self._seen):
-            self._seen[design] = True
+        valued = np.all(self.state.valued[self._counting], axis=0)
+        for design in np.flatnonzero(valued & (self.state.news != self._seen)):
+            self._seen[design] = self.state.news[design]
             value = self.state.value(int(design), self.goal.counts)
             if value is None:
                 continue

@@ -12,9 +12,9 @@ import numpy as np
 from tilewright.formulation.limits import Limits
 from tilewright.hardware.mapping.design_space import Design
 from tilewright.solvers.mapping.explore.boxes import Box, Boxes, roominess
-from tilewright.solvers.mapping.explore.cells import Asked, Cell, Told
+from tilewright.solvers.mapping.explore.cells import ABOVE, Asked, Cell, Told
 from tilewright.solvers.mapping.explore.features import features_of
-from tilewright.solvers.mapping.explore.goals import Goal, Progress
+from tilewright.solvers.mapping.explore.goals import Goal, Progress, best_of
 from tilewright.solvers.mapping.explore.state import How, State
 from tilewright.solvers.mapping.explore.store import ExploreStore
 from tilewright.workloads.selection import SelectedLayer
@@ -22,6 +22,8 @@ from tilewright.workloads.selection import SelectedLayer
 Answers = Callable[[Iterable[Cell], threading.Event], Iterator[tuple[Cell, Told]]]
 """Computes cells in whatever order and place, and asks for the next one whenever there is room for it."""
 
+SLACK = 1.5
+"""How far above what rules its design out a cell is searched: a higher bound rules out more neighbours."""
 LAYER_SECONDS = 60.0
 """Of one layer on one design, unless told otherwise."""
 
@@ -45,12 +47,14 @@ class Exploration:
     designs : those that are machines, in the order of the grid
     goals : one per goal that was pursued, in that order, with its values
     counts : cells by how their answers came about
+    searched : designs of which some layer was searched, now or in an earlier call
     """
 
     designs: tuple[Design, ...]
     state: State
     goals: list[Progress] = field(default_factory=list)
     counts: dict[How, int] = field(default_factory=dict)
+    searched: set[int] = field(default_factory=set)
 
 
 class _Over(threading.Event):
@@ -91,6 +95,7 @@ def explore(
     found = Exploration(usable, State(engines, layers, asked), counts=dict.fromkeys(How, 0))
     over = _Over(limits)
     for number, goal in enumerate(goals, 1):
+        found.state.reopen()
         pursuit = _Pursuit(found, goal, limits, store, layer_seconds, jobs)
         found.goals.append(pursuit.progress)
         if watcher is not None:
@@ -126,6 +131,7 @@ class _Pursuit:
         self.progress = Progress(found.state, goal)
         self._state = found.state
         self._counts = found.counts
+        self._searched = found.searched
         self._limits = limits
         self._store = store
         self._seconds = seconds
@@ -139,7 +145,10 @@ class _Pursuit:
         self._boxes = Boxes(np.array([design.place for design in found.designs]), roominess(columns))
         self._active: list[_Active] = []
         self._running: dict[str, tuple[int, int]] = {}
-        macs = [count * layer.operator.iterations for count, layer in zip(goal.counts, self._state.layers, strict=True)]
+        macs = [
+            count * layer.operator.iterations
+            for count, layer in zip(goal.counts, self._state.layers, strict=True)
+        ]
         self._order = [layer for layer in np.argsort(macs)[::-1].tolist() if goal.counts[layer]]
 
     @property
@@ -167,13 +176,14 @@ class _Pursuit:
     def answered(self, cell: Cell, told: Told) -> tuple[int, int]:
         """Take in an answer; gives the layer and the design that it was computed for."""
         layer, design = self._running.pop(cell.key)
-        if self._store is not None and told.proven:
+        if self._store is not None and (told.proven or told.status == ABOVE):
             self._store.put(cell, told)
         self._tell(layer, design, told, How.SEARCHED)
         return layer, design
 
     def _tell(self, layer: int, design: int, told: Told, how: How) -> None:
         self._counts[how] += 1
+        self._searched.add(design)
         self._state.tell(layer, design, told, how)
 
     def _next_of(self, design: int) -> Cell | None:
@@ -186,11 +196,11 @@ class _Pursuit:
                 continue
             remaining = self._limits.remaining
             seconds = self._seconds if remaining is None else min(self._seconds, max(remaining, 0.01))
-            cell = self._state.cell(layer, design, seconds)
+            cell = self._state.cell(layer, design, seconds, self.progress.cap(layer, design, SLACK))
             if cell.key in self._running:
                 continue
             kept = None if self._store is None else self._store.get(cell.key)
-            if kept is not None:
+            if kept is not None and kept.suffices(cell.cap):
                 self._tell(layer, design, kept, How.KEPT)
                 if self._is_done(_Active(design, ())):
                     return None
@@ -217,6 +227,12 @@ class _Pursuit:
         needed = self.progress.needed(low)
         for active in self._active:
             needed[active.design] = False
+        best = best_of(self.progress.values, None)
+        beside = needed & self._boxes.neighbours(best) if best is not None else needed[:0]
+        if beside.any():  # walk to a good design first: the better it is, the less of the others is searched
+            members = np.flatnonzero(beside)
+            self._active.append(_Active(int(members[np.argmin(low[members])]), ()))
+            return True
         taken = self._boxes.take(needed, low)
         if taken is None:
             return False

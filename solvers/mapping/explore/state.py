@@ -16,7 +16,7 @@ from tilewright.formulation.mapping.problem import evaluate_under
 from tilewright.formulation.objective import Objective, parse_objective
 from tilewright.hardware.mapping.engine import Engine
 from tilewright.solvers.mapping.explore.bounds import COMPULSORY, Floats, LayerBounds
-from tilewright.solvers.mapping.explore.cells import Asked, Cell, Told
+from tilewright.solvers.mapping.explore.cells import ABOVE, Asked, Cell, Told
 from tilewright.workloads.selection import SelectedLayer
 
 _INCOMPARABLE = ("energy", "edp", "utilization")
@@ -53,7 +53,9 @@ class State:
     ----------
     bounds : per layer
     known : by layer and design, the answers so far
-    answered, proven : which of them there are, and which are proofs, shape (layers, designs)
+    answered, proven, valued : which of them there are, which are proofs and which have a mapping, shape
+        (layers, designs)
+    news : per design, how many answers have come
     """
 
     def __init__(self, engines: Sequence[Engine], layers: Sequence[SelectedLayer], asked: Asked) -> None:
@@ -71,6 +73,8 @@ class State:
         self.known: dict[tuple[int, int], Known] = {}
         self.answered = np.zeros((len(self.layers), len(self.engines)), dtype=bool)
         self.proven = np.zeros_like(self.answered)
+        self.valued = np.zeros_like(self.answered)
+        self.news = np.zeros(len(self.engines), dtype=np.int64)
         self._same: list[dict[object, list[int]]] = []
         for one in self.bounds:
             groups: dict[object, list[int]] = {}
@@ -82,10 +86,14 @@ class State:
         """Lower bounds of keys, shape (layers, designs)."""
         return np.stack([one.low for one in self.bounds])
 
-    def cell(self, layer: int, design: int, seconds: float) -> Cell:
+    def cell(self, layer: int, design: int, seconds: float, cap: Fraction | None) -> Cell:
         """The cell of a layer on a design."""
         engine = self.bounds[layer].engines[design]
-        return Cell.of(self.layers[layer].operator, engine, self.asked, seconds)
+        return Cell.of(self.layers[layer].operator, engine, self.asked, seconds, cap)
+
+    def reopen(self) -> None:
+        """What was answered without a proof may be asked again."""
+        self.answered &= self.proven
 
     def alike(self, layer: int, design: int) -> list[int]:
         """Designs that ask the same question of a layer."""
@@ -93,7 +101,8 @@ class State:
 
     def tell(self, layer: int, design: int, told: Told, how: How) -> None:
         """An answer has come: it is that of all designs alike, and its bound speaks of others."""
-        self._keep(layer, design, told, how)
+        if told.status != ABOVE:
+            self._keep(layer, design, told, how)
         if told.status == "infeasible":
             self.bounds[layer].learn(design, None)
         elif told.bound is not None:
@@ -112,18 +121,21 @@ class State:
         if anchor.key is None:
             self._keep(layer, design, Told("infeasible"), How.CARRIED)
             return True
-        told = self.known[layer, anchor.design].told
+        found = self.known.get((layer, anchor.design))
+        if found is None:
+            return False
+        told = found.told
         if told.status != "optimal" or told.mapping is None:
             return False
         operator, engine = self.layers[layer].operator, self.engines[design]
         demands = parse_constraints(applicable(self.asked.constraints, operator, engine), operator, engine)
         mapping = Mapping.from_data(list(told.mapping))
-        found = evaluate_under(operator, engine, cost_model(self.asked.cost_model), demands, mapping)
-        key = self.objective.key(found.energy, found.cycles)
-        if found.violations or key != anchor.key:
+        mine = evaluate_under(operator, engine, cost_model(self.asked.cost_model), demands, mapping)
+        key = self.objective.key(mine.energy, mine.cycles)
+        if mine.violations or key != anchor.key:
             return False
-        mine = Told("optimal", key, key, found.energy, found.cycles, told.mapping)
-        self._keep(layer, design, mine, How.CARRIED)
+        same = Told("optimal", key, key, mine.energy, mine.cycles, told.mapping)
+        self._keep(layer, design, same, How.CARRIED)
         return True
 
     def _keep(self, layer: int, design: int, told: Told, how: How) -> None:
@@ -132,6 +144,8 @@ class State:
             self.known[layer, other] = Known(told, how if other == design else How.SHARED)
         self.answered[layer, alike] = True
         self.proven[layer, alike] = told.proven
+        self.valued[layer, alike] = told.value is not None
+        self.news[alike] += 1
 
     def value(self, design: int, counts: Sequence[int]) -> Fraction | None:
         """The sum of a design's keys, each so often; ``None`` while one is missing."""

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from tilewright.solvers.database import Database, Row, seal
-from tilewright.solvers.mapping.explore.cells import Cell, Told
+from tilewright.solvers.mapping.explore.cells import ABOVE, Cell, Told
 from tilewright.workloads.errors import InputError
 
 APPLICATION: Final = 0x546C4578  # "TlEx", SQLite's application_id
@@ -23,7 +23,7 @@ _COLUMNS = ("key", "status", "value", "energy", "cycles", "mapping", "wall_s", "
 _TABLE = """
 CREATE TABLE cell (
     key TEXT PRIMARY KEY,      -- content hash of all that the answer depends on
-    status TEXT NOT NULL,      -- optimal or infeasible
+    status TEXT NOT NULL,      -- optimal, infeasible, or above: no key below the value
     value TEXT,                -- exact objective key, a fraction
     energy TEXT,               -- pJ, a fraction
     cycles TEXT,               -- integer
@@ -57,10 +57,14 @@ class ExploreStore:
                         self._base.rows(f"PRAGMA application_id = {APPLICATION}")
                         self._base.rows(f"PRAGMA user_version = {VERSION}")
             if self._base.number("application_id") != APPLICATION:
-                raise InputError(str(path), None, "an SQLite file of another program, expected a store of explore")
+                raise InputError(
+                    str(path), None, "an SQLite file of another program, expected a store of explore"
+                )
             version = self._base.number("user_version")
             if version != VERSION:
-                raise InputError(str(path), "user_version", f"a store of version {version}, expected {VERSION}")
+                raise InputError(
+                    str(path), "user_version", f"a store of version {version}, expected {VERSION}"
+                )
             self._base.examine()
         except BaseException:
             self._base.close()
@@ -81,10 +85,11 @@ class ExploreStore:
 
     def put(self, cell: Cell, told: Told) -> None:
         """Keep a proven cell."""
+        figure = told.bound if told.status == ABOVE else told.value
         values: tuple[Any, ...] = (
             cell.key,
             told.status,
-            None if told.value is None else str(told.value),
+            None if figure is None else str(figure),
             None if told.energy is None else str(told.energy),
             None if told.cycles is None else str(told.cycles),
             None if told.mapping is None else json.dumps(told.mapping),
@@ -115,7 +120,7 @@ class ExploreStore:
             key = None if value is None else Fraction(value)
             return Told(
                 status,
-                key,
+                None if status == ABOVE else key,
                 key,
                 None if energy is None else Fraction(energy),
                 None if cycles is None else int(cycles),

@@ -54,11 +54,47 @@ METHODS: Registry[TiledMethod] = Registry(
             "Sizes of neighbouring layers, places of some rounds, and transfers in turn",
             "large neighbourhood search with CP-SAT",
         ),
+        "windows": Entry(
+            "tilewright.solvers.scheduling.tiled.placing.method",
+            "PlacedWindows",
+            "Atomic's plan, the engines of consecutive rounds chosen together by CP-SAT or MIP",
+            f"equation 2 of {_PAPER} as a quadratic assignment",
+        ),
         "exact": Entry(
             "tilewright.solvers.scheduling.tiled.exact.method",
             "Exact",
             "Order, places and residency of few atoms together, proven over plans in rounds",
             f"CP-SAT; docs/tiled-exact.md, after the rounds of {_PAPER}",
+        ),
+        "set": Entry(
+            f"{_ROOM}.set.methods",
+            "GrownTrees",
+            "Resource allocation trees: grown segments, chained, merged, polished, shaken",
+            "SET (Cai et al.), sections 3 and 4",
+        ),
+        "set-sa": Entry(
+            f"{_ROOM}.set.methods",
+            "AnnealedTrees",
+            "Resource allocation trees by annealing with six operators",
+            "SET (Cai et al.), section 4.2",
+        ),
+        "tangram": Entry(
+            f"{_ROOM}.kapla.methods",
+            "Tangram",
+            "Segments of layers side by side, chained by dynamic programming over the network's order",
+            "Tangram (Gao et al.), as KAPLA and SET compare with it",
+        ),
+        "kapla": Entry(
+            f"{_ROOM}.kapla.methods",
+            "Kapla",
+            "Segments side by side or in turn, the best few chains by their least costs, then partitions",
+            "KAPLA (Li and Gao), section IV-B",
+        ),
+        "chains": Entry(
+            "tilewright.solvers.scheduling.tiled.kapla.method",
+            "ProvenChains",
+            "The best chain of such segments by the closed form, proven best-first on their bounds",
+            "docs/kapla-segments.md",
         ),
     },
 )

@@ -32,6 +32,11 @@ def bound_key(goal: TiledGoal, bounds: Bounds) -> Fraction:
     return goal.problem.objective.key(energy, bounds.cycles)
 
 
+def claimed_space(run: TiledRun) -> str:
+    """What a run's claim is about where that is less than all plans; empty otherwise."""
+    return "" if run.search is None else run.search.problem.space
+
+
 def plan_run(
     state: Callable[[], TiledProblem],
     method: str,

@@ -7,10 +7,14 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 
 from tilewright.formulation.limits import Limits
-from tilewright.formulation.result import Status
+from tilewright.formulation.method import Outcome
+from tilewright.formulation.result import Origin, Status
 from tilewright.formulation.scheduling.tiled.problem import TiledProblem
-from tilewright.formulation.scheduling.tiled.search import AtomicPlan, TiledGoal
+from tilewright.formulation.scheduling.tiled.search import AtomicPlan, TiledGoal, TiledSearch
+from tilewright.solvers.running import run_method
 from tilewright.solvers.scheduling.tiled.bounds import dag_bounds, size_bounds
+from tilewright.solvers.scheduling.tiled.exact.method import Exact, RoundProof
+from tilewright.solvers.scheduling.tiled.exact.space import RoundSpace
 from tilewright.solvers.scheduling.tiled.registry import METHODS
 from tilewright.solvers.scheduling.tiled.running import bound_key, plan_run
 from tilewright.solvers.second_opinion import Proof, Verdict
@@ -19,6 +23,9 @@ COMPUTED = "computed bounds"
 REFUTERS = ("ls", "rammer", "atomic[moves=0]")
 """Quick methods whose plans may lie below a wrong bound."""
 
+MOST_IDLE = 256
+"""Steps without an atom that the space of a claim may allow, at most."""
+
 
 @dataclass(frozen=True, eq=False)
 class PlanClaim:
@@ -26,18 +33,18 @@ class PlanClaim:
 
     Parameters
     ----------
-    bound : no plan of the problem, whatever its atoms, has a smaller key; ``None`` where none is claimed
+    bound : no plan of the space has a smaller key; ``None`` where none is claimed
     method : that claims it
     problem : ``None`` where none can be stated
     answer : its plan, where that can be read
-    own_atoms : whether the claim is made over plans of the very atoms of ``answer``, not over all sizes
+    space : what the claim is about where that is less than all plans
     """
 
     bound: Fraction | None
     method: str
     problem: TiledProblem | None
     answer: AtomicPlan | None
-    own_atoms: bool = False
+    space: str = ""
 
 
 def plan_bound(problem: TiledProblem, atoms: AtomicPlan | None = None) -> Fraction:
@@ -51,59 +58,99 @@ def plan_bound(problem: TiledProblem, atoms: AtomicPlan | None = None) -> Fracti
     return bound_key(TiledGoal(problem), bounds)
 
 
+def named_space(problem: TiledProblem, answer: AtomicPlan, name: str) -> RoundSpace | None:
+    """The space of an exact method's claim that has this name, over the atoms of a plan, if there is one."""
+    spaces = (RoundSpace(problem, answer.dag, idle) for idle in range(MOST_IDLE + 1))
+    return next((one for one in spaces if one.space == name), None)
+
+
 def prove_plan(claim: PlanClaim, limits: Limits) -> Proof:
     """Ask whether the claimed bound holds.
 
-    The bound that can be computed confirms what does not exceed it.  Beyond that quick methods try to refute
-    the claim, then the exact method that makes it searches again with another seed.  Of a claim over the
-    plan's own atoms nothing but that plan and the exact method are evidence.
+    The bound that can be computed confirms what does not exceed it.  Beyond that a claim over all plans is
+    questioned by quick methods, and one over a space is proven anew from the plan's atoms, with another seed.
     """
     before = limits.elapsed
+    verdict, by, text = _verdict(claim, limits)
+    return Proof(verdict, by, text, limits.elapsed - before)
 
-    def answer(verdict: Verdict, by: str, text: str) -> Proof:
-        return Proof(verdict, by, text, limits.elapsed - before)
 
+def _verdict(claim: PlanClaim, limits: Limits) -> tuple[Verdict, str, str]:
     problem, bound, own = claim.problem, claim.bound, claim.answer
-    if problem is None or (claim.own_atoms and own is None):
-        return answer(Verdict.UNDECIDED, "-", "the problem cannot be stated")
+    if problem is None:
+        return Verdict.UNDECIDED, "-", "the problem cannot be stated"
     if bound is None:
-        return answer(Verdict.NOTHING, "-", "no bound is claimed")
-    known = plan_bound(problem, own if claim.own_atoms else None)
-    space = "of these atoms" if claim.own_atoms else "whatever its sizes of atoms"
-    if bound <= known:
-        return answer(Verdict.CONFIRMED, COMPUTED, f"no plan undercuts it, {space}")
+        return Verdict.NOTHING, "-", "no bound is claimed"
+    if bound <= plan_bound(problem):
+        return Verdict.CONFIRMED, COMPUTED, "no plan undercuts it, whatever its sizes of atoms"
     if own is not None:
         judged = TiledGoal(problem).judge(own)
         if not judged.violations and judged.key < bound:
-            return answer(Verdict.REFUTED, "evaluator", "the document's own plan lies below it")
-    for method in _asked(claim):
+            return Verdict.REFUTED, "evaluator", "the document's own plan lies below it"
+    if not claim.space:
+        return _questioned(problem, bound, limits)
+    if own is None:
+        return Verdict.UNDECIDED, "-", "the document does not tell the atoms of the space"
+    if bound <= plan_bound(problem, own):
+        return Verdict.CONFIRMED, COMPUTED, "no plan of these atoms undercuts it"
+    return _proven_anew(claim, problem, own, bound, limits)
+
+
+def _questioned(problem: TiledProblem, bound: Fraction, limits: Limits) -> tuple[Verdict, str, str]:
+    """Whether a quick plan lies below a bound over all plans."""
+    for method in REFUTERS:
         if limits.expired:
             break
-        exact = METHODS.make(method).exact
-        share = _reseeded(limits) if exact else limits.share(0.2, longest=30)
-        warm = None if own is None or not exact else _given(own)
-        result = plan_run(_stated(problem), method, share, warm=warm).run()
-        if result.key is not None and result.key < bound and not claim.own_atoms:
-            return answer(Verdict.REFUTED, method, f"finds a plan below it: {float(result.key):g}")
-        if exact and result.bound is not None and result.bound >= bound and result.status is not Status.ERROR:
-            return answer(Verdict.CONFIRMED, f"{method}, again", "proves a bound at least as high")
-    return answer(Verdict.UNDECIDED, COMPUTED, f"only {float(known):g} is known, {space}")
+        result = plan_run(_stated(problem), method, limits.share(0.3, longest=30)).run()
+        if result.key is not None and result.key < bound:
+            return Verdict.REFUTED, method, f"finds a plan below it: {float(result.key):g}"
+    known = float(plan_bound(problem))
+    return Verdict.UNDECIDED, COMPUTED, f"over all sizes of atoms only {known:g} is known"
 
 
-def _asked(claim: PlanClaim) -> list[str]:
-    """Methods that may decide: quick ones unless the atoms are fixed, then the claimant if it proves."""
-    quick = [] if claim.own_atoms else [*REFUTERS]
-    return [*quick, claim.method] if METHODS.make(claim.method).exact else quick
+def _proven_anew(
+    claim: PlanClaim, problem: TiledProblem, own: AtomicPlan, bound: Fraction, limits: Limits
+) -> tuple[Verdict, str, str]:
+    """What a fresh proof over the plan's atoms says."""
+    method, space = METHODS.make(claim.method), named_space(problem, own, claim.space)
+    if not isinstance(method, Exact) or space is None:
+        return Verdict.UNDECIDED, "-", "no method proves claims about such a space"
+    search = TiledSearch(space, replace(limits, seed=limits.seed + 1), exact=True)
+    search.offer(own, "document", Origin.HEURISTIC)
+    proof = _Again(method, RoundProof(search, space, method.atoms))
+    result = run_method(search, proof, claim.method)
+    if result.key is not None and result.key < bound:
+        return (
+            Verdict.REFUTED,
+            f"{claim.method}, again",
+            f"finds a plan of {float(result.key):g} in the space",
+        )
+    if result.status is not Status.ERROR and result.bound is not None and result.bound >= bound:
+        return Verdict.CONFIRMED, f"{claim.method}, again", "proves a bound at least as high in the space"
+    least = "nothing" if result.bound is None else f"only {float(result.bound):g}"
+    return Verdict.UNDECIDED, f"{claim.method}, again", f"{least} was proven within the limits"
+
+
+@dataclass(frozen=True)
+class _Again:
+    """The exact method on atoms that are given."""
+
+    method: Exact
+    proof: RoundProof
+    exact = True
+
+    @property
+    def name(self) -> str:
+        return self.method.name
+
+    @property
+    def version(self) -> str:
+        return self.method.version
+
+    def solve(self, search: TiledSearch) -> Outcome:
+        """Prove."""
+        return self.proof.run()
 
 
 def _stated(problem: TiledProblem) -> Callable[[], TiledProblem]:
     return lambda: problem
-
-
-def _given(answer: AtomicPlan) -> Callable[[TiledProblem], AtomicPlan]:
-    return lambda problem: answer
-
-
-def _reseeded(limits: Limits) -> Limits:
-    """The same limits with another seed, so that a search is not repeated step by step."""
-    return replace(limits, seed=limits.seed + 1)

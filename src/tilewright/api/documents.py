@@ -9,22 +9,28 @@ from typing import Any
 from tilewright.api.arguments import interruptible, read_budget
 from tilewright.api.mapping.checking import MappingCheck, Told, check_mappings
 from tilewright.api.mapping.document import MappingDocument
+from tilewright.api.mapping.exploration import ExplorationDocument
+from tilewright.api.mapping.exploration_check import ExploreCheck, check_exploration
 from tilewright.api.mapping.result import MappingResult
 from tilewright.api.scheduling.checking import ScheduleCheck, check_schedules
+from tilewright.api.scheduling.contest import Contest, ContestCheck, check_contest
 from tilewright.api.scheduling.plan import Codesign, Plan, SchedulingDocument
 from tilewright.api.scheduling.tiled_plan import TiledPlan
 from tilewright.formulation.limits import Limits
 from tilewright.formulation.stopping import Stop
-from tilewright.report.records.files import parse_document, read_data
+from tilewright.report.records.files import parse_document, parse_record, read_data
 from tilewright.report.records.mapping.document import ResultDocument
+from tilewright.report.records.mapping.explore import ExploreDocument
+from tilewright.report.records.mapping.explore_file import is_exploration, parse_exploration
 from tilewright.report.records.scheduling.herald.document import ScheduleDocument
 from tilewright.report.records.scheduling.herald.files import is_schedule, parse_schedule
+from tilewright.report.records.scheduling.tiled.compare import CompareDocument, is_contest
 from tilewright.report.records.scheduling.tiled.document import PlanDocument
 from tilewright.report.records.scheduling.tiled.files import is_plan, parse_plan
 
-Record = ResultDocument | SchedulingDocument
-Document = MappingDocument | Plan | TiledPlan | Codesign
-Check = MappingCheck | ScheduleCheck
+Record = ResultDocument | ExploreDocument | SchedulingDocument | CompareDocument
+Document = MappingDocument | ExplorationDocument | Plan | TiledPlan | Codesign | Contest
+Check = MappingCheck | ExploreCheck | ScheduleCheck | ContestCheck
 
 
 def load(path: str | os.PathLike[str]) -> Document:
@@ -32,7 +38,7 @@ def load(path: str | os.PathLike[str]) -> Document:
 
     Returns
     -------
-    A `MappingDocument`, `Plan`, `TiledPlan` or `Codesign`, by what the file holds
+    A `MappingDocument`, `ExplorationDocument`, `Plan`, `TiledPlan`, `Codesign` or `Contest`
 
     Raises
     ------
@@ -43,6 +49,10 @@ def load(path: str | os.PathLike[str]) -> Document:
         return MappingDocument(record, str(path))
     if isinstance(record, PlanDocument):
         return TiledPlan(record)
+    if isinstance(record, CompareDocument):
+        return Contest(record)
+    if isinstance(record, ExploreDocument):
+        return ExplorationDocument(record, str(path))
     return Plan(record) if isinstance(record, ScheduleDocument) else Codesign(record)
 
 
@@ -70,7 +80,7 @@ def check(
     if isinstance(document, MappingResult):
         document = document.document
     found = load(document) if isinstance(document, str | os.PathLike) else document
-    where = found.where if isinstance(found, MappingDocument) else "document"
+    where = found.where if isinstance(found, MappingDocument | ExplorationDocument) else "document"
     if not prove:
         return checked(found.record, where)
     budget = read_budget(stop, threads, seed)
@@ -88,8 +98,12 @@ def check(
 
 def parsed(data: Any, where: str) -> Record:
     """The document that plain data hold; raises ``InputError``."""
+    if is_contest(data):
+        return parse_record(data, CompareDocument, where)
     if is_plan(data):
         return parse_plan(data, where)
+    if is_exploration(data):
+        return parse_exploration(data, where)
     return parse_schedule(data, where) if is_schedule(data) else parse_document(data, where)
 
 
@@ -103,4 +117,8 @@ def checked(record: Record, where: str, limits: Limits | None = None, told: Told
     """
     if isinstance(record, ResultDocument):
         return check_mappings(record, where, limits, told)
+    if isinstance(record, CompareDocument):
+        return check_contest(record, where)
+    if isinstance(record, ExploreDocument):
+        return check_exploration(record, where, limits, told)
     return check_schedules(record, where, limits)

@@ -16,6 +16,18 @@ MODEL = """\
 - conv:N=1,K=32,C=32,P=8,Q=8,R=1,S=1,name=second
 """
 
+MACHINE = """\
+clock_mhz: 500
+grid: {width: 2, height: 2, topology: torus, link: 16 B/cycle}
+dram: {bandwidth: 32 GB/s, energy: 56, ports: [[0, 0], [1, 1]]}
+engine:
+  array: {rows: 16, columns: 16, dataflow: kc}
+  buffer: {size: 64 kB, energy: 2.7}
+  mac_energy: 0.3
+  vector_lanes: 16
+hop_energy: 4.88
+"""
+
 Caller = Callable[..., tuple[int, str, str]]
 
 
@@ -94,14 +106,62 @@ def test_a_table_shows_value_and_both_bounds(call: Caller) -> None:
         (("--system", "atomic-2x2", "--metric", "edp"), "--metric: is not for tiled machines"),
         (("--system", "atomic-2x2", "--method", "atomik"), "did you mean 'atomic'"),
         (("--system", "hda-edge-maelstrom", "--batch", "2"), "--batch: is for tiled machines"),
+        (("--system", "hda-edge-maelstrom", "--warm-start", "p.json"), "--warm-start: is for tiled machines"),
+        (("--system", "atomic-2x2[link=-4]"), "link: expected a number above 0, got '-4'"),
+        (("--system", "atomic-2x2[link]"), "cannot read 'link', expected parameter=value"),
+        (("--system", "nowhere.yaml"), "nowhere.yaml: cannot be read"),
+        (("--system", "no-dram.yaml"), "no-dram.yaml:1: dram: missing, expected {bandwidth, energy, ports}"),
+        (("--system", "slow-link.yaml"), "slow-link.yaml:2: grid.link: expected a bandwidth above 0"),
+        (("--system", "atomic-2x2", "--warm-start", "model.yaml"), "expected a plan on a tiled machine"),
+        (("--system", "atomic-2x2", "--out", "plan.csv"), "expected a file that ends in one of: .json"),
+        (("--system", "atomic-2x2", "--links", "links.gif"), "links.gif: expected a file that ends in"),
+        (("--system", "atomic-2x2", "--seed", "-1"), "'--seed'"),
     ],
 )
 def test_bad_input_is_one_line(call: Caller, arguments: tuple[str, ...], told: str) -> None:
     """What cannot be is said in one line, with exit code 2."""
+    Path("no-dram.yaml").write_text(MACHINE.replace("dram: {", "# dram: {"))
+    Path("slow-link.yaml").write_text(MACHINE.replace("16 B", "-16 B"))
     code, out, err = call("schedule", "model.yaml", "-q", *arguments)
     assert (code, out) == (2, "")
     assert told in err
     assert len(err.strip().splitlines()) == 1
+
+
+def test_a_machine_of_ones_own_is_planned_drawn_and_shown(call: Caller, tmp_path: Path) -> None:
+    """A file with brackets behind it is a machine; pictures, page, evaluation and both shows are there."""
+    pytest.importorskip("matplotlib")
+    pytest.importorskip("plotly")
+    (tmp_path / "mine.yaml").write_text(MACHINE)
+    asked = (
+        "schedule",
+        "model.yaml",
+        "--system",
+        "mine.yaml[link=8]",
+        "-m",
+        "ls",
+        "-q",
+        "--out",
+        "plan.json",
+    )
+    pictures = ("--gantt", "g.png", "--occupancy", "o.svg", "--links", "l.pdf", "--report", "r.html")
+    assert call(*asked, *pictures)[0] == 0
+    assert all((tmp_path / name).stat().st_size > 1000 for name in ("g.png", "o.svg", "l.pdf", "r.html"))
+    document = json.loads((tmp_path / "plan.json").read_text())
+    code, out, _ = call("evaluate", "plan.json", "-f", "json")
+    told = json.loads(out)
+    assert (code, told["legal"], told["metrics"]) == (0, True, document["metrics"])
+    assert told["links"][0]["busy"] == max(link["busy"] for link in told["links"])
+    assert [one["layer"] for one in told["layers"]] == ["first", "second"]
+    assert "illegal" not in call("evaluate", "plan.json")[1]
+    shown = call("show", "plan.json", "--layers", "second")[1]
+    assert "busiest links" in shown
+    assert "mine[link=8]" in call("show", "mine.yaml[link=8]")[1]
+    assert "2 x 2 = 4" in call("show", "mine.yaml")[1]
+    document["plan"]["engine"] = [0] * document["plan"]["tasks"]
+    (tmp_path / "plan.json").write_text(json.dumps(document))
+    code, out, _ = call("evaluate", "plan.json")
+    assert (code, "illegal: engine 0 runs both" in out) == (5, True)
 
 
 def test_machines_and_methods_are_listed(call: Caller) -> None:

@@ -199,3 +199,19 @@ def test_a_bound_is_proven_or_refuted(data: dict[str, Any]) -> None:
     assert found.proof is not None
     assert found.proof.verdict.value == "refuted"
     assert not found.holds
+
+
+def test_a_proof_over_a_space_is_found_again() -> None:
+    """The claim of the exact method names its space, a fresh proof confirms it, and no other passes."""
+    question = small().on(tw.tiled_machine("atomic-2x2[link=16]"), batch=1)
+    found = tw.solve(question, method="exact[atoms=8]", threads=1)
+    assert found.status is tw.Status.OPTIMAL
+    assert "round plans" in found.space
+    data = json.loads(json.dumps(found.to_dict()))
+    assert faults_of(data) == []
+    proof = tw.check(found, prove=True, threads=1).proof
+    assert proof is not None
+    assert (proof.verdict.value, proof.solver) == ("confirmed", "exact[atoms=8], again")
+    for space in ("", "all plans", data["space"].replace("8 given", "9 given")):
+        assert faults_of({**data, "space": space}) != [], space
+    assert faults_of({**data, "settings": {**data["settings"], "method": "ls"}}) != []

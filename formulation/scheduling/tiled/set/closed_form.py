@@ -132,6 +132,7 @@ class ClosedForm:
         self.partitions = partitions or {}
         self.room = machine.engine.buffer_bytes
         self.kept: dict[tuple[Node, int], NodeCost | str] = {}
+        self.subtrees: dict[tuple[object, ...], tuple[NodeCost | str, tuple[tuple[int, int], ...]]] = {}
         self.evaluations = 0
         self._allocations: dict[tuple[object, ...], tuple[int, ...] | str] = {}
 
@@ -241,18 +242,35 @@ class _Segment:
     def _node(self, node: Node, first: int, tiles: int, top: bool) -> NodeCost | str:
         if isinstance(node, Leaf):
             return self._leaf(node, first, tiles, top)
+        if top:
+            return self._of_kind(node, first, tiles, top)
+        outside = tuple(
+            self.layouts[read.producer] if self.direct >> read.number & 1 else -1
+            for read in self.form.dataflow.reads(node).crossing
+        )
+        key = (node, first, tiles, self.loads, self.stored & node.mask, outside)
+        found = self.form.subtrees.get(key)
+        if found is None:
+            cost = self._of_kind(node, first, tiles, top)
+            made = tuple((leaf.layer, self.layouts.get(leaf.layer, -1)) for leaf in leaves(node))
+            found = cost, made
+            self.form.subtrees[key] = found
+        else:
+            self.layouts.update(found[1])
+        return found[0]
+
+    def _of_kind(self, node: Cut, first: int, tiles: int, top: bool) -> NodeCost | str:
         if node.kind == "T":
             return self._in_turn(node, first, tiles, top)
         return self._at_once(node, first, tiles, top)
 
     def _leaf(self, node: Leaf, first: int, tiles: int, top: bool) -> NodeCost | str:
         form, layer = self.form, node.layer
-        producers = form.network.layers[layer].producers
         direct = tuple(
-            self.layouts[one.layer] if near else -1
-            for one, near in zip(producers, self.direct[layer], strict=True)
+            self.layouts[read.producer] if self.direct >> read.number & 1 else -1
+            for read in form.dataflow.numbers(layer)
         )
-        stored, runs = layer in self.stored, max(1, self.loads // node.batch)
+        stored, runs = bool(self.stored >> layer & 1), max(1, self.loads // node.batch)
         fixed = form.partitions.get(layer)
         if fixed is None:
             found = form.engine.leaf(layer, node.batch, first, tiles, stored, runs, direct)

@@ -22,6 +22,25 @@ class Stages:
     last: int
 
 
+@dataclass(frozen=True, slots=True)
+class Read:
+    """A read: its number, the reader, the place among its producers, the producer."""
+
+    number: int
+    layer: int
+    place: int
+    producer: int
+
+
+@dataclass(frozen=True, slots=True)
+class Reads:
+    """Reads below a node: those across its border; direct ones inside; layers stored for others."""
+
+    crossing: tuple[Read, ...]
+    direct: int
+    stored: int
+
+
 @dataclass
 class DataFlow:
     """What follows from the trees of one network alone; stages are kept.
@@ -35,13 +54,28 @@ class DataFlow:
     times: tuple[float, ...]
     _stages: dict[Cut, Stages] = field(default_factory=dict)
     _times: dict[Cut, float] = field(default_factory=dict)
+    _reads: dict[Cut, Reads] = field(default_factory=dict)
+    _leaf_reads: list[Reads] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        number = 0
+        for layer, one in enumerate(self.network.layers):
+            reads = []
+            for place, producer in enumerate(one.producers):
+                reads.append(Read(number, layer, place, producer.layer))
+                number += 1
+            self._leaf_reads.append(Reads(tuple(reads), 0, 0))
+
+    def numbers(self, layer: int) -> tuple[Read, ...]:
+        """The reads of one layer."""
+        return self._leaf_reads[layer].crossing
 
     def stages(self, cut: Cut) -> Stages:
         """When the children of an S cut begin; all at once under a T cut."""
         found = self._stages.get(cut)
         if found is None:
             of: list[int] = []
-            reads = [_reads(child, self.network) for child in cut.children]
+            reads = [_needed(child, self.network) for child in cut.children]
             for position in range(len(cut.children)):
                 stage = 0
                 for before, sibling in zip(of, cut.children[:position], strict=True):
@@ -66,51 +100,53 @@ class DataFlow:
             self._times[node] = found
         return found
 
-    def flow(self, tree: Node) -> tuple[dict[int, tuple[bool, ...]], set[int]]:
-        """Of a child of a root T cut, or of a root that is none: per layer whether each producer is direct,
-        and the layers whose results go to DRAM.
+    def reads(self, node: Node) -> Reads:
+        """The reads of a node's leaves: those that cross its border, and what becomes of the others."""
+        if isinstance(node, Leaf):
+            return self._leaf_reads[node.layer]
+        found = self._reads.get(node)
+        if found is None:
+            found = self._cut_reads(node)
+            self._reads[node] = found
+        return found
+
+    def _cut_reads(self, cut: Cut) -> Reads:
+        places = self.stages(cut).of if cut.kind == "S" else tuple(range(len(cut.children)))
+        crossing: list[Read] = []
+        direct = stored = 0
+        for child, place in zip(cut.children, places, strict=True):
+            inner = self.reads(child)
+            direct |= inner.direct
+            stored |= inner.stored
+            for read in inner.crossing:
+                bit = 1 << read.producer
+                if not cut.mask & bit:
+                    crossing.append(read)
+                    continue
+                other = next(at for one, at in zip(cut.children, places, strict=True) if one.mask & bit)
+                if place - other <= 1:
+                    direct |= 1 << read.number
+                else:
+                    stored |= bit
+        return Reads(tuple(crossing), direct, stored)
+
+    def flow(self, tree: Node) -> tuple[int, int]:
+        """Of a child of a root T cut, or of a root that is none: reads that are direct, and layers whose
+        results go to DRAM, as sets of bits.
         """
-        masks, layers = self.network.masks, self.network.layers
-        direct: dict[int, tuple[bool, ...]] = {}
-        stored: set[int] = set()
-        above: list[tuple[Cut, int]] = []
-        inside = tree.mask
-
-        def visit(node: Node) -> None:
-            if isinstance(node, Cut):
-                for position, child in enumerate(node.children):
-                    above.append((node, position))
-                    visit(child)
-                    above.pop()
-                return
-            layer = node.layer
-            if masks[layer][1] & ~inside or layers[layer].is_output:
-                stored.add(layer)
-            found = []
-            for producer in layers[layer].producers:
-                near = bool(inside >> producer.layer & 1) and self._is_direct(producer.layer, above)
-                found.append(near)
-                if not near:
-                    stored.add(producer.layer)
-            direct[layer] = tuple(found)
-
-        visit(tree)
-        return direct, stored
-
-    def _is_direct(self, producer: int, above: list[tuple[Cut, int]]) -> bool:
-        bit = 1 << producer
-        for cut, position in reversed(above):
-            if not cut.mask & bit:
-                continue
-            other = next(i for i, child in enumerate(cut.children) if child.mask & bit)
-            if cut.kind == "T":
-                return position - other <= 1
-            stages = self.stages(cut).of
-            return stages[position] - stages[other] <= 1
-        return False
+        found = self.reads(tree)
+        stored = found.stored
+        masks, layers, rest = self.network.masks, self.network.layers, tree.mask
+        while rest:
+            low = rest & -rest
+            layer = low.bit_length() - 1
+            if masks[layer][1] & ~tree.mask or layers[layer].is_output:
+                stored |= low
+            rest ^= low
+        return found.direct, stored
 
 
-def _reads(node: Node, network: SetNetwork) -> int:
+def _needed(node: Node, network: SetNetwork) -> int:
     """Layers that some leaf of a node reads, as a set of bits."""
     masks = network.masks
     found, rest = 0, node.mask

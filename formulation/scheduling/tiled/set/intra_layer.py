@@ -154,6 +154,18 @@ class IntraLayerEngine:
         """Partitions that are tried."""
         return self._menu(self.shapes[layer], batch, tiles)[3]
 
+    def statement(
+        self, layer: int, batch: int, first: int, tiles: int
+    ) -> tuple[leaf_kernel.Leaf, Mesh, Longs, Floats, Floats]:
+        """What the kernels need of a layer on its tiles: numbers, mesh, menu with its energies and cycles."""
+        shape = self.shapes[layer]
+        rows, energy, cycles, _ = self._menu(shape, batch, tiles)
+        return self._number(shape, batch), self._mesh(first, tiles), rows, energy, cycles
+
+    def may_stream(self, layer: int) -> bool:
+        """Whether a layer's weights may pass through the buffers at every run."""
+        return self._may_stream(self.shapes[layer])
+
     def layout(self, layer: int, batch: int, first: int, partition: Partition) -> int:
         """The number of the layout of a leaf's results."""
         one, grid = self.network.layers[layer], self.grid

@@ -18,7 +18,7 @@ construction:
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Literal
 
@@ -137,6 +137,16 @@ def _divisor(batch: int, groups: int) -> int:
 def chain(order: tuple[int, ...], batch: int, groups: int = 1) -> Cut:
     """All layers one after the other under a root T cut, SET's first tree."""
     return Cut("T", batch, groups, tuple(Leaf(layer, batch // groups) for layer in order))
+
+
+def rooted(row: Sequence[Node], batch: int, groups: int = 1) -> Node:
+    """Segments as a tree: under a root T cut, whose only child a lone T cut is (as the root itself its children
+    would pass everything through DRAM); another lone segment is the tree.
+    """
+    lone = row[0]
+    if len(row) > 1 or groups > 1 or (isinstance(lone, Cut) and lone.kind == "T"):
+        return Cut("T", batch, groups, tuple(row))
+    return lone
 
 
 def check_tree(tree: Node, network: SetNetwork, batch: int) -> None:

@@ -7,7 +7,7 @@ chain of what is known, and the best of them grow on.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 from tilewright.formulation.scheduling.tiled.set.closed_form import ClosedForm
@@ -26,12 +26,14 @@ class Growth:
     longest : layers of a segment
     patience : layers by which a segment grows on without any tree better than the chain of what is known
     deepest : cuts above a leaf
+    in_order : whether the next leaf is the first layer that is not done, rather than any that is ready
     """
 
     beam: int = 3
     longest: int = 24
     patience: int = 4
     deepest: int = 4
+    in_order: bool = False
 
 
 def extensions(tree: Node, layer: int, deepest: int) -> Iterator[Node]:
@@ -52,6 +54,15 @@ def extensions(tree: Node, layer: int, deepest: int) -> Iterator[Node]:
                 yield Cut(node.kind, batch, node.groups, (*node.children[:-1], last))
 
     return grow(tree, 0)
+
+
+def ready_layers(before: Sequence[int], done: int, in_order: bool) -> Iterator[int]:
+    """Layers that may come next."""
+    for layer, needed in enumerate(before):
+        if not done >> layer & 1 and not needed & ~done:
+            yield layer
+            if in_order:
+                return
 
 
 def grow_from(
@@ -84,11 +95,10 @@ def grow_from(
         return ratio * cost.energy + cost.cycles
 
     beam: list[tuple[float, Node, int]] = []
-    for layer in range(len(network)):
-        if not start >> layer & 1 and not before[layer] & ~start:
-            found = rate(Leaf(layer, batch), start | 1 << layer)
-            if found is not None:
-                beam.append((found, Leaf(layer, batch), start | 1 << layer))
+    for layer in ready_layers(before, start, growth.in_order):
+        found = rate(Leaf(layer, batch), start | 1 << layer)
+        if found is not None:
+            beam.append((found, Leaf(layer, batch), start | 1 << layer))
     known = {start: 0.0}
     waiting = 0
     for _ in range(growth.longest - 1):
@@ -100,12 +110,7 @@ def grow_from(
         for score, tree, done in beam:
             known[done] = min(known.get(done, score), score)
         for score, tree, done in beam:
-            last = tree
-            while isinstance(last, Cut):
-                last = last.children[-1]
-            for layer in range(len(network)):
-                if done >> layer & 1 or before[layer] & ~done:
-                    continue
+            for layer in ready_layers(before, done, growth.in_order):
                 if layer not in alone:
                     single = form.segment(Leaf(layer, batch), loads)
                     if isinstance(single, str):

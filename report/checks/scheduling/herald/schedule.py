@@ -12,7 +12,7 @@ from tilewright.formulation.scheduling.herald.schedule import Placement, Schedul
 from tilewright.hardware.scheduling.herald.system import System
 from tilewright.report.checks.mapping.document import claim_faults, metric_faults
 from tilewright.report.checks.scheduling.herald.costs import cost_faults
-from tilewright.report.checks.scheduling.settings import settings_faults
+from tilewright.report.checks.scheduling.settings import proves, settings_faults
 from tilewright.report.checks.trace import trace_faults
 from tilewright.report.records.claims import number
 from tilewright.report.records.scheduling.herald.document import (
@@ -52,7 +52,9 @@ def check_schedule(document: ScheduleDocument, where: str) -> ScheduleCheck:
     """Evaluate the schedule anew and compare all that the document claims."""
     objective = ScheduleObjective(document.objective)
     shown = parse_objective(objective_name(objective))
-    faults = [*claim_faults(document, shown, solved=document.schedule is not None, noun="schedule")]
+    exact = proves(document.settings.method, METHODS)
+    solved = document.schedule is not None
+    faults = [*claim_faults(document, shown, solved=solved, noun="schedule", exact=exact)]
     faults += trace_faults(document, document.trace, shown, document.wall_s)
     faults += schedule_settings_faults(document)
     if document.problem is None:

@@ -10,19 +10,14 @@ from tilewright.formulation.scheduling.tiled.evaluator import Evaluation, Illega
 from tilewright.formulation.scheduling.tiled.problem import TiledProblem, tiled_objective
 from tilewright.formulation.scheduling.tiled.search import AtomicPlan
 from tilewright.report.checks.mapping.document import claim_faults, metric_faults
-from tilewright.report.checks.scheduling.settings import settings_faults
+from tilewright.report.checks.scheduling.settings import proves, settings_faults
 from tilewright.report.checks.trace import trace_faults
 from tilewright.report.records.claims import number
-from tilewright.report.records.scheduling.tiled.document import (
-    OWN_ATOMS,
-    PlanDocument,
-    inputs_hash,
-    plan_metrics,
-)
+from tilewright.report.records.scheduling.tiled.document import PlanDocument, inputs_hash, plan_metrics
 from tilewright.report.records.scheduling.tiled.plan import PlanRecord
 from tilewright.solvers.scheduling.tiled.ancestors import EFFORT
 from tilewright.solvers.scheduling.tiled.registry import METHODS
-from tilewright.solvers.scheduling.tiled.second_opinion import plan_bound
+from tilewright.solvers.scheduling.tiled.second_opinion import named_space, plan_bound
 from tilewright.workloads.errors import InputError
 
 
@@ -47,7 +42,8 @@ class PlanCheck:
 def check_plan(document: PlanDocument, where: str) -> PlanCheck:
     """Evaluate the plan anew, compute the bound over all sizes anew, and compare all that is claimed."""
     objective = tiled_objective(document.objective)
-    faults = [*claim_faults(document, objective, solved=document.plan is not None, noun="plan")]
+    exact = proves(document.settings.method, METHODS)
+    faults = [*claim_faults(document, objective, solved=document.plan is not None, noun="plan", exact=exact)]
     faults += trace_faults(document, document.trace, objective, document.wall_s)
     faults += settings_faults(document.settings, METHODS, document.versions)
     if document.input_hash != inputs_hash(document.problem, document.objective):
@@ -62,7 +58,8 @@ def check_plan(document: PlanDocument, where: str) -> PlanCheck:
             answer = document.plan.build(problem, f"{where}: plan")
             evaluation = problem.evaluate(answer.dag, answer.plan)
             faults += _plan_faults(document, document.plan, problem, answer, evaluation)
-        faults += _bound_faults(document, problem, answer)
+        faults += _space_faults(document, problem, answer)
+        faults += _bound_faults(document, problem)
     except InputError as error:
         faults.append(str(error))
     except IllegalPlanError as fault:
@@ -90,24 +87,29 @@ def _plan_faults(
         yield from metric_faults(document.metrics, plan_metrics(problem, answer, found, effort=effort))
 
 
-def _bound_faults(document: PlanDocument, problem: TiledProblem, answer: AtomicPlan | None) -> Iterator[str]:
-    """A method that proves nothing claims a bound that can be computed, and nothing above it."""
-    if document.space == OWN_ATOMS and answer is None:
-        yield f"space: {document.space}, expected a plan with it"
-        return
+def _bound_faults(document: PlanDocument, problem: TiledProblem) -> Iterator[str]:
+    """A bound over all plans is one that can be computed; no method proves more without naming a space."""
     bound = document.bound_key
-    if bound is None or _proves(document.settings.method):
+    if bound is None or document.space:
         return
-    known = plan_bound(problem, answer if document.space == OWN_ATOMS else None)
+    known = plan_bound(problem)
     if bound > known:
-        yield f"bound_exact: {document.bound_exact}, over {document.space} only {known} is known"
+        yield f"bound_exact: {document.bound_exact}, over all sizes of atoms only {known} is known"
 
 
-def _proves(method: str) -> bool:
-    try:
-        return METHODS.make(method).exact
-    except InputError:
-        return False
+def _space_faults(document: PlanDocument, problem: TiledProblem, answer: AtomicPlan | None) -> Iterator[str]:
+    """A claim about fewer plans is an exact method's, and about plans like the one that is there."""
+    if not document.space:
+        return
+    if not proves(document.settings.method, METHODS):
+        yield f"space: {document.settings.method} claims bounds over all sizes of atoms only"
+    elif answer is not None:
+        space = named_space(problem, answer, document.space)
+        outside = None if space is None else space.outside(answer)
+        if space is None:
+            yield "space: none that the plan's atoms make"
+        elif outside is not None:
+            yield f"plan: lies outside the space: {outside}"
 
 
 def _problem_faults(document: PlanDocument, problem: TiledProblem) -> Iterator[str]:

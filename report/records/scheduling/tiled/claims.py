@@ -5,7 +5,7 @@ from __future__ import annotations
 from tilewright.formulation.limits import Limits
 from tilewright.formulation.scheduling.tiled.problem import TiledProblem
 from tilewright.formulation.scheduling.tiled.search import AtomicPlan
-from tilewright.report.records.scheduling.tiled.document import OWN_ATOMS, PlanDocument
+from tilewright.report.records.scheduling.tiled.document import PlanDocument
 from tilewright.solvers.scheduling.tiled.registry import METHODS
 from tilewright.solvers.scheduling.tiled.second_opinion import PlanClaim, prove_plan
 from tilewright.solvers.second_opinion import Proof, Verdict
@@ -25,7 +25,5 @@ def plan_proof(
         METHODS.make(document.settings.method)
     except InputError as error:
         return Proof(Verdict.UNDECIDED, "-", f"settings.method: {error.message}")
-    own = document.space == OWN_ATOMS
-    return prove_plan(
-        PlanClaim(document.bound_key, document.settings.method, problem, answer, own_atoms=own), limits
-    )
+    claim = PlanClaim(document.bound_key, document.settings.method, problem, answer, document.space)
+    return prove_plan(claim, limits)

@@ -25,9 +25,6 @@ from tilewright.solvers.scheduling.tiled.bounds import dag_bounds
 
 PLAN: Final = "tilewright.plan/1"
 
-SpaceName = Literal["all sizes of atoms", "the atoms of this plan"]
-OWN_ATOMS: Final = "the atoms of this plan"
-
 
 class PlanMetricsRecord(Record):
     """What the evaluator says of a plan."""
@@ -54,7 +51,7 @@ class PlanMetricsRecord(Record):
     steps: int
     transfers: int
     atoms_bound_cycles: int = Field(
-        description="no plan of these very atoms takes fewer cycles; the document's bound is over all sizes"
+        description="no plan of these very atoms takes fewer cycles; the document's bound is over its space"
     )
 
 
@@ -71,7 +68,9 @@ class PlanDocument(ClaimRecord):
     layers: int
     objective: Literal["makespan", "energy", "edp"]
     settings: SearchSettingsRecord
-    space: SpaceName = Field(description="the plans over which status, bound and gap are claimed")
+    space: str = Field(
+        description="the plans over which status, bound and gap are claimed; empty for all plans"
+    )
     status: StatusName
     value: Number | None
     value_exact: ExactText | None
@@ -98,14 +97,14 @@ def plan_document(
     result: TiledResult,
     settings: SearchSettingsRecord,
     *,
-    space: SpaceName = "all sizes of atoms",
+    space: str = "",
     complete: bool = True,
 ) -> PlanDocument:
     """The document of one result.
 
     Parameters
     ----------
-    space : over which plans the result's bound holds
+    space : over which plans the result's bound holds; empty for all
     """
     record = TiledProblemRecord.of(problem)
     shown = tiled_objective(objective)

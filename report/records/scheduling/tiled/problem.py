@@ -92,7 +92,10 @@ class NetworkRecord(Record):
             Link(o.producer, o.consumer, o.operand, o.tensor, o.elements, o.channel, tuple(o.moves))
             for o in self.links
         ]
-        return Network(self.name, layers, links, outputs=self.outputs)
+        try:
+            return Network(self.name, layers, links, outputs=self.outputs)
+        except InputError as error:
+            raise InputError(where, error.field, error.message) from None
 
 
 class TileEngineRecord(Record):

@@ -33,14 +33,15 @@ def plan_views(document: PlanDocument, seconds: float) -> list[RenderableType]:
         *([f"batch {batch}"] if batch > 1 else []),
         document.settings.method,
     )
-    figures = claim_table(document, tiled_objective(document.objective), "bound over all sizes")
+    over = "the space" if document.space else "all sizes"
+    figures = claim_table(document, tiled_objective(document.objective), f"bound over {over}")
     views: list[RenderableType] = [title, "", figures]
     if document.metrics is not None:
         add_plan_figures(figures, document.metrics)
         views += ["", energy_table(document.metrics)]
     if document.plan is not None:
         views += ["", atoms_table(document)]
-    if document.message:
+    if document.message and document.message != document.space:
         views += ["", Text(document.message)]
     return [*views, "", Text(f"space: {space_text(document)}", "dim"), Text(f"took {seconds_text(seconds)}")]
 
@@ -50,7 +51,8 @@ def space_text(document: PlanDocument) -> str:
     rules = document.problem
     fused = "ride on the layer that they follow" if rules.fuse else "are layers of their own"
     sums = "a chain" if rules.partial_sums == "chain" else "parts and a reduction"
-    return f"all plans over {document.space}; element-wise layers {fused}, partial sums are {sums}"
+    plans = document.space or "all plans over all sizes of atoms"
+    return f"{plans}; element-wise layers {fused}, partial sums are {sums}"
 
 
 def add_plan_figures(figures: Table, metrics: PlanMetricsRecord) -> None:

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
+from typing import TypeVar
 
 import numpy as np
 import numpy.typing as npt
+from ortools.sat.python import cp_model
 
 from tilewright.formulation.scheduling.tiled.plan import Plan, make_residency, make_transfers
 from tilewright.solvers.cpsat_run import Values
 from tilewright.solvers.scheduling.tiled.exact.statement import PlanStatement
 
+Key = TypeVar("Key")
 Longs = npt.NDArray[np.int64]
 
 
@@ -18,24 +21,26 @@ def plan_of(statement: PlanStatement, values: Values) -> Plan:
     """The plan of a solution; rounds are its steps."""
     instance = statement.instance
 
-    def true(literals: dict[tuple[int, ...], object]) -> list[tuple[int, ...]]:
-        return [key for key, literal in literals.items() if values.boolean_value(literal)]  # type: ignore[arg-type]
-
     engine = np.zeros(instance.tasks, dtype=np.int32)
     step = np.zeros(instance.tasks, dtype=np.int32)
-    for task, e, r in true({**statement.runs}):
+    for task, e, r in true(statement.runs, values):
         engine[task], step[task] = e, r
-    moved = [(b, source, e, r) for b, source, e, r in true({**statement.moves})]
-    moved += [(t, e, port, r) for t, e, port, r in true({**statement.written})]
+    moved = true(statement.moves, values) + true(statement.written, values)
     block, source, target, when = _columns(moved, 4)
     steps = int(max(step.max(), when.max(initial=0))) + 1
     begins = {(t, int(engine[t]), int(step[t])) for t in range(instance.tasks)}
-    begins |= {*true({**statement.arrives})}  # type: ignore[arg-type]
-    held = _residencies(true({**statement.held}), begins, steps)
+    begins.update(true(statement.arrives, values))
+    stays: list[tuple[int, int, int]] = true(statement.held, values)
+    held = _residencies(stays, begins, steps)
     transfers = make_transfers(
         instance.engines, block, source, target, instance.dag.block_bytes[block], when, when
     )
     return Plan(engine, step, step.copy(), transfers, make_residency(*_columns(held, 4)), steps)
+
+
+def true(literals: Mapping[Key, cp_model.IntVar], values: Values) -> list[Key]:
+    """What a solution decides for."""
+    return [key for key, literal in literals.items() if values.boolean_value(literal)]
 
 
 def _columns(rows: Iterable[tuple[int, ...]], width: int) -> list[Longs]:
@@ -44,7 +49,7 @@ def _columns(rows: Iterable[tuple[int, ...]], width: int) -> list[Longs]:
 
 
 def _residencies(
-    held: Iterable[tuple[int, ...]], begins: set[tuple[int, int, int]], steps: int
+    held: Iterable[tuple[int, int, int]], begins: set[tuple[int, int, int]], steps: int
 ) -> list[tuple[int, int, int, int]]:
     """(block, engine, start, end) of unbroken holdings; a new arrival begins a new one."""
     found: list[tuple[int, int, int, int]] = []
@@ -73,12 +78,9 @@ def hint(statement: PlanStatement, plan: Plan) -> None:
     for b, source, target, r in zip(moving.block, moving.source, moving.target, moving.first, strict=True):
         (writes if target >= engines else moves).add((int(b), int(source), int(target), int(r)))
     arrivals = {(b, e, r) for b, _, e, r in moves}
-    for literals, true in (
-        (statement.runs, runs),
-        (statement.held, stays),
-        (statement.arrives, arrivals),
-        (statement.moves, moves),
-        (statement.written, writes),
-    ):
-        for key, literal in literals.items():  # type: ignore[attr-defined]
-            model.add_hint(literal, key in true)
+    for chosen, triples in ((runs, statement.runs), (stays, statement.held), (arrivals, statement.arrives)):
+        for triple, literal in triples.items():
+            model.add_hint(literal, triple in chosen)
+    for movements, quadruples in ((moves, statement.moves), (writes, statement.written)):
+        for quadruple, literal in quadruples.items():
+            model.add_hint(literal, quadruple in movements)

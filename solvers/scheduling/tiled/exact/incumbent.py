@@ -1,8 +1,9 @@
-"""What the exact method begins with: atoms, few enough to be stated, and round plans of them by heuristics."""
+"""What the exact method begins with: atoms, few enough to be stated, and round plans of them."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -11,14 +12,14 @@ from tilewright.formulation.scheduling.tiled.dag import AtomicDag
 from tilewright.formulation.scheduling.tiled.evaluator import IllegalPlanError
 from tilewright.formulation.scheduling.tiled.plan import Plan
 from tilewright.formulation.scheduling.tiled.problem import TiledProblem
-from tilewright.formulation.scheduling.tiled.search import TiledGoal, TiledSearch
+from tilewright.formulation.scheduling.tiled.search import AtomicPlan, TiledGoal, TiledSearch
 from tilewright.formulation.scheduling.tiled.tiling import AtomSize
+from tilewright.hardware.scheduling.tiled.machine import TiledMachine
 from tilewright.heuristics.scheduling.tiled.atomic import AtomicDataflow
 from tilewright.heuristics.scheduling.tiled.lists import Ints, layer_sequential, list_order
 from tilewright.heuristics.scheduling.tiled.placement import place
 from tilewright.heuristics.scheduling.tiled.rounds import RoundOrder
 from tilewright.heuristics.scheduling.tiled.shares import fitting_menu
-from tilewright.hardware.scheduling.tiled.machine import TiledMachine
 from tilewright.solvers.scheduling.tiled.exact.space import as_round_plan
 
 SHARE = 0.2
@@ -30,14 +31,38 @@ LONGEST = 10.0
 MOVES = 100
 """Moves in the sizes of atoms that it tries."""
 
+SIZES = ("auto", "incumbent", "coarse")
+
+WORSE = 1.5
+"""Times as long as the best plan that one of coarse atoms may take, to be proven instead."""
+
 PLACES = ("matching", "nearest", "zigzag")
 
 
-def chosen_atoms(problem: TiledProblem, search: TiledSearch, most: int) -> tuple[AtomicDag, list[Plan]]:
-    """Atoms whose quick round plans are the fastest, and those plans.
+@dataclass(frozen=True, slots=True, eq=False)
+class Beginning:
+    """What the exact method begins with.
 
-    Candidates are the sizes that `AtomicDataflow` likes best, where they give few enough atoms, and the
-    coarse ones of `coarse_sizes`.
+    Parameters
+    ----------
+    dag : the atoms
+    plans : round plans of them, with whatever idle steps completion needed
+    free : the best plan of any atoms and of any kind that heuristics found, if any
+    """
+
+    dag: AtomicDag
+    plans: list[Plan]
+    free: AtomicPlan | None
+
+
+def chosen_atoms(problem: TiledProblem, search: TiledSearch, most: int, sizes: str) -> Beginning:
+    """The atoms to be stated, and round plans of them.
+
+    Parameters
+    ----------
+    most : atoms that can be stated
+    sizes : ``incumbent`` (those of `AtomicDataflow`'s best plan), ``coarse`` (`coarse_sizes`), or ``auto``:
+        the former where they are few enough, otherwise the latter, unless that costs more than `WORSE` allows
 
     Raises
     ------
@@ -45,21 +70,18 @@ def chosen_atoms(problem: TiledProblem, search: TiledSearch, most: int) -> tuple
     """
     limits = search.limits.share(SHARE, LONGEST)
     inner: TiledSearch = TiledSearch(TiledGoal(problem), limits, exact=False)
-    candidates = []
-    coarse = problem.dag(coarse_sizes(problem, most))
-    if not limits.expired:
+    if sizes != "coarse" and not limits.expired:
         AtomicDataflow(moves=MOVES).offer(inner)
-    if inner.answer is not None and inner.answer.dag.tasks <= most:
-        candidates.append(inner.answer.dag)
-    if coarse.tasks <= most or not candidates:
-        candidates.append(coarse)
-    ranked = []
-    for i, dag in enumerate(candidates):
-        plans = [*quick_plans(dag, problem.machine)]
-        values = [problem.evaluate(dag, plan).cycles for plan in plans]
-        ranked.append((min(values, default=1 << 62), i, dag, plans))
-    _, _, dag, plans = min(ranked, key=lambda one: one[:2])
-    return dag, plans
+    free = inner.answer
+    if free is not None and (sizes == "incumbent" or free.dag.tasks <= most):
+        return Beginning(free.dag, [*quick_plans(free.dag, problem.machine)], free)
+    coarse = problem.dag(coarse_sizes(problem, most))
+    plans = [*quick_plans(coarse, problem.machine)]
+    least = min((problem.evaluate(coarse, plan).cycles for plan in plans), default=None)
+    dear = inner.key is not None and (least is None or least > WORSE * inner.key)
+    if free is not None and (coarse.tasks > most or dear):
+        return Beginning(free.dag, [], free)
+    return Beginning(coarse, plans, free)
 
 
 def coarse_sizes(problem: TiledProblem, most: int) -> tuple[AtomSize, ...]:

@@ -1,4 +1,4 @@
-"""An atomic DAG on a machine as the exact statements read it: plain numbers, and which rounds are possible."""
+"""An atomic DAG on a machine as exact statements read it: plain numbers, and possible rounds."""
 
 from __future__ import annotations
 
@@ -85,7 +85,9 @@ class RoundInstance:
     @cached_property
     def before(self) -> tuple[frozenset[int], ...]:
         """Per task the tasks whose results it reads."""
-        return tuple(frozenset(self.parent[b] for b in blocks if self.parent[b] >= 0) for blocks in self.reads)
+        return tuple(
+            frozenset(self.parent[b] for b in blocks if self.parent[b] >= 0) for blocks in self.reads
+        )
 
     @cached_property
     def after(self) -> tuple[frozenset[int], ...]:
@@ -126,6 +128,10 @@ class RoundInstance:
         counting."""
         most = 2 * MOST_UNITS * sum(self.size)
         return tuple(_rate(rate) if rate <= most else None for rate in self.net.rates.tolist())
+
+    def duration(self, size: int, rate: Fraction) -> int:
+        """Parts of a cycle that so many bytes take, rounded down."""
+        return int(size * self.unit / rate)
 
     @property
     def hop_cycles(self) -> int:

@@ -9,7 +9,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from importlib.metadata import version
 
@@ -20,23 +20,30 @@ from tilewright.formulation.limits import Limits
 from tilewright.formulation.method import Outcome
 from tilewright.formulation.options import option
 from tilewright.formulation.result import Origin
+from tilewright.formulation.scheduling.tiled.problem import tiled_objective
 from tilewright.formulation.scheduling.tiled.search import AtomicPlan, TiledSearch
 from tilewright.solvers.cpsat_run import CpSatRun, Values
 from tilewright.solvers.scheduling.tiled.bounds import dag_bounds
 from tilewright.solvers.scheduling.tiled.exact.decode import hint, plan_of
-from tilewright.solvers.scheduling.tiled.exact.incumbent import chosen_atoms, placed_plans
+from tilewright.solvers.scheduling.tiled.exact.incumbent import SIZES, Beginning, chosen_atoms, placed_plans
 from tilewright.solvers.scheduling.tiled.exact.instance import RoundInstance
 from tilewright.solvers.scheduling.tiled.exact.order import OrderModel
-from tilewright.solvers.scheduling.tiled.exact.space import RoundSpace
+from tilewright.solvers.scheduling.tiled.exact.space import RoundSpace, idle_steps
 from tilewright.solvers.scheduling.tiled.exact.statement import PlanModel, PlanStatement
 
-ORDERS_SHARE = 0.3
+SPARE = 1
+"""Rounds beyond the fewest possible in which a first order is sought."""
+
+FIRST_SHARE = 0.15
+"""Part of the time left that this may take."""
+
+ORDERS_SHARE = 0.5
 """Part of the time left that the relaxation may take."""
 
 FIXED_SHARE = 0.3
 """Part of the time left after it that placing its order may take."""
 
-MOST_DECISIONS = 120_000
+MOST_DECISIONS = 200_000
 """Movements that the whole statement may decide, at most: beyond, only the relaxation is solved."""
 
 
@@ -45,6 +52,9 @@ class Exact:
     """Order, placement, residency and movements of given atoms together, proven over round plans."""
 
     atoms: int = option(48, "atoms that are stated, at most; sizes are coarsened to as many", low=1, high=512)
+    sizes: str = option(
+        "auto", "of the heuristics' best plan, coarse, or coarse where those are too many", choices=SIZES
+    )
     idle: int = option(0, "steps without an atom that a plan may have", low=0, high=8)
 
     name = "exact"
@@ -57,14 +67,38 @@ class Exact:
     def solve(self, search: TiledSearch) -> Outcome:
         """Choose atoms, narrow the question to their round plans, and prove."""
         problem = search.problem.problem
-        if (problem.objective.energy_power, problem.objective.delay_power) != (0, 1):
+        if problem.objective != tiled_objective("makespan"):
             return Outcome(message="exact proves the makespan; other objectives are not stated", error=True)
-        dag, plans = chosen_atoms(problem, search, self.atoms)
-        space = RoundSpace(problem, dag, self.idle)
+        begun = chosen_atoms(problem, search, self.atoms, self.sizes)
+        if begun.dag.tasks > self.atoms:
+            return self.unstated(search, begun)
+        fewest = min((idle_steps(plan) for plan in begun.plans), default=0)
+        space = RoundSpace(problem, begun.dag, max(self.idle, fewest))
         search.problem = space
-        for plan in plans:
-            search.offer(AtomicPlan(dag, plan), "heuristics", Origin.HEURISTIC)
-        return RoundProof(search, space, self.atoms).run()
+        for plan in begun.plans:
+            search.offer(AtomicPlan(begun.dag, plan), "heuristics", Origin.HEURISTIC)
+        if begun.free is not None:
+            search.offer(begun.free, "heuristics", Origin.HEURISTIC)
+        outcome = RoundProof(search, space).run()
+        return replace(outcome, message=outcome.message + beside(search))
+
+    def unstated(self, search: TiledSearch, begun: Beginning) -> Outcome:
+        """Too many atoms: the heuristics' plan under the bound over all sizes, and why."""
+        plans = [AtomicPlan(begun.dag, plan) for plan in begun.plans]
+        for answer in plans if begun.free is None else [begun.free]:
+            search.offer(answer, "heuristics", Origin.HEURISTIC)
+        return Outcome(
+            message=f"exact states up to {self.atoms} atoms (option atoms), here {begun.dag.tasks}: the plan "
+            "is the heuristics', the bound that over all sizes"
+        )
+
+
+def beside(search: TiledSearch) -> str:
+    """What is known of faster plans outside the space."""
+    found = search.beside
+    if found is None or (search.key is not None and found.key >= search.key):
+        return ""
+    return f"; outside the space ({found.reason}) {found.source} found {int(found.key):,} cycles"
 
 
 class RoundProof:
@@ -73,11 +107,10 @@ class RoundProof:
     Parameters
     ----------
     search : its problem is the space
-    atoms : tasks beyond which only the relaxation is solved
     """
 
-    def __init__(self, search: TiledSearch, space: RoundSpace, atoms: int) -> None:
-        self.search, self.space, self.atoms = search, space, atoms
+    def __init__(self, search: TiledSearch, space: RoundSpace) -> None:
+        self.search, self.space = search, space
         self.instance = RoundInstance(space.dag, space.problem.machine)
 
     def run(self) -> Outcome:
@@ -88,10 +121,10 @@ class RoundProof:
             self.relaxed()
         if search.done or self.refuted:
             return self.outcome()
-        if instance.tasks > self.atoms or self.decisions > MOST_DECISIONS:
+        if self.decisions > MOST_DECISIONS:
             return Outcome(
-                message=f"{self.space.name}; whole only up to {self.atoms} atoms and {MOST_DECISIONS:,} movements, "
-                f"here {instance.tasks} and {self.decisions:,}: the bound is that of a relaxation"
+                message=f"{self.space.space}; stated as a whole only up to {MOST_DECISIONS:,} movements, "
+                f"here {self.decisions:,}: the bound is that of a relaxation"
             )
         self.whole()
         return self.outcome()
@@ -99,8 +132,8 @@ class RoundProof:
     def outcome(self) -> Outcome:
         """The space that the claim is about; that it has no plan, where that is proven."""
         if self.search.key is None and self.refuted:
-            return Outcome(True, f"no plan in the space: {self.space.name}; buffers are too small for it")
-        return Outcome(message=self.space.name)
+            return Outcome(True, f"no plan in the space: {self.space.space}; buffers are too small for it")
+        return Outcome(message=self.space.space)
 
     refuted = False
     """Whether a model without a solution has shown that there is nothing better than the best plan."""
@@ -138,36 +171,46 @@ class RoundProof:
     def decisions(self) -> int:
         """Movements that the whole statement decides, at most."""
         instance = self.instance
-        return len(instance.readers) * instance.engines * (instance.engines + len(instance.ports)) * self.count
+        return (
+            len(instance.readers) * instance.engines * (instance.engines + len(instance.ports)) * self.count
+        )
 
     # -- stages --------------------------------------------------------------------------------------
 
     def relaxed(self) -> None:
-        """Bound and order by the relaxation, then the best plan of that order."""
-        if self.closed():
-            return
-        model = OrderModel(self.instance, self.count, self.space.idle, self.least, self.most).build()
-        limits = self.search.limits.share(ORDERS_SHARE)
-        run = CpSatRun(
-            model.model,
-            limits,
-            lambda: self.search.done,
-            None,
-            lambda bound: self.raise_bound(bound, "orders"),
-        )
+        """Orders of few rounds for a better plan, then bound and order by the relaxation, and its best plan."""
+        fewest = -(-self.instance.tasks // self.instance.engines) + self.space.idle + 1
+        for rounds, share in ((fewest + SPARE, FIRST_SHARE), (None, ORDERS_SHARE)):
+            if self.search.done or self.closed():
+                return
+            count = self.count if rounds is None else min(rounds, self.count)
+            whole = count == self.count
+            order = self.ordered(count, self.search.limits.share(share if not whole else ORDERS_SHARE), whole)
+            if order is not None and not self.refuted:
+                self.placed(order)
+            if whole:
+                return
+
+    def ordered(self, count: int, limits: Limits, whole: bool) -> list[int] | None:
+        """The best order in so many rounds that the relaxation finds; a bound where no plan has more."""
+        model = OrderModel(
+            self.instance, count, self.space.idle, self.least, self.most, heed=self.search.limits.heed
+        ).build()
+        if self.search.answer is not None:
+            model.hint(self.search.answer.plan.first.tolist())
+        on_bound = (lambda bound: self.raise_bound(bound, "orders")) if whole else None
+        run = CpSatRun(model.model, limits, lambda: self.search.done, None, on_bound)
         status = run.solve()
-        if self.closed(status, run, "orders"):
-            return
-        if run.has_solution and self.instance.tasks <= self.atoms:
-            self.placed(model.order(run.solver))
+        if whole and self.closed(status, run, "orders"):
+            return None
+        return model.order(run.solver) if run.has_solution else None
 
     def placed(self, order: Sequence[int]) -> None:
         """Offer plans of one order: by heuristics for places, then by the statement with the order given."""
         search, space = self.search, self.space
-        before = search.key
         for plan in placed_plans(space.dag, space.problem.machine, np.array(order, dtype=np.int32)):
             search.offer(AtomicPlan(space.dag, plan), "orders, placed", Origin.HEURISTIC)
-        if search.done or search.key == self.least or before is not None and self.most < self.least:
+        if search.done or self.most < self.least:
             return
         statement = self.statement(order)
         run = self.start(statement, "places", search.limits.share(FIXED_SHARE), None)
@@ -180,7 +223,9 @@ class RoundProof:
         statement = self.statement(None)
         if self.search.answer is not None:
             hint(statement, self.search.answer.plan)
-        run = self.start(statement, "plans", self.search.limits, lambda bound: self.raise_bound(bound, "plans"))
+        run = self.start(
+            statement, "plans", self.search.limits, lambda bound: self.raise_bound(bound, "plans")
+        )
         self.closed(run.solve(), run, "plans")
 
     def statement(self, order: Sequence[int] | None) -> PlanStatement:
@@ -207,7 +252,10 @@ class RoundProof:
         return CpSatRun(statement.model, limits, lambda: self.search.done, on_solution, on_bound)
 
     def closed(
-        self, status: cp_model.CpSolverStatus | None = None, run: CpSatRun | None = None, source: str = "rounds"
+        self,
+        status: cp_model.CpSolverStatus | None = None,
+        run: CpSatRun | None = None,
+        source: str = "rounds",
     ) -> bool:
         """Whether nothing better than the best plan is left; raises the bound accordingly."""
         if status is not None and run is not None and status == cp_model.OPTIMAL:

@@ -6,8 +6,12 @@ docs/tiled-exact.md for each group of constraints.  Engines' buffers, routes and
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
+from fractions import Fraction
+
 from ortools.sat.python import cp_model
 
+from tilewright.formulation.scheduling.tiled.paths import path_lengths
 from tilewright.solvers.cpsat_run import Values
 from tilewright.solvers.scheduling.tiled.exact.instance import RoundInstance
 from tilewright.solvers.scheduling.tiled.exact.rounds import Rounds, Terms
@@ -18,8 +22,17 @@ Literal = cp_model.IntVar
 class OrderModel:
     """The relaxation; parameters as of `PlanModel`."""
 
-    def __init__(self, instance: RoundInstance, count: int, idle: int, least: int, most: int) -> None:
-        self.instance = instance
+    def __init__(
+        self,
+        instance: RoundInstance,
+        count: int,
+        idle: int,
+        least: int,
+        most: int,
+        *,
+        heed: Callable[[], None] = lambda: None,
+    ) -> None:
+        self.instance, self.heed = instance, heed
         self.rounds = Rounds(instance, count, idle, least, most)
         self.model = self.rounds.model
         self.count = count
@@ -32,11 +45,9 @@ class OrderModel:
 
     def build(self) -> OrderModel:
         """All groups of constraints."""
-        self.tasks()
-        self.fetches()
-        self.stores()
-        self.loads()
-        self.waits()
+        for group in (self.tasks, self.starts, self.fetches, self.stores, self.loads, self.waits):
+            self.heed()
+            group()
         return self
 
     def order(self, values: Values) -> list[int]:
@@ -51,7 +62,7 @@ class OrderModel:
         return self.model.new_bool_var("")
 
     def tasks(self) -> None:
-        """Every task runs once, after all that it reads, in a round of at most as many as there are engines."""
+        """Every task runs once, after all that it reads; a round has no more tasks than engines."""
         model = self.model
         ladder: dict[tuple[int, int], Literal | int] = {}
         for task, window in enumerate(self.window):
@@ -72,6 +83,23 @@ class OrderModel:
             here = [(task, self.runs[task, r]) for task, window in enumerate(self.window) if r in window]
             model.add(sum(run for _, run in here) <= self.instance.engines)
             self.rounds.place(r, here)
+
+    def starts(self) -> None:
+        """A round that runs a task begins no earlier, and ends the plan no sooner, than its longest chains."""
+        model, rounds, unit = self.model, self.rounds, self.instance.unit
+        heads, tails = path_lengths(self.instance.dag)
+        starts = [model.new_int_var(0, rounds.longest, "") for _ in range(self.count)]
+        model.add(starts[0] == 0)
+        for r in range(1, self.count):
+            model.add(starts[r] == starts[r - 1] + rounds.length[r - 1])
+        for (task, r), run in self.runs.items():
+            model.add(starts[r] >= unit * int(heads[task])).only_enforce_if(run)
+            model.add(starts[r] + unit * int(tails[task]) <= unit * rounds.cycles).only_enforce_if(run)
+
+    def hint(self, order: Sequence[int]) -> None:
+        """Begin with the order of a plan."""
+        for (task, r), run in self.runs.items():
+            self.model.add_hint(run, order[task] == r)
 
     def fetches(self) -> None:
         """What lies in DRAM at first is fetched once at least, in the round of its first use or before."""
@@ -100,7 +128,12 @@ class OrderModel:
                 if before is not None:
                     self.model.add_implication(before, now)
                 self.model.add(
-                    now <= sum(self.runs[task, q] for q in range(self.window[task].start, r) if q in self.window[task])
+                    now
+                    <= sum(
+                        self.runs[task, q]
+                        for q in range(self.window[task].start, r)
+                        if q in self.window[task]
+                    )
                 )
                 self.model.add(now - (before if before is not None else 0) <= self.rounds.used[r - 1])
                 before = now
@@ -133,11 +166,18 @@ class OrderModel:
         """
         for r in range(self.count - 1):
             here = [task for task, window in enumerate(self.window) if r in window]
+            self.heed()
             late = self.late_blocks(r, here)
             wait = self.model.new_int_var(0, self.rounds.longest, "")
-            self.rounds.carry(wait, [(one, self.instance.size[b]) for b, one in late.items()], self.instance.dram_rate)
+            self.rounds.carry(
+                wait, [(one, self.instance.size[b]) for b, one in late.items()], self.instance.dram_rate
+            )
+            for block, one in late.items():
+                self.shared_block(block, one, r, wait)
+            remote: list[Literal] = []
             for task in here:
-                self.task_waits(task, r, late, wait)
+                remote.append(self.task_waits(task, r, late, wait))
+            self.model.add(sum(remote) >= len(remote) - self.beside_ports)
 
     def late_blocks(self, r: int, here: list[int]) -> dict[int, Literal]:
         """Per block a literal that is true where it is fetched for the first time in the round of its use."""
@@ -151,15 +191,37 @@ class OrderModel:
                 self.model.add_bool_or([~self.runs[task, r], ~self.fetched[block, r], *before, late])
         return found
 
-    def task_waits(self, task: int, r: int, late: dict[int, Literal], wait: cp_model.IntVar) -> None:
-        """What one task waits for in one round, if it runs there."""
+    def shared_block(self, block: int, late: Literal, r: int, wait: cp_model.IntVar) -> None:
+        """A late block for k tasks travels as far as the k-th engine from its port, or is read twice."""
+        instance, unit = self.instance, self.instance.unit
+        readers = [task for task in instance.readers[block] if r in self.window[task]]
+        twice = instance.duration(instance.size[block], instance.dram_rate)
+        cycles = unit * min((instance.cycles[task] for task in readers), default=0)
+        for k in range(2, min(len(readers), instance.engines) + 1):
+            delay = min(unit * self.reach(k), twice)
+            if delay > (min(unit * self.reach(k - 1), twice) if k > 2 else 0):
+                many = self.literal()
+                running = sum(self.runs[task, r] for task in readers)
+                self.model.add(running <= k - 1 + instance.engines * many)
+                self.model.add(self.rounds.length[r] >= cycles + wait + delay).only_enforce_if([many, late])
+
+    def reach(self, k: int) -> int:
+        """Cycles of the hops to the farthest of k engines from the port that is nearest to them."""
+        net, instance = self.instance.net, self.instance
+        ways = [sorted(net.distance(p, e) for e in range(instance.engines)) for p in instance.ports]
+        return min(way[k - 1] for way in ways) * instance.hop_cycles
+
+    def task_waits(self, task: int, r: int, late: dict[int, Literal], wait: cp_model.IntVar) -> Literal:
+        """What one task waits for in one round; the literal of its engine being away from all ports."""
         instance, model, unit = self.instance, self.model, self.instance.unit
         run, length = self.runs[task, r], self.rounds.length[r]
         compute = unit * instance.cycles[task]
+        away = self.literal()
         inflow: Terms = []
         for block in instance.reads[task]:
             if instance.parent[block] < 0:
-                model.add(length >= compute + wait).only_enforce_if([run, late[block]])
+                hops = unit * instance.hop_cycles
+                model.add(length >= compute + wait + hops * away).only_enforce_if([run, late[block]])
                 inflow.append((late[block], instance.size[block]))
         local: list[Literal] = []
         far: list[tuple[Literal, Literal]] = []
@@ -184,9 +246,17 @@ class OrderModel:
             model.add(scale * (length - compute - hops * hop) >= taken - slack).only_enforce_if(run)
         elif hops:
             model.add(length >= compute + hops).only_enforce_if([run, hop])
+        return away
 
     @property
-    def port_rate(self) -> object:
+    def beside_ports(self) -> int:
+        """Engines with a DRAM port at their own router."""
+        net, instance = self.instance.net, self.instance
+        near = [min(net.distance(p, e) for p in instance.ports) for e in range(instance.engines)]
+        return near.count(0)
+
+    @property
+    def port_rate(self) -> Fraction | None:
         """The rate of the links into engines, which are all alike."""
         return self.instance.link_rates[self.instance.engines]
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from fractions import Fraction
+from itertools import pairwise
 
 from ortools.sat.python import cp_model
 
@@ -39,6 +40,8 @@ class Rounds:
         if idle:
             for r in range(count):
                 model.add_implication(self.busy[r], self.used[r])
+                following = self.used[r + 1 : r + 2]
+                model.add_bool_or([~self.used[r], self.busy[r], *following])
             model.add(sum(self.used) - sum(self.busy) <= idle)
         self.model.minimize(self.cycles)
 
@@ -50,7 +53,7 @@ class Rounds:
         model, instance = self.model, self.instance
         steps = sorted({instance.cycles[task] for task, _ in running})
         ladder = {cycles: model.new_bool_var("") for cycles in steps}
-        for lower, upper in zip(steps, steps[1:], strict=False):
+        for lower, upper in pairwise(steps):
             model.add_implication(ladder[upper], ladder[lower])
         for task, literal in running:
             model.add_implication(literal, ladder[instance.cycles[task]])
@@ -68,9 +71,7 @@ class Rounds:
             scale, taken, slack = bound
             self.model.add(scale * time >= taken - slack)
 
-    def time_of(
-        self, load: Terms, rate: Fraction | None
-    ) -> tuple[int, cp_model.LinearExprT, int] | None:
+    def time_of(self, load: Terms, rate: Fraction | None) -> tuple[int, cp_model.LinearExprT, int] | None:
         """``(a, x, c)`` with ``a * time >= x - c``; ``None`` where the load takes no time."""
         if rate is None or not load:
             return None

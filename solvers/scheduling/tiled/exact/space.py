@@ -10,12 +10,7 @@ import numpy as np
 
 from tilewright.formulation.scheduling.tiled.dag import AtomicDag
 from tilewright.formulation.scheduling.tiled.evaluator import Evaluation
-from tilewright.formulation.scheduling.tiled.plan import (
-    Plan,
-    Residency,
-    make_residency,
-    make_transfers,
-)
+from tilewright.formulation.scheduling.tiled.plan import Plan, Residency, make_residency, make_transfers
 from tilewright.formulation.scheduling.tiled.search import AtomicPlan, TiledGoal
 from tilewright.formulation.search import Judgement
 
@@ -43,12 +38,12 @@ class RoundSpace(TiledGoal):
         return hashlib.sha256(repr((goal, self.dag.tilings, self.idle)).encode()).hexdigest()
 
     @property
-    def name(self) -> str:
+    def space(self) -> str:
         """What a claim is about, in words."""
-        gaps = "no step" if self.idle == 0 else f"at most {self.idle} step{'s'[: self.idle > 1]}"
+        gaps = "no step" if self.idle == 0 else f"at most {self.idle} step{'s' if self.idle > 1 else ''}"
         return (
-            f"round plans of {self.dag.tasks} given atoms: each atom and each transfer of a whole block in one "
-            f"step, {gaps} without an atom before the last one"
+            f"round plans of {self.dag.tasks} given atoms: each atom and each transfer of a whole block in "
+            f"one step, {gaps} without an atom before the last one"
         )
 
     def judge(self, answer: AtomicPlan) -> Judgement[AtomicPlan, Evaluation | None]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from fractions import Fraction
 
 from ortools.sat.python import cp_model
 
@@ -49,6 +50,7 @@ class PlanModel:
     idle : rounds before the last task that run none, at most
     least, most : cycles
     order : the round of each task, where it is given
+    places : the engine of each task, where it is given
     heed : raises where a limit has struck
     """
 
@@ -61,6 +63,7 @@ class PlanModel:
         most: int,
         *,
         order: Sequence[int] | None = None,
+        places: Sequence[int] | None = None,
         heed: Callable[[], None] = lambda: None,
     ) -> None:
         self.instance, self.heed = instance, heed
@@ -76,6 +79,7 @@ class PlanModel:
         ]
         if order is not None:
             self.window = [range(r, r + 1) for r in order]
+        self.may_run = [self.engines if places is None else (places[t],) for t in range(instance.tasks)]
         self.stored: dict[tuple[int, int], Literal] = {}
 
     def build(self) -> PlanStatement:
@@ -102,14 +106,17 @@ class PlanModel:
         """Every task runs once; an engine runs one task of a round at most."""
         for task, window in enumerate(self.window):
             for r in window:
-                for e in self.engines:
+                for e in self.may_run[task]:
                     self.runs[task, e, r] = self.literal()
-            self.model.add_exactly_one(self.runs[task, e, r] for r in window for e in self.engines)
+            self.model.add_exactly_one(self.runs[task, e, r] for r in window for e in self.may_run[task])
         for r in range(self.count - 1):
-            there = [task for task, window in enumerate(self.window) if r in window]
             for e in self.engines:
-                self.model.add_at_most_one(self.runs[task, e, r] for task in there)
-            self.rounds.place(r, [(task, self.runs[task, e, r]) for task in there for e in self.engines])
+                self.model.add_at_most_one(run for _, run in self.running(e, r))
+            self.rounds.place(r, [one for e in self.engines for one in self.running(e, r)])
+
+    def running(self, e: int, r: int) -> list[tuple[int, Literal]]:
+        """What an engine may run in a round."""
+        return [(t, self.runs[t, e, r]) for t in range(self.instance.tasks) if (t, e, r) in self.runs]
 
     def precedence(self) -> None:
         """A task runs after all that it reads: what has run by a round is a ladder."""
@@ -123,7 +130,7 @@ class PlanModel:
                 else:
                     done = ladder[task, r] = self.literal()
                     before = ladder[task, r - 1] if r else 0
-                    self.model.add(before + sum(self.runs[task, e, r] for e in self.engines) == done)
+                    self.model.add(before + sum(self.runs[task, e, r] for e in self.may_run[task]) == done)
         self.ran = ladder
         for task, producers in enumerate(self.instance.before):
             for producer in producers:
@@ -140,8 +147,8 @@ class PlanModel:
                 for r in range(first, last + 1):
                     held = self.held[block, e, r] = self.literal()
                     ways = [self.held[block, e, r - 1]] if r > first else []
-                    if maker is not None and r in self.window[maker]:
-                        run = self.runs[maker, e, r]
+                    run = None if maker is None else self.runs.get((maker, e, r))
+                    if run is not None:
                         ways.append(run)
                         self.model.add_implication(run, held)
                     arrives = self.may_arrive(block, e, r, first)
@@ -316,7 +323,8 @@ class PlanModel:
         for (link, r), load in self.all_loads.items():
             self.rounds.carry(self.rounds.length[r], load, self.rate(link))
 
-    def rate(self, link: int) -> object:
+    def rate(self, link: int) -> Fraction | None:
+        """Bytes per cycle of a link; -1 is DRAM."""
         return self.instance.dram_rate if link < 0 else self.instance.link_rates[link]
 
     def link_loads(
@@ -331,7 +339,7 @@ class PlanModel:
                     users[block, source, link, r].append(move)
             if source >= instance.engines:
                 users[block, source, -1, r].append(move)
-        shared: dict[tuple[Literal, ...], Literal] = {}
+        shared: dict[tuple[int, ...], Literal] = {}
         found: dict[tuple[int, int], Terms] = defaultdict(list)
         for (block, _source, link, r), literals in users.items():
             found[link, r].append((self.any_of(literals, shared), instance.size[block]))
@@ -361,9 +369,9 @@ class PlanModel:
             by_way[source, e, r].append(late)
         waits: dict[tuple[int, int], cp_model.IntVar] = {}
         for (source, e, r), literals in by_way.items():
-            wait = waits.get((e, r))
-            if wait is None:
-                wait = waits[e, r] = model.new_int_var(0, self.rounds.longest, "")
+            if (e, r) not in waits:
+                waits[e, r] = model.new_int_var(0, self.rounds.longest, "")
+            wait = waits[e, r]
             some = self.any_of(literals, {})
             route = instance.net.route(source, e).tolist()
             hops = max(0, len(route) - 2) * instance.hop_cycles * unit
@@ -377,6 +385,7 @@ class PlanModel:
                     model.add(scale * (wait - hops) >= taken - slack).only_enforce_if(some)
         for r in range(self.count - 1):
             for e in self.engines:
-                here = [(t, self.runs[t, e, r]) for t, window in enumerate(self.window) if r in window]
-                wait = waits.get((e, r), 0)
-                model.add(self.rounds.length[r] >= sum(unit * instance.cycles[t] * x for t, x in here) + wait)
+                here = self.running(e, r)
+                waited = waits.get((e, r))
+                compute = sum(unit * instance.cycles[t] * x for t, x in here)
+                model.add(self.rounds.length[r] >= compute + (0 if waited is None else waited))

@@ -66,6 +66,18 @@ class Machine(Displayed):
         """SHA-256 of all that decides what mappings cost."""
         return engine_hash(self.engine)
 
+    @property
+    def description(self) -> tuple[Mapping[str, Any], str]:
+        """The fields of its file, and what errors call the file.
+
+        Raises
+        ------
+        InputError : where there is no file, as for the machine of a document
+        """
+        if self._description is None:
+            raise InputError(self.name, None, "comes from a document, which has no machine file to change")
+        return self._description, self._where
+
     def with_(
         self, changes: Mapping[str, object] | None = None, /, *, name: str | None = None, **fields: object
     ) -> Machine:
@@ -87,10 +99,9 @@ class Machine(Displayed):
         ------
         InputError : naming the file and the field, as for a machine file that is wrong there
         """
-        if self._description is None:
-            raise InputError(self.name, None, "comes from a document, which has no machine file to change")
+        description, _ = self.description
         mine = {**(changes or {}), **{key.replace("__", "."): value for key, value in fields.items()}}
-        data = changed(self._description, mine, self._where)
+        data = changed(description, mine, self._where)
         every = {**self._changes, **mine}
         inside = ",".join(f"{path}={value}" for path, value in every.items())
         title = name or (f"{self._base}[{inside}]" if every else self._base)

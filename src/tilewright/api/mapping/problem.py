@@ -152,7 +152,8 @@ class LayerOnMachine(_OnMachine):
     cost_model : by default the machine's own
     factors : ``perfect`` (tiles divide each other) or ``imperfect`` (the last one may be smaller); by default
         the cost model's choice
-    storage : ``even`` (all tensors of a level begin to live at one point; the default) or ``uneven`` (each at its own)
+    storage : ``even`` (all tensors of a level begin to live at one point; the default) or ``uneven`` (each at
+        its own)
     tiles : of imperfect factors, ``trip-counts`` (the least tile of each; the default) or ``every`` integer
     then : after the objective ``energy`` the least ``cycles``, or the reverse
     pareto : also the whole Pareto front of energy and cycles

@@ -19,7 +19,7 @@ from tilewright.report.records.scheduling.tiled.document import plan_document
 from tilewright.report.records.scheduling.tiled.files import OBJECTIVES
 from tilewright.report.records.scheduling.tiled.warm import warm_plan
 from tilewright.solvers.observer import Observer, Unobserved
-from tilewright.solvers.scheduling.tiled.running import plan_run
+from tilewright.solvers.scheduling.tiled.running import claimed_space, plan_run
 from tilewright.workloads.errors import InputError, unknown_name
 
 if TYPE_CHECKING:
@@ -111,7 +111,8 @@ class NetworkOnTiles:
         settings = SearchSettingsRecord(
             method=name, time_limit_s=budget.seconds, gap=budget.gap, threads=budget.threads, seed=budget.seed
         )
-        return TiledPlan(plan_document(problem, self.objective, result, settings))
+        space = claimed_space(run)
+        return TiledPlan(plan_document(problem, self.objective, result, settings, space=space))
 
     def __repr__(self) -> str:
         return f"NetworkOnTiles({self.workload.name!r} on {self.machine.name!r}, {self.objective})"

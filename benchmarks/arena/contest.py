@@ -1,0 +1,76 @@
+"""From a contest to cells: methods x seeds on one problem."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from tilewright.benchmarks.cells import BenchmarkTask, Entry, Part, Place
+from tilewright.formulation.scheduling.tiled.problem import TiledProblem
+from tilewright.report.records.mapping.operator import Record
+from tilewright.report.records.scheduling.tiled.document import inputs_hash
+from tilewright.report.records.scheduling.tiled.problem import TiledProblemRecord
+from tilewright.solvers.scheduling.tiled.registry import METHODS
+
+SUITE = "arena"
+
+
+class ContestProblem(Record):
+    """What every method of a contest is asked."""
+
+    problem: TiledProblemRecord
+    objective: str
+
+
+@dataclass(frozen=True)
+class Contest:
+    """Methods that search the same problem, each within the same limits.
+
+    Parameters
+    ----------
+    objective : ``makespan``, ``energy`` or ``edp``
+    methods : with their options
+    seeds : runs of a method that draws at random
+    seconds : time limit of a run
+    threads : of a method that can use several
+    """
+
+    problem: TiledProblem
+    objective: str
+    methods: tuple[str, ...]
+    seeds: int
+    seconds: float
+    threads: int
+
+
+def entries(contest: Contest) -> list[Entry]:
+    """The cells of a contest, method by method.
+
+    Raises
+    ------
+    InputError : for an unknown method or option
+    """
+    record = TiledProblemRecord.of(contest.problem)
+    stated = ContestProblem(problem=record, objective=contest.objective).model_dump_json()
+    hashed = inputs_hash(record, contest.objective)
+    machine, network = contest.problem.machine.name, contest.problem.network.name
+    found: list[Entry] = []
+    for name in contest.methods:
+        method = METHODS.make(name, "--methods")
+        for seed in range(contest.seeds if draws_at_random(name) else 1):
+            place = Place(
+                SUITE,
+                f"{network} batch {contest.problem.batch}",
+                machine,
+                contest.objective,
+                Part.METHOD,
+                name,
+                seed,
+            )
+            task = BenchmarkTask(stated, hashed, name, method.version, seed, contest.seconds, contest.threads)
+            found.append(Entry(place, 1, task))
+    return found
+
+
+def draws_at_random(name: str) -> bool:
+    """Whether a method's answer depends on the seed; it says so by ``stochastic``."""
+    return bool(getattr(METHODS.make(name, "--methods"), "stochastic", False))

@@ -1,0 +1,82 @@
+"""Computing one run of a contest.  Runs in worker processes, here or on a cluster."""
+
+from __future__ import annotations
+
+import time
+from functools import cache
+
+from tilewright.benchmarks.arena.contest import ContestProblem
+from tilewright.benchmarks.cells import BenchmarkTask, CellAnswer
+from tilewright.benchmarks.work import failed, trace_step
+from tilewright.formulation.limits import Limits
+from tilewright.formulation.scheduling.tiled.problem import TiledProblem, tiled_objective
+from tilewright.formulation.scheduling.tiled.search import TiledResult
+from tilewright.hardware.scheduling.tiled.load import load_tiled_machine
+from tilewright.report.records.claims import number
+from tilewright.report.records.mapping.build import versions
+from tilewright.report.records.scheduling.tiled.document import inputs_hash, plan_metrics
+from tilewright.solvers.pool import Work
+from tilewright.solvers.scheduling.tiled.running import plan_run
+from tilewright.workloads.catalog import resolve_model
+from tilewright.workloads.errors import InputError, one_line
+
+_SMALL = "conv:K=64,C=64,P=14,Q=14,R=3,S=3,pad=1"
+_COMPILING = 120.0
+"""Seconds that compiling may take, once per installation."""
+
+
+def answer(task: BenchmarkTask, key: str) -> CellAnswer:
+    """Search for a plan, and tell about it as plain data; whatever goes wrong is an answer too.
+
+    Parameters
+    ----------
+    key : of the task where it was planned; another one here means that another version would answer
+    """
+    try:
+        if task.key != key:
+            return failed("the worker runs another version of tilewright than the contest")
+        stated = ContestProblem.model_validate_json(task.problem)
+        if inputs_hash(stated.problem, stated.objective) != task.input_hash:
+            return failed("the worker states another problem than the contest")
+        problem = stated.problem.build(stated.objective, "cell")
+        prepare(task.method)
+        limits = Limits(seconds=task.seconds, threads=task.threads, seed=task.seed, started=time.monotonic())
+        result = plan_run(lambda: problem, task.method, limits).run()
+        return _told(problem, stated.objective, result)
+    except InputError as error:
+        return failed(str(error))
+    except Exception as error:
+        return failed(f"{type(error).__name__}: {one_line(error)}")
+
+
+RUNS: Work[BenchmarkTask, CellAnswer] = Work(answer, failed)
+"""How workers compute the runs of a contest."""
+
+
+@cache
+def prepare(method: str) -> None:
+    """Compile what the method needs before the clock starts, by a search that ends with its first plan."""
+    machine = load_tiled_machine("atomic-2x2")
+    small = TiledProblem(resolve_model(_SMALL, 1), machine, tiled_objective("makespan"))
+    plan_run(lambda: small, method, Limits(seconds=_COMPILING, gap=1.0)).run()
+
+
+def _told(problem: TiledProblem, objective: str, result: TiledResult) -> CellAnswer:
+    shown = tiled_objective(objective).value
+    metrics = None
+    if result.answer is not None and result.evaluation is not None:
+        metrics = plan_metrics(problem, result.answer, result.evaluation).model_dump()
+        closed = result.answer.closed_form
+        metrics["closed_form"] = None if closed is None else number(closed)
+    return CellAnswer(
+        status=result.status.value,
+        value_key=None if result.key is None else str(result.key),
+        bound_key=None if result.bound is None else str(result.bound),
+        value=None if result.key is None else float(shown(result.key)),
+        bound=None if result.bound is None else float(shown(result.bound)),
+        wall_s=result.wall_seconds,
+        message=result.message,
+        metrics=metrics,
+        trace=[trace_step(point) for point in result.trace],
+        versions=versions(),
+    )

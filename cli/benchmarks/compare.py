@@ -1,0 +1,214 @@
+"""``tilewright compare``: the arena, methods on one network, one machine and one evaluator."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from tilewright.cli import options
+from tilewright.cli.benchmarks.bench import check_store, split_list, told
+from tilewright.cli.exits import Exit
+from tilewright.cli.scheduling import flags
+
+if TYPE_CHECKING:
+    from tilewright.benchmarks.arena.contest import Contest
+    from tilewright.report.records.scheduling.tiled.compare import CompareDocument
+
+FORMATS = ("table", "json")
+STORE = Path("compare.sqlite")
+METHODS = "ls,cnn-p,il-pipe,rammer,atomic"
+
+
+def compare_command(
+    model: Annotated[
+        str, typer.Argument(metavar="MODEL", help="ONNX file, onnx:NAME, built-in name, or a layer.")
+    ],
+    system: Annotated[
+        str,
+        typer.Option(
+            "--system",
+            "-s",
+            metavar="S",
+            help=r"Tiled machine such as atomic-8x8\[link=16], or a YAML file.",
+            rich_help_panel="Problem",
+        ),
+    ],
+    methods: Annotated[
+        str,
+        typer.Option(
+            "--methods",
+            "-m",
+            metavar="M,N,...",
+            help="Methods with their options (see [b]list methods[/b]).",
+            rich_help_panel="Search",
+        ),
+    ] = METHODS,
+    batch: Annotated[int, typer.Option("--batch", "-b", help="Samples.", rich_help_panel="Problem")] = 1,
+    objective: flags.Goal = "edp",
+    time_limit: Annotated[
+        str, typer.Option("--time-limit", "-t", metavar="TIME", help="Per run.", rich_help_panel="Search")
+    ] = "60",
+    seeds: Annotated[
+        int, typer.Option("--seeds", help="Runs of methods that draw at random.", rich_help_panel="Search")
+    ] = 5,
+    threads: Annotated[
+        int, typer.Option("--threads", help="Of a parallel method within a run.", rich_help_panel="Search")
+    ] = 1,
+    jobs: Annotated[
+        int | None,
+        typer.Option(
+            "--jobs", "-j", help="Runs side by side; one per core by default.", rich_help_panel="Execution"
+        ),
+    ] = None,
+    cluster: Annotated[
+        str | None,
+        typer.Option(
+            "--cluster",
+            metavar="ADDRESS",
+            help="Run on this Dask cluster instead.",
+            rich_help_panel="Execution",
+        ),
+    ] = None,
+    store: Annotated[
+        Path,
+        typer.Option(
+            "--store",
+            metavar="STORE",
+            help="SQLite file that keeps every run; the same call goes on from there.",
+            rich_help_panel="Execution",
+        ),
+    ] = STORE,
+    fresh: Annotated[
+        bool, typer.Option("--fresh", help="Run again what the store has.", rich_help_panel="Execution")
+    ] = False,
+    format: options.ShortFormat = "table",
+    out: flags.Document = None,
+    plot: flags.Plot = None,
+    report: flags.Report = None,
+    quiet: options.Quiet = False,
+) -> int:
+    """Let methods search for the same plan with equal budgets, and tell who wins and what bound is left.
+
+    Every plan is judged by the same evaluator; what a method's own formula says stands beside it.  Every run
+    is stored the moment it ends.
+    """
+    from tilewright.benchmarks.arena.contest import Contest
+    from tilewright.formulation.method import parse_method
+    from tilewright.formulation.scheduling.tiled.problem import TiledProblem, tiled_objective
+    from tilewright.hardware.scheduling.tiled.load import load_tiled_machine
+    from tilewright.workloads.catalog import resolve_model
+    from tilewright.workloads.errors import InputError
+
+    options.parse_choice(format, "--format", FORMATS)
+    options.parse_choice(objective, "--objective", flags.OBJECTIVES)
+    for count, flag in ((seeds, "--seeds"), (threads, "--threads"), (jobs, "--jobs")):
+        options.parse_count(count, flag)
+    seconds = options.parse_duration(time_limit)
+    assert seconds is not None
+    if cluster is not None and jobs is not None:
+        raise InputError("--jobs", None, "the cluster decides how much runs side by side, expected no --jobs")
+    _check_files(out, plot, report)
+    problem = TiledProblem(
+        resolve_model(model, 1), load_tiled_machine(system), tiled_objective(objective), batch=batch
+    )
+    names = tuple(str(parse_method(text, "--methods")) for text in split_list(methods, "--methods"))
+    contest = Contest(problem, objective, names, seeds, seconds, threads)
+    document, failed = _run(contest, store, options.parse_threads(jobs), cluster, fresh=fresh, quiet=quiet)
+    failures = _deliver(document, format, out, plot, report)
+    if failures:
+        return Exit.ERROR
+    if not document.complete:
+        return Exit.INTERRUPTED
+    if document.winner is None:
+        return Exit.ERROR if failed else Exit.LIMIT
+    return Exit.OK
+
+
+def _check_files(out: Path | None, plot: Path | None, report: Path | None) -> None:
+    from tilewright.report.records.files import output_format
+    from tilewright.workloads.disk import check_writable
+
+    if out is not None:
+        output_format(out, "json", ("json",))
+        check_writable(out)
+    if plot is not None:
+        from tilewright.report.plots.style import check_plot_file
+
+        check_plot_file(plot)
+    if report is not None:
+        from tilewright.report.html.page import check_report
+
+        check_report(report)
+
+
+def _run(
+    contest: Contest, path: Path, jobs: int, cluster: str | None, *, fresh: bool, quiet: bool
+) -> tuple[CompareDocument, int]:
+    """Compute what the store lacks; the document of all that is there, and how many runs failed."""
+    from contextlib import ExitStack
+    from functools import partial
+
+    from tilewright.benchmarks.arena.contest import entries
+    from tilewright.benchmarks.arena.document import compare_document
+    from tilewright.benchmarks.arena.work import RUNS, prepare
+    from tilewright.benchmarks.run import Answers, run_cells
+    from tilewright.benchmarks.store import Store
+    from tilewright.cli.benchmarks.progress import bench_progress
+    from tilewright.cli.terminal.signals import graceful_stop
+    from tilewright.solvers.cluster import cluster_answers, connected
+    from tilewright.solvers.pool import local_answers
+
+    check_store(path)
+    cells = entries(contest)
+    answers: Answers
+    if cluster is None:
+        answers = partial(local_answers, RUNS, jobs)
+    else:
+        answers = partial(cluster_answers, RUNS, connected(cluster))
+    with told(path), Store(path, create=True) as store:
+        with graceful_stop() as stop, ExitStack() as stack:
+            progress = bench_progress(stack, quiet=quiet)
+            begin = partial(progress.begin, str(path))
+            done = set() if fresh else store.finished()
+            if cluster is None and any(entry.task.key not in done for entry in cells):
+                for method in contest.methods:
+                    prepare(method)
+            counts = run_cells(store, cells, answers, stop, progress.done, begin, fresh=fresh)
+            progress.end(counts)
+        return compare_document(contest, cells, store.cells()), counts.failed
+
+
+def _deliver(
+    document: CompareDocument, form: str, out: Path | None, plot: Path | None, report: Path | None
+) -> list[str]:
+    """Print and write the document; why files could not be written."""
+    from tilewright.cli.terminal.console import error_line, show, write
+    from tilewright.cli.terminal.saving import kept
+    from tilewright.report.records.files import json_text
+    from tilewright.report.text.scheduling.tiled.compare import compare_views
+    from tilewright.workloads.disk import write_file
+
+    failures: list[str] = []
+    text = json_text(document.to_data())
+    if out is not None:
+        with kept(failures):
+            write_file(out, text)
+    if form == "json":
+        write(text)
+    else:
+        show(*compare_views(document))
+    if plot is not None:
+        from tilewright.report.plots.scheduling.tiled.compare import draw_contest
+
+        with kept(failures):
+            draw_contest(document, plot)
+    if report is not None:
+        from tilewright.report.html.scheduling.tiled.compare import write_contest_report
+
+        with kept(failures):
+            write_contest_report(report, document)
+    for failure in failures:
+        error_line(failure)
+    return failures

@@ -1,0 +1,154 @@
+"""``tilewright explore``: the best machine of a design space, and the proof."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from tilewright.cli import options
+
+FORMATS = ("table", "json", "csv")
+_SPACE = "Design space"
+_RUN = "Execution"
+
+
+def explore_command(
+    model: Annotated[str, typer.Argument(metavar="MODEL|LAYER", help="As [b]map[/b] takes it.")],
+    arch: options.Arch,
+    vary: Annotated[
+        list[str],
+        typer.Option(
+            "--vary",
+            metavar="FIELD=VALUES",
+            help="A field of the machine file and its values: levels.SPM.capacity=16kB..1MB*2 (times 2), "
+            "levels.SPM.fanout.axes.pe.size=64..256+64 (plus 64), or a list with commas; A:B=1:2,3:4 varies "
+            "fields together.  Repeatable: the space is all combinations.",
+            rich_help_panel=_SPACE,
+        ),
+    ],
+    objective: options.Objective = "edp",
+    batch: options.Batch = None,
+    layers: options.Layers = None,
+    all_operators: Annotated[
+        bool,
+        typer.Option(
+            "--all-operators", help="Pooling and element-wise layers too.", rich_help_panel="Problem"
+        ),
+    ] = False,
+    cost_model: options.CostModel = None,
+    factors: options.Factors = None,
+    constraint: options.Constraints = None,
+    against: Annotated[
+        str | None,
+        typer.Option(
+            "--against",
+            metavar="COST",
+            help="Also the whole front of the objective and a cost: capacity, pes, or a formula such as "
+            "'SPM.capacity + 168 * RF.capacity'.",
+            rich_help_panel=_SPACE,
+        ),
+    ] = None,
+    each_layer: Annotated[
+        bool,
+        typer.Option(
+            "--each-layer", help="Also the best design for every layer alone.", rich_help_panel=_SPACE
+        ),
+    ] = False,
+    every: Annotated[
+        bool,
+        typer.Option(
+            "--every", help="Search beaten designs too, so that each has a value.", rich_help_panel=_SPACE
+        ),
+    ] = False,
+    time_limit: options.TimeLimit = None,
+    layer_limit: Annotated[
+        str,
+        typer.Option(
+            "--layer-limit", metavar="TIME", help="For one layer on one design.", rich_help_panel="Search"
+        ),
+    ] = "60",
+    gap: options.Gap = "0",
+    solver: options.Solver = "auto",
+    jobs: Annotated[
+        int | None,
+        typer.Option("--jobs", "-j", help="Searches side by side; one per core.", rich_help_panel=_RUN),
+    ] = None,
+    cluster: Annotated[
+        str | None,
+        typer.Option(
+            "--cluster", metavar="ADDRESS", help="Run on this Dask cluster instead.", rich_help_panel=_RUN
+        ),
+    ] = None,
+    store: Annotated[
+        Path | None,
+        typer.Option(
+            "--store",
+            metavar="FILE",
+            help="SQLite file that keeps every proof; the same call goes on from there.",
+            rich_help_panel=_RUN,
+        ),
+    ] = None,
+    format: Annotated[
+        str, typer.Option("--format", "-f", help="table, json or csv.", rich_help_panel="Output")
+    ] = "table",
+    out: Annotated[
+        Path | None,
+        typer.Option(
+            "--out", help="Also write the document (.json) or its designs (.csv).", rich_help_panel="Output"
+        ),
+    ] = None,
+    plot: Annotated[
+        Path | None,
+        typer.Option("--plot", metavar="FILE", help="Heat map, and the front.", rich_help_panel="Output"),
+    ] = None,
+    report: Annotated[
+        Path | None,
+        typer.Option(
+            "--report", metavar="FILE", help="Self-contained HTML report.", rich_help_panel="Output"
+        ),
+    ] = None,
+    quiet: options.Quiet = False,
+    verbose: options.Verbose = False,
+) -> int:
+    """Find the best machine among all combinations of some fields' values, with a proof.
+
+    Designs are discarded by bounds before they are solved.  Exit code 0 tells that a best design was found,
+    the table whether it is proven.
+    """
+    from tilewright.api.mapping.exploration import ExploreRequest
+    from tilewright.hardware.mapping.variations import parse_variation
+    from tilewright.workloads.errors import InputError
+
+    form = options.parse_choice(format, "--format", FORMATS)
+    options.parse_count(jobs, "--jobs")
+    if cluster is not None and jobs is not None:
+        raise InputError("--jobs", None, "the cluster decides how much runs side by side, expected no --jobs")
+    longest = options.parse_duration(layer_limit, "--layer-limit")
+    assert longest is not None
+    request = ExploreRequest(
+        model=model,
+        machine=arch,
+        axes=tuple(parse_variation(text) for text in vary),
+        objective=str(options.read_objective(objective)),
+        batch=batch,
+        layers=tuple(layers or ()),
+        all_operators=all_operators,
+        constraints=tuple(constraint or ()),
+        cost_model=cost_model,
+        factors=options.parse_factors(factors),
+        against=against,
+        each_layer=each_layer,
+        every=every,
+        solver=solver,
+        seconds=options.parse_duration(time_limit),
+        gap=options.parse_gap(gap),
+        layer_limit=longest,
+        jobs=jobs,
+        cluster=cluster,
+        store=store,
+    )
+    from tilewright.cli.mapping.explore_run import ExploreOutput, run_explore
+
+    return run_explore(request, ExploreOutput(form, out, plot, report, quiet=quiet, verbose=verbose))

@@ -1,0 +1,126 @@
+"""The work of ``tilewright explore``: explore, tell how it goes, and write what was found."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass
+from pathlib import Path
+
+from tilewright.api.mapping.exploration import ExplorationDocument, ExploreRequest, answered
+from tilewright.cli.exits import Exit
+from tilewright.cli.terminal.clock import call
+from tilewright.cli.terminal.console import error_line, show, tell, write
+from tilewright.cli.terminal.saving import kept
+from tilewright.cli.terminal.signals import graceful_stop
+from tilewright.report.records.files import json_text
+from tilewright.report.text.mapping.explore import explore_csv
+from tilewright.solvers.mapping.explore.cells import Told
+from tilewright.workloads.disk import check_writable, suffix_error
+from tilewright.workloads.selection import SelectedLayer
+
+_QUIET_SECONDS = 1.0
+"""Between two lines of progress."""
+
+
+@dataclass(frozen=True)
+class ExploreOutput:
+    """Where results go.
+
+    Parameters
+    ----------
+    form : what goes to standard output
+    """
+
+    form: str
+    out: Path | None
+    plot: Path | None
+    report: Path | None
+    quiet: bool
+    verbose: bool
+
+
+class _Lines:
+    """A line now and then of how far the exploration is."""
+
+    def __init__(self, *, every: bool) -> None:
+        self._every = every
+        self._cells = 0
+        self._last = time.monotonic()
+
+    def goal(self, number: int, total: int, designs: int) -> None:
+        if total > 1:
+            tell(f"[{number}/{total}] {designs} designs")
+
+    def told(self, layer: SelectedLayer, design: int, told: Told, left: int) -> None:
+        self._cells += 1
+        now = time.monotonic()
+        failed = told.status == "error"
+        if failed or self._every or now - self._last >= _QUIET_SECONDS:
+            self._last = now
+            failure = f": {told.message}" if failed else ""
+            tell(f"{self._cells} searches, {left} designs left ({layer.name} {told.status}{failure})")
+
+
+def run_explore(request: ExploreRequest, output: ExploreOutput) -> int:
+    """Carry out a request; returns the exit code."""
+    _check(output)
+    with graceful_stop() as stop:
+        watcher = None if output.quiet else _Lines(every=output.verbose)
+        found = answered(request, stop, call.limit_from(request.seconds), watcher)
+        interrupted = stop.is_set()
+    failures: list[str] = []
+    if output.out is not None:
+        with kept(failures):
+            found.save(output.out)
+    if output.plot is not None:
+        from tilewright.report.plots.explore import plot_exploration
+
+        with kept(failures):
+            plot_exploration(found.record, output.plot)
+    if output.report is not None:
+        from tilewright.report.html.mapping.explore import write_explore_report
+
+        with kept(failures):
+            write_explore_report(output.report, found.record)
+    _show(found, output.form)
+    for failure in failures:
+        error_line(failure)
+    if failures:
+        return Exit.ERROR
+    return _exit(found, interrupted=interrupted)
+
+
+def _check(output: ExploreOutput) -> None:
+    """Raise ``InputError`` for files that could not be written, before anything is searched."""
+    if output.out is not None:
+        if output.out.suffix.lower() not in (".json", ".csv"):
+            raise suffix_error(output.out, (".json", ".csv"))
+        check_writable(output.out)
+    if output.plot is not None:
+        from tilewright.report.plots.style import check_plot_file
+
+        check_plot_file(output.plot)
+    if output.report is not None:
+        from tilewright.report.html.page import check_report
+
+        check_report(output.report)
+
+
+def _show(found: ExplorationDocument, form: str) -> None:
+    match form:
+        case "json":
+            write(json_text(found.to_dict()))
+        case "csv":
+            write(explore_csv(found.record))
+        case _:
+            show(*found.views())
+
+
+def _exit(found: ExplorationDocument, *, interrupted: bool) -> int:
+    record = found.record
+    if interrupted and not record.complete:
+        return Exit.INTERRUPTED
+    if record.best is not None:
+        return Exit.OK
+    statuses = set(record.totals.statuses)
+    return Exit.INFEASIBLE if statuses <= {"infeasible", "refused"} else Exit.LIMIT

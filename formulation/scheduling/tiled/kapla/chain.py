@@ -1,0 +1,61 @@
+"""Chains of segments: rows of children of a root T cut, with their costs or with what they cost at least."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from tilewright.formulation.scheduling.tiled.kapla.segments import SegmentScheme
+from tilewright.formulation.scheduling.tiled.set.closed_form import ClosedForm
+from tilewright.formulation.scheduling.tiled.set.tree import Cut, Node
+
+Value = Callable[[float, float], float]
+"""An objective of energy and cycles, rising in both."""
+
+
+@dataclass(frozen=True, slots=True)
+class Priced:
+    """A scheme with an energy in pJ and cycles, its own or the least that it can have."""
+
+    scheme: SegmentScheme
+    energy: float
+    cycles: int
+
+
+@dataclass(frozen=True, slots=True)
+class Chain:
+    """A whole network in segments.
+
+    Parameters
+    ----------
+    splits : subbatches of the root; each runs all segments
+    energy, cycles : of the whole batch
+    """
+
+    segments: tuple[SegmentScheme, ...]
+    splits: int
+    energy: float
+    cycles: int
+
+    @property
+    def tree(self) -> Node:
+        """The chain as a resource allocation tree."""
+        batch = self.segments[0].batch * self.splits
+        return Cut("T", batch, self.splits, tuple(one.tree for one in self.segments))
+
+
+def loads_of(form: ClosedForm, splits: int) -> int:
+    """Samples for which weights are loaded once where the root runs in subbatches."""
+    return form.batch if form.rules.split_root_weights_once else form.batch // splits
+
+
+def priced_chain(form: ClosedForm, segments: Sequence[SegmentScheme], splits: int) -> Chain | SegmentScheme:
+    """What a row of segments costs; the first of them that the machine cannot run, if there is one."""
+    loads = loads_of(form, splits)
+    energy, cycles = 0.0, 0
+    for one in segments:
+        cost = form.segment(one.tree, loads)
+        if isinstance(cost, str):
+            return one
+        energy, cycles = energy + cost.energy, cycles + cost.cycles
+    return Chain(tuple(segments), splits, energy * splits, cycles * splits)

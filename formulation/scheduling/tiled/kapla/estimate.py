@@ -1,0 +1,135 @@
+"""Validity and least cost of a segment before any layer's partition is known (KAPLA, section IV-B).
+
+With ``e``, ``t`` and ``d`` the least energy, cycles and DRAM bytes of one run of each layer over its partitions,
+
+======== =============================================================================
+energy   ``>= g sum e``
+cycles   ``>= g sum t`` in turn, ``>= (g + stages) max t`` side by side
+cycles   ``>= ceil(g sum d / rate)``
+======== =============================================================================
+
+Who passes on directly and which tiles a layer gets follow from the scheme alone, so results that cannot be
+forwarded count with their way through DRAM, and a pipeline with the time that it takes to fill.  A scheme is
+thrown out only where every choice of partitions overflows a buffer, or the closed form refuses its tiles.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from itertools import pairwise
+from math import ceil
+
+from tilewright.formulation.scheduling.tiled.kapla.floors import LeafFloor, LeafFloors
+from tilewright.formulation.scheduling.tiled.kapla.segments import SegmentScheme
+from tilewright.formulation.scheduling.tiled.set.closed_form import ClosedForm
+from tilewright.formulation.scheduling.tiled.set.tree import Cut
+
+
+@dataclass(frozen=True, slots=True)
+class SegmentFloor:
+    """What a segment costs at least.
+
+    Parameters
+    ----------
+    energy : pJ
+    cycles : of the whole batch
+    dram : bytes
+    """
+
+    energy: float
+    cycles: int
+    dram: int
+
+
+class Estimator:
+    """Judges schemes before they are evaluated.
+
+    Parameters
+    ----------
+    form : whose costs are bounded
+    loads : samples for which weights are loaded once
+    """
+
+    def __init__(self, form: ClosedForm, loads: int) -> None:
+        self.form, self.loads = form, loads
+        self.floors = LeafFloors(form)
+        self.room = form.room
+        self.tiles = form.engine.grid.tiles
+
+    def floor(self, scheme: SegmentScheme) -> SegmentFloor | str:
+        """The least that a scheme can cost, or why no partition makes it legal."""
+        if scheme.kind == "S":
+            return self._spatial(scheme)
+        return self._temporal(scheme)
+
+    def _temporal(self, scheme: SegmentScheme) -> SegmentFloor | str:
+        found = self._leaves(scheme, [(0, self.tiles)] * len(scheme.layers), False)
+        if isinstance(found, str):
+            return found
+        fault = self._full_in_turn(scheme, found)
+        if fault:
+            return fault
+        return self._segment(scheme, found, sum(one.cycles for one in found) * scheme.groups)
+
+    def _spatial(self, scheme: SegmentScheme) -> SegmentFloor | str:
+        tree = scheme.tree
+        assert isinstance(tree, Cut)
+        given = self.form.allocation(tree, self.tiles)
+        if isinstance(given, str):
+            return given
+        places = []
+        first = 0
+        for count in given:
+            places.append((first, count))
+            first += count
+        found = self._leaves(scheme, places, True)
+        if isinstance(found, str):
+            return found
+        for layer, one in zip(scheme.layers, found, strict=True):
+            if (one.twice if scheme.groups > 1 else one.once) > self.room:
+                return f"{self._name(layer)}: inputs of two subbatches do not fit its tiles"
+        stages = self.form.dataflow.stages(tree).last
+        return self._segment(scheme, found, max(one.cycles for one in found) * (scheme.groups + stages))
+
+    def _leaves(
+        self, scheme: SegmentScheme, places: list[tuple[int, int]], apart: bool
+    ) -> list[LeafFloor] | str:
+        direct, stored = self.form.dataflow.flow(scheme.tree)
+        batch = scheme.batch // scheme.groups
+        runs = max(1, self.loads // batch)
+        found = []
+        for layer, (first, count) in zip(scheme.layers, places, strict=True):
+            one = self.floors.leaf(layer, batch, first, count, layer in stored, runs, direct[layer], apart)
+            if one is None:
+                return f"{self._name(layer)}: no partition over {count} tiles fits their buffers"
+            found.append(one)
+        return found
+
+    def _full_in_turn(self, scheme: SegmentScheme, found: list[LeafFloor]) -> str:
+        """Where all buffers together are too small for a temporal scheme; empty where they may do."""
+        if len(found) == 1 and scheme.groups == 1:
+            return ""
+        shift = scheme.groups == 1 and self.form.rules.weight_shift
+        pinned = 0 if shift else sum(one.weights for one in found)
+        room = self.room * self.tiles
+        after = (*pairwise(found), (found[-1], found[0])) if scheme.groups > 1 else tuple(pairwise(found))
+        for one, following in after:
+            held = one.inputs + following.inputs + pinned
+            if shift:
+                held += one.weights + following.weights
+            if held > room:
+                return f"{self._names(scheme)}: data take {held} bytes, all buffers have {room}"
+        if pinned + max(one.inputs for one in found) > room:
+            return f"{self._names(scheme)}: weights take {pinned} bytes, all buffers have {room}"
+        return ""
+
+    def _segment(self, scheme: SegmentScheme, found: list[LeafFloor], cycles: int) -> SegmentFloor:
+        dram = sum(one.dram for one in found) * scheme.groups
+        energy = sum(one.energy for one in found) * scheme.groups
+        return SegmentFloor(energy, max(cycles, ceil(dram / self.form.machine.dram_rate)), dram)
+
+    def _name(self, layer: int) -> str:
+        return self.form.network.layers[layer].name
+
+    def _names(self, scheme: SegmentScheme) -> str:
+        return f"{self._name(scheme.layers[0])} to {self._name(scheme.layers[-1])}"

@@ -1,0 +1,144 @@
+"""What one run of a layer in a segment costs at least, whatever partition it gets (KAPLA, section IV-B)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from tilewright.formulation.scheduling.tiled.kapla import floor_kernel
+from tilewright.formulation.scheduling.tiled.kapla.floor_kernel import (
+    BYTES,
+    CYCLES,
+    ENERGY,
+    INPUTS,
+    ONCE,
+    TWICE,
+    WEIGHTS,
+)
+from tilewright.formulation.scheduling.tiled.set.closed_form import ClosedForm
+from tilewright.formulation.scheduling.tiled.set.leaf_kernel import Flow
+from tilewright.formulation.scheduling.tiled.set.layers import SetLayer
+
+Longs = npt.NDArray[np.int64]
+
+ROUNDING = 1e-9
+"""Part of an energy that is given away, as sums of floats depend on their order."""
+
+
+@dataclass(frozen=True, slots=True)
+class LeafFloor:
+    """The least of each over all partitions that fit the buffers; they need not be had together.
+
+    Parameters
+    ----------
+    energy : pJ
+    cycles : of array and DRAM
+    dram : bytes
+    inputs, weights : bytes in all buffers together
+    once, twice : bytes in the fullest buffer with the inputs once and twice
+    """
+
+    energy: float
+    cycles: int
+    dram: int
+    inputs: int
+    weights: int
+    once: int
+    twice: int
+
+
+class LeafFloors:
+    """Floors of the leaves of one closed form, kept once found."""
+
+    def __init__(self, form: ClosedForm) -> None:
+        self.form = form
+        self.known: dict[tuple[object, ...], LeafFloor | None] = {}
+
+    def leaf(
+        self,
+        layer: int,
+        batch: int,
+        first: int,
+        tiles: int,
+        stored: bool,
+        runs: int,
+        direct: tuple[bool, ...],
+        apart: bool,
+    ) -> LeafFloor | None:
+        """The floor of one run; ``None`` where no partition fits the buffers.
+
+        Parameters
+        ----------
+        stored : whether results go to DRAM
+        runs : runs that share one load of the weights
+        direct : per producer, whether it passes its results on directly
+        apart : whether producers have tiles of their own
+        """
+        key = (self.form.engine.shapes[layer], batch, first, tiles, stored, runs, direct, apart)
+        try:
+            return self.known[key]
+        except KeyError:
+            found = self._leaf(layer, batch, first, tiles, stored, runs, direct, apart)
+            self.known[key] = found
+            return found
+
+    def _leaf(
+        self,
+        layer: int,
+        batch: int,
+        first: int,
+        tiles: int,
+        stored: bool,
+        runs: int,
+        direct: tuple[bool, ...],
+        apart: bool,
+    ) -> LeafFloor | None:
+        engine, rules = self.form.engine, self.form.rules
+        leaf, mesh, menu, energy, cycles = engine.statement(layer, batch, first, tiles)
+        one = self.form.network.layers[layer]
+        near = [p for p, passed in zip(one.producers, direct, strict=True) if passed]
+        shared = all(p.role == 0 and not p.scattered for p in near)
+        counted = () if rules.free_concatenation else direct
+        for streamed in (0, rules.streamed_bytes) if engine.may_stream(layer) else (0,):
+            rows = floor_kernel.floor_rows(
+                leaf,
+                _fetches(one, direct, (), stored, 1 if streamed else runs),
+                _fetches(one, direct, counted, stored, 1 if streamed else runs),
+                apart,
+                shared,
+                mesh,
+                engine.prices,
+                menu,
+                energy,
+                cycles,
+                engine.room,
+                rules.result_bytes,
+                streamed,
+            )
+            if len(rows):
+                least = rows.min(axis=0)
+                return LeafFloor(
+                    float(least[ENERGY]) * (1 - ROUNDING),
+                    int(least[CYCLES]),
+                    int(least[BYTES]),
+                    int(least[INPUTS]),
+                    int(least[WEIGHTS]),
+                    int(least[ONCE]),
+                    int(least[TWICE]),
+                )
+        return None
+
+
+def _fetches(
+    layer: SetLayer, direct: tuple[bool, ...], counted: tuple[bool, ...], stored: bool, runs: int
+) -> Flow:
+    """A layer's flow from DRAM, with those direct producers that are counted too, whose results lie in boxes."""
+    rows = [
+        (0, one.offset, one.channels, one.role, one.scattered, 0)
+        for i, one in enumerate(layer.producers)
+        if not direct[i] or (counted and counted[i] and not one.scattered)
+    ]
+    found = np.array(rows, dtype=np.int64).reshape(-1, 6)
+    return Flow(found, np.zeros(0, dtype=np.int64), stored, runs)

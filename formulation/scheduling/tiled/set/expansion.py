@@ -1,0 +1,210 @@
+"""A tree as a plan of the common kind: atoms, an engine and a step for each, and the completion's transfers.
+
+Every run of a leaf is a group task: one atom per share, on the share's tile.  The children of a T cut follow each
+other in steps; those of an S cut run side by side, each ``stage`` subbatches behind, and what begins at one time
+by the closed form begins in one step.  A share becomes several atoms, one after the other on its tile, where it
+does not fit a buffer with its results, or crosses a run of channels.
+"""
+
+from __future__ import annotations
+
+import itertools
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from tilewright.formulation.scheduling.tiled.build import build_dag
+from tilewright.formulation.scheduling.tiled.completion import complete
+from tilewright.formulation.scheduling.tiled.coordinates import CHANNEL, PART, ROW, inner_run, shape_of
+from tilewright.formulation.scheduling.tiled.dag import AtomicDag
+from tilewright.formulation.scheduling.tiled.plan import Plan
+from tilewright.formulation.scheduling.tiled.problem import TiledProblem
+from tilewright.formulation.scheduling.tiled.set.closed_form import NodeCost
+from tilewright.formulation.scheduling.tiled.set.dataflow import DataFlow
+from tilewright.formulation.scheduling.tiled.set.layers import shares
+from tilewright.formulation.scheduling.tiled.set.placement import Grid
+from tilewright.formulation.scheduling.tiled.set.tree import Leaf
+from tilewright.formulation.scheduling.tiled.tiling import Borders, Tiling
+from tilewright.formulation.scheduling.tiled.units import Unit
+from tilewright.workloads.errors import InputError
+
+Ints = npt.NDArray[np.int32]
+Longs = npt.NDArray[np.int64]
+
+MOST_ATOMS = 64
+"""Atoms that one share may become along channels, rows or input channels."""
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """One run of a leaf: when it begins and ends by the closed form, and its first sample."""
+
+    cost: NodeCost
+    begin: int
+    end: int
+    sample: int
+
+
+def runs_of(tree: NodeCost, dataflow: DataFlow) -> list[Run]:
+    """All runs of all leaves of an evaluated tree, by beginning."""
+    found: list[Run] = []
+
+    def visit(cost: NodeCost, begin: int, sample: int) -> int:
+        """Add the runs of one run of a node; when it ends."""
+        node = cost.node
+        if isinstance(node, Leaf):
+            found.append(Run(cost, begin, begin + max(1, cost.cycles), sample))
+            return begin + max(1, cost.cycles)
+        each = node.batch // node.groups
+        end = begin
+        if node.kind == "T":
+            for number in range(node.groups):
+                for child in cost.children:
+                    end = visit(child, end, sample + number * each)
+            return end
+        slot = max(_length(child) for child in cost.children)
+        for child, stage in zip(cost.children, dataflow.stages(node).of, strict=True):
+            for number in range(node.groups):
+                end = max(end, visit(child, begin + (stage + number) * slot, sample + number * each))
+        return end
+
+    visit(tree, 0, 0)
+    found.sort(key=lambda run: run.begin)
+    return found
+
+
+def _length(cost: NodeCost) -> int:
+    """Cycles of one run by what its leaves take, as `runs_of` lays them out."""
+    node = cost.node
+    if isinstance(node, Leaf):
+        return max(1, cost.cycles)
+    if node.kind == "T":
+        return node.groups * sum(_length(child) for child in cost.children)
+    return max(1, cost.cycles)
+
+
+@dataclass(frozen=True, slots=True)
+class _Shares:
+    """How the shares of a leaf become atoms: borders of shares, and of atoms within them."""
+
+    borders: tuple[Borders, Borders, Borders, Borders]
+    tiling: Tiling
+
+
+def _tiling(unit: Unit, cost: NodeCost, batch: int, finer: tuple[int, int, int]) -> _Shares:
+    """The atoms of a leaf.
+
+    Parameters
+    ----------
+    finer : atoms per share along channels and rows, and parts of the sum over input channels
+    """
+    assert cost.leaf is not None
+    operator = unit.layer.operator
+    shape = shape_of(operator)
+    size = cost.node.batch
+    k, b, h, w = cost.leaf.partition.parts
+    samples = tuple(
+        dict.fromkeys(run + border for run in range(0, batch, size) for border in shares(size, b))
+    )
+    cuts = []
+    for axis, count, more in ((CHANNEL, k, finer[0]), (ROW, h, finer[1]), (2, w, 1)):
+        run = inner_run(operator, axis)
+        edges: list[int] = []
+        for low, high in itertools.pairwise(shares(shape.sizes[axis], count)):
+            inner = {low + one for one in shares(high - low, more)}
+            for left, right in itertools.pairwise(sorted(inner)):
+                edges.append(left)
+                if left // run != (right - 1) // run and (left % run or right % run):
+                    edges.extend(range(-(-left // run) * run, right, run))
+        cuts.append(tuple(sorted({*edges, shape.sizes[axis]})))
+    parts = tuple(dict.fromkeys(shares(shape.parts, min(shape.parts, finer[2]))))
+    whole = (shares(shape.sizes[0], k), samples, shares(shape.sizes[1], h), shares(shape.sizes[2], w))
+    return _Shares(whole, Tiling(samples, cuts[0], cuts[1], cuts[2], parts))
+
+
+def expand(problem: TiledProblem, tree: NodeCost, dataflow: DataFlow, grid: Grid) -> tuple[AtomicDag, Plan]:
+    """The atoms and the plan of an evaluated tree over the units of a problem.
+
+    Raises
+    ------
+    InputError : where no division of a share into atoms fits a buffer
+    IllegalPlanError : from the completion
+    """
+    units, batch = problem.units, problem.batch
+    leafs = {one.node.layer: one for one in tree.walk() if isinstance(one.node, Leaf)}
+    finer = [(1, 1, 1)] * len(units)
+    while True:
+        cut = [_tiling(unit, leafs[i], batch, finer[i]) for i, unit in enumerate(units)]
+        dag = build_dag(
+            units,
+            [one.tiling for one in cut],
+            problem.machine.engine,
+            batch=batch,
+            partial_sums=problem.partial_sums,
+        )
+        over = np.flatnonzero(dag.needs > problem.machine.engine.buffer_bytes)
+        if not len(over):
+            break
+        for unit in {int(one) for one in dag.unit[over]}:
+            finer[unit] = _finer(problem, units[unit], finer[unit])
+    engine, step = _assign(dag, cut, runs_of(tree, dataflow), leafs, grid)
+    return dag, complete(dag, problem.machine, engine, step)
+
+
+def _finer(problem: TiledProblem, unit: Unit, now: tuple[int, int, int]) -> tuple[int, int, int]:
+    """Twice as many atoms per share: along channels where weights weigh, then rows, then input channels."""
+    channels, rows, parts = now
+    if max(channels, rows) < MOST_ATOMS:
+        return (channels * 2, rows, parts) if channels <= rows * 4 else (channels, rows * 2, parts)
+    if parts < MOST_ATOMS and shape_of(unit.layer.operator).parts > parts:
+        return channels, rows, parts * 2
+    raise InputError(problem.machine.name, unit.name, "no division into atoms fits a buffer")
+
+
+def _assign(
+    dag: AtomicDag, cut: list[_Shares], runs: list[Run], leafs: dict[int, NodeCost], grid: Grid
+) -> tuple[Ints, Longs]:
+    """Engine and step of every atom."""
+    engine = np.zeros(dag.tasks, dtype=np.int32)
+    tile = np.zeros(dag.tasks, dtype=np.int64)
+    within = np.zeros(dag.tasks, dtype=np.int64)
+    sample = np.zeros(dag.tasks, dtype=np.int64)
+    for unit, one in enumerate(cut):
+        cost = leafs[unit]
+        assert cost.leaf is not None
+        partition, size = cost.leaf.partition, cost.node.batch
+        first, last = int(dag.base[unit]), int(dag.base[unit + 1])
+        tiling = one.tiling
+        axes = (tiling.samples, tiling.channels, tiling.rows, tiling.columns)
+        counts = [len(borders) - 1 for borders in axes]
+        at = np.indices(counts).reshape(4, -1)
+        n, c, h, w = (np.asarray(borders[:-1])[index] for borders, index in zip(axes, at, strict=True))
+        low = {"K": c, "B": n % size, "H": h, "W": w}
+        sizes = {"K": axes[1][-1], "B": size, "H": axes[2][-1], "W": axes[3][-1]}
+        where = np.full(len(c), cost.first, dtype=np.int64)
+        for name, parts, steps in zip("KBHW", partition.parts, partition.steps, strict=True):
+            edges = np.asarray(shares(sizes[name], parts))
+            where += steps * (np.searchsorted(edges, low[name], side="right") - 1)
+        slots = int(dag.slots[unit])
+        tile[first:last] = np.repeat(where, slots)
+        sample[first:last] = np.repeat(n // size * size, slots)
+        within[first:last] = np.tile(np.arange(slots), len(c))
+        engine[first:last] = grid.engine[tile[first:last]]
+    return engine, _steps(dag, tile, sample, within, runs)
+
+
+def _steps(dag: AtomicDag, tile: Longs, sample: Longs, within: Longs, runs: list[Run]) -> Longs:
+    """Steps in the order of the closed form's beginnings; atoms of one share follow each other."""
+    begin = np.zeros(dag.tasks, dtype=np.float64)
+    for run in runs:
+        unit = run.cost.node.layer  # type: ignore[union-attr]
+        first, last = int(dag.base[unit]), int(dag.base[unit + 1])
+        mine = first + np.flatnonzero(sample[first:last] == run.sample)
+        order = mine[np.lexsort((mine, within[mine], tile[mine]))]
+        change = np.concatenate([[True], tile[order][1:] != tile[order][:-1]])
+        place = np.arange(len(order)) - np.maximum.accumulate(np.where(change, np.arange(len(order)), 0))
+        most = int(place.max()) + 1
+        begin[order] = run.begin + (run.end - run.begin) * place / most
+    _, step = np.unique(begin, return_inverse=True)
+    return step.astype(np.int64)

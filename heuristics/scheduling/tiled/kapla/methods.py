@@ -1,0 +1,74 @@
+"""KAPLA and Tangram as methods on tiled machines: chains are found by the closed form, their plans are what counts."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from tilewright.formulation.options import option
+from tilewright.formulation.scheduling.tiled.kapla.segments import BOTH, SPATIAL, TEMPORAL, Kind, Orders
+from tilewright.formulation.scheduling.tiled.search import TiledSearch
+from tilewright.heuristics.scheduling.tiled.kapla.solver import KaplaSolver, Slicing, tangram_chain
+from tilewright.heuristics.scheduling.tiled.set.methods import TreeMethod
+
+PIPELINING: dict[str, tuple[Kind, ...]] = {"both": BOTH, "spatial": SPATIAL, "temporal": TEMPORAL}
+"""Kinds of segments by the names that options have."""
+
+ORDERS: dict[str, Orders] = {"auto": "auto", "own": "own", "sets": "sets", "all": "all"}
+
+
+@dataclass(frozen=True)
+class ChainMethod(TreeMethod):
+    """What all methods on chains of segments share."""
+
+    pipelining: str = option("both", "segments side by side, in turn, or both", choices=tuple(PIPELINING))
+    orders: str = option(
+        "auto", "segments of the network's order, between down-sets, in all orders", choices=tuple(ORDERS)
+    )
+    spatial: int = option(8, "layers of a segment side by side", low=1, high=1000)
+    temporal: int = option(16, "layers of a segment in turn", low=1, high=1000)
+    splits: bool = option(True, "whether the whole chain may run on parts of the batch in turn")
+
+    @property
+    def slicing(self) -> Slicing:
+        """The chains that are looked at."""
+        kinds = PIPELINING[self.pipelining]
+        return Slicing(kinds, self.spatial, self.temporal, ORDERS[self.orders], self.splits)
+
+
+@dataclass(frozen=True)
+class Kapla(ChainMethod):
+    """KAPLA between layers: pruning, least costs, the best few chains, then partitions for these."""
+
+    k: int = option(4, "chains kept at every state (k_S)", low=1, high=4096)
+
+    name = "kapla"
+
+    def offer(self, search: TiledSearch) -> None:
+        """Section IV-B, then the partitions of every layer in the chains that are left."""
+        form = self.form(search)
+        KaplaSolver(
+            form,
+            self.slicing,
+            self.k,
+            stop=lambda: search.done,
+            found=lambda chain: self.offer_tree(search, form, chain.tree),
+        ).solve()
+
+
+@dataclass(frozen=True)
+class Tangram(TreeMethod):
+    """Tangram: segments of layers side by side, chained by dynamic programming over the network's order."""
+
+    spatial: int = option(8, "layers of a segment", low=1, high=1000)
+
+    name = "tangram"
+
+    def offer(self, search: TiledSearch) -> None:
+        """Every segment gets its cost; one row is kept per layer."""
+        form = self.form(search)
+        tangram_chain(
+            form,
+            longest=self.spatial,
+            stop=lambda: search.done,
+            found=lambda chain: self.offer_tree(search, form, chain.tree),
+        )

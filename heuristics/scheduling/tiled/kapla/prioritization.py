@@ -1,0 +1,72 @@
+"""KAPLA's dynamic programming over chains of segments (section IV-B): the best few at every state.
+
+At every set of layers done, the ``keep`` rows of segments with the least value so far go on.  An objective such
+as energy times delay is no sum, so that even with exact costs the best chain may be lost.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from heapq import nsmallest
+
+from tilewright.formulation.scheduling.tiled.kapla.chain import Priced, Value
+from tilewright.formulation.scheduling.tiled.kapla.segments import SegmentScheme
+
+
+@dataclass(frozen=True, slots=True)
+class _Row:
+    """Segments up to some state, the last one and the row before it."""
+
+    energy: float
+    cycles: int
+    last: Priced | None = None
+    before: _Row | None = None
+
+
+def top_chains(
+    starts: Sequence[int], candidates: dict[int, list[Priced]], value: Value, keep: int
+) -> list[tuple[SegmentScheme, ...]]:
+    """The chains that are left at the end, best first; empty where none reaches it.
+
+    Parameters
+    ----------
+    starts : all states, smallest first
+    candidates : by where they start
+    keep : rows kept at every state
+    """
+    rows: dict[int, list[_Row]] = {starts[0]: [_Row(0.0, 0)]}
+    for start in starts[:-1]:
+        kept = nsmallest(keep, rows.pop(start, []), key=lambda one: value(one.energy, one.cycles))
+        for row in kept:
+            for one in candidates.get(start, []):
+                grown = _Row(row.energy + one.energy, row.cycles + one.cycles, one, row)
+                rows.setdefault(one.scheme.end, []).append(grown)
+    ends = nsmallest(keep, rows.get(starts[-1], []), key=lambda one: value(one.energy, one.cycles))
+    return [_segments(row) for row in ends]
+
+
+def _segments(row: _Row) -> tuple[SegmentScheme, ...]:
+    found = []
+    while row.last is not None and row.before is not None:
+        found.append(row.last.scheme)
+        row = row.before
+    return tuple(reversed(found))
+
+
+def undominated(candidates: Iterable[tuple[Priced, int]]) -> list[Priced]:
+    """Of schemes with their DRAM bytes, those that no other one of the same layers beats in energy, cycles and
+    DRAM bytes together.
+    """
+    by_end: dict[tuple[int, int], list[tuple[float, int, int, Priced]]] = {}
+    for one, dram in candidates:
+        place = by_end.setdefault((one.scheme.start, one.scheme.end), [])
+        place.append((one.energy, one.cycles, dram, one))
+    found = []
+    for place in by_end.values():
+        front: list[tuple[float, int, int, Priced]] = []
+        for energy, cycles, dram, one in sorted(place, key=lambda entry: entry[:3]):
+            if not any(other[1] <= cycles and other[2] <= dram for other in front):
+                front.append((energy, cycles, dram, one))
+        found += [entry[3] for entry in front]
+    return found

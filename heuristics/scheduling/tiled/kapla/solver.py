@@ -1,0 +1,159 @@
+"""KAPLA between layers, and Tangram: chains of segments for one closed form.
+
+KAPLA prunes schemes that cannot fit, prices the others by what they cost at least, throws out those that another
+one of the same layers beats in everything, and keeps the best few chains.  These alone get partitions; the best
+of them is the answer.  Tangram prices every spatial segment of the network's own order by its cost and keeps one
+row per layer.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+
+from tilewright.formulation.scheduling.tiled.kapla.chain import Chain, Priced, loads_of, priced_chain
+from tilewright.formulation.scheduling.tiled.kapla.estimate import Estimator
+from tilewright.formulation.scheduling.tiled.kapla.segments import BOTH, SPATIAL, Kind, Orders, SegmentSpace
+from tilewright.formulation.scheduling.tiled.set.closed_form import ClosedForm
+from tilewright.heuristics.scheduling.tiled.kapla.prioritization import top_chains, undominated
+
+
+@dataclass(frozen=True, slots=True)
+class Slicing:
+    """Which chains are looked at.
+
+    Parameters
+    ----------
+    kinds, longest_spatial, longest_temporal, orders : see `SegmentSpace`
+    splits : whether the root may run in subbatches
+    """
+
+    kinds: tuple[Kind, ...] = BOTH
+    longest_spatial: int = 8
+    longest_temporal: int = 16
+    orders: Orders = "auto"
+    splits: bool = True
+
+    def spaces(self, form: ClosedForm) -> Iterator[tuple[int, SegmentSpace]]:
+        """For every number of subbatches of the root, the segments of one of them."""
+        for splits in range(1, form.batch + 1 if self.splits else 2):
+            if form.batch % splits == 0:
+                yield (
+                    splits,
+                    SegmentSpace(
+                        form.network,
+                        form.batch // splits,
+                        self.kinds,
+                        self.longest_spatial,
+                        self.longest_temporal,
+                        self.orders,
+                    ),
+                )
+
+
+@dataclass
+class Pruning:
+    """How many schemes there were, fitted as far as can be told, and were beaten by no other (table VI)."""
+
+    schemes: int = 0
+    valid: int = 0
+    kept: int = 0
+
+
+@dataclass
+class KaplaSolver:
+    """KAPLA's choice of chains.
+
+    Parameters
+    ----------
+    keep : chains kept at every state, ``k_S`` in the paper, which takes 4
+    stop : whether the time is up
+    found : told of every better chain
+    """
+
+    form: ClosedForm
+    slicing: Slicing = field(default_factory=Slicing)
+    keep: int = 4
+    stop: Callable[[], bool] = lambda: False
+    found: Callable[[Chain], None] = lambda chain: None
+    pruning: Pruning = field(default_factory=Pruning)
+
+    def solve(self) -> Chain | None:
+        """The best of the chains that were kept; ``None`` where no chain fits or the time ran out first."""
+        best: Chain | None = None
+        for splits, space in self.slicing.spaces(self.form):
+            candidates = self.candidates(splits, space)
+            while not self.stop():
+                chains = top_chains(space.starts, candidates, self.form.value, self.keep)
+                unfit, fitted = set(), False
+                for segments in chains:
+                    chain = priced_chain(self.form, segments, splits)
+                    if not isinstance(chain, Chain):
+                        unfit.add(chain)
+                        continue
+                    fitted = True
+                    if best is None or self._value(chain) < self._value(best):
+                        best = chain
+                        self.found(chain)
+                if fitted or not unfit:
+                    break
+                for start in {one.start for one in unfit}:
+                    candidates[start] = [one for one in candidates[start] if one.scheme not in unfit]
+        return best
+
+    def candidates(self, splits: int, space: SegmentSpace) -> dict[int, list[Priced]]:
+        """Schemes by where they start, with what they cost at least."""
+        estimator = Estimator(self.form, loads_of(self.form, splits))
+        found: dict[int, list[Priced]] = {}
+        for start in space.starts[:-1]:
+            if self.stop():
+                break
+            valid = []
+            for scheme in space.schemes(start):
+                self.pruning.schemes += 1
+                floor = estimator.floor(scheme)
+                if not isinstance(floor, str):
+                    valid.append((Priced(scheme, floor.energy, floor.cycles), floor.dram))
+            found[start] = undominated(valid)
+            self.pruning.valid += len(valid)
+            self.pruning.kept += len(found[start])
+        return found
+
+    def _value(self, chain: Chain) -> float:
+        return self.form.value(chain.energy, chain.cycles)
+
+
+def tangram_chain(
+    form: ClosedForm,
+    *,
+    longest: int = 8,
+    stop: Callable[[], bool] = lambda: False,
+    found: Callable[[Chain], None] = lambda chain: None,
+) -> Chain | None:
+    """Tangram's dynamic programming: spatial segments of the network's own order at their costs.
+
+    Parameters
+    ----------
+    longest : layers of a segment
+    stop : whether the time is up
+    found : told of every better chain
+    """
+    slicing = Slicing(SPATIAL, longest, 1, "own")
+    best: Chain | None = None
+    for splits, space in slicing.spaces(form):
+        loads = loads_of(form, splits)
+        candidates: dict[int, list[Priced]] = {}
+        for start in space.starts[:-1]:
+            for scheme in space.schemes(start):
+                if stop():
+                    return best
+                cost = form.segment(scheme.tree, loads)
+                if not isinstance(cost, str):
+                    candidates.setdefault(start, []).append(Priced(scheme, cost.energy, cost.cycles))
+        for segments in top_chains(space.starts, candidates, form.value, 1):
+            chain = priced_chain(form, segments, splits)
+            assert isinstance(chain, Chain)
+            if best is None or form.value(chain.energy, chain.cycles) < form.value(best.energy, best.cycles):
+                best = chain
+                found(chain)
+    return best

@@ -1,0 +1,131 @@
+"""SET as methods on tiled machines: a tree is found by the closed form, and its plan is what counts."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from random import Random
+
+from tilewright.formulation.options import option
+from tilewright.formulation.result import Origin
+from tilewright.formulation.scheduling.tiled.evaluator import IllegalPlanError
+from tilewright.formulation.scheduling.tiled.search import AtomicPlan, TiledSearch
+from tilewright.formulation.scheduling.tiled.set.closed_form import ClosedForm, engine_form, program_form
+from tilewright.formulation.scheduling.tiled.set.expansion import expand
+from tilewright.formulation.scheduling.tiled.set.networks import set_network
+from tilewright.formulation.scheduling.tiled.set.rules import PUBLISHED, Rules
+from tilewright.formulation.scheduling.tiled.set.tree import Node
+from tilewright.heuristics.scheduling.tiled.planning import Heuristic
+from tilewright.heuristics.scheduling.tiled.set.annealing import Cooling, anneal, first_tree
+from tilewright.heuristics.scheduling.tiled.set.growing import Growth
+from tilewright.heuristics.scheduling.tiled.set.tree_search import Clock, TreeSearch
+from tilewright.workloads.errors import InputError
+
+RULES = ("paper", "program")
+FIGURES = ("engine", "program")
+
+WORTH = 0.01
+"""A tree is expanded while others are sought where its closed form is better by that part."""
+
+
+@dataclass(frozen=True)
+class TreeMethod(Heuristic):
+    """What all methods on trees share.
+
+    Expanding a tree takes time, so only trees that are better by `WORTH` are expanded on the way, and the best
+    one at the end.
+    """
+
+    figures: str = option("engine", "costs of shares: the machine's engine, or the program's tile", choices=FIGURES)
+    rules: str = option("paper", "closed form: the paper's, or with the program's defects", choices=RULES)
+
+    def form(self, search: TiledSearch) -> ClosedForm:
+        """The closed form of the problem."""
+        problem = search.problem.problem
+        network = set_network(problem.units, problem.network.name)
+        make = engine_form if self.figures == "engine" else program_form
+        rules = Rules() if self.rules == "paper" else PUBLISHED
+        objective = problem.objective
+        energy, delay = float(objective.energy_power), float(objective.delay_power)
+        return make(network, problem.machine, problem.batch, rules, energy=energy, delay=delay)
+
+    def offer_tree(self, search: TiledSearch, form: ClosedForm, tree: Node) -> None:
+        """Expand a tree and offer its plan, with its closed form in the source's name."""
+        cost = form.evaluate(tree)
+        try:
+            dag, plan = expand(search.problem.problem, cost, form.dataflow, form.engine.grid)
+        except (InputError, IllegalPlanError):  # no division of its shares fits: the closed form cuts no finer
+            return
+        closed = f"closed form {form.value(cost.energy, cost.cycles):.4g}"
+        search.confirm(AtomicPlan(dag, plan), f"{self.name}, {closed}", Origin.HEURISTIC)
+
+
+class _Offers:
+    """Trees on their way to the search."""
+
+    def __init__(self, method: TreeMethod, search: TiledSearch, form: ClosedForm) -> None:
+        self.method, self.search, self.form = method, search, form
+        self.offered = float("inf")
+        self.last: Node | None = None
+
+    def __call__(self, tree: Node, value: float) -> None:
+        self.last = tree
+        if value < self.offered * (1 - WORTH):
+            self.offered = value
+            self.method.offer_tree(self.search, self.form, tree)
+            self.last = None
+
+    def end(self) -> None:
+        """Offer what has not been."""
+        if self.last is not None:
+            self.method.offer_tree(self.search, self.form, self.last)
+
+
+@dataclass(frozen=True)
+class GrownTrees(TreeMethod):
+    """Resource allocation trees: segments grow, are chained over down-sets, merged, polished and shaken."""
+
+    beam: int = option(3, "trees per set of layers that grow on", low=1, high=64)
+    longest: int = option(24, "layers of a grown segment", low=1, high=1000)
+    shakes: int = option(2000, "random changes at most", low=0, high=10**7)
+
+    name = "set"
+
+    def offer(self, search: TiledSearch) -> None:
+        """Search by the closed form; offer the plans of the best trees."""
+        form = self.form(search)
+        offers = _Offers(self, search, form)
+        begun = first_tree(form)
+        if begun is not None:
+            offers(*begun)
+        limits = search.limits
+        total = limits.remaining
+        clock = Clock(
+            lambda: search.done,
+            lambda: 0.0 if total is None or limits.remaining is None else 1 - limits.remaining / max(total, 1e-9),
+        )
+        growth = replace(Growth(), beam=self.beam, longest=self.longest)
+        TreeSearch(form, clock, Random(limits.seed), offers, growth=growth, shakes=self.shakes).run()
+        offers.end()
+
+
+@dataclass(frozen=True)
+class AnnealedTrees(TreeMethod):
+    """Resource allocation trees by SET's annealing, with costs of leaves and segments kept."""
+
+    steps: int = option(100, "steps per layer (beta)", low=1, high=10**7)
+    heat: float = option(0.07, "temperature at first", low=0.0, high=10.0)
+    cooling: float = option(8.0, "speed of cooling (alpha)", low=0.0, high=1000.0)
+
+    name = "set-sa"
+
+    def offer(self, search: TiledSearch) -> None:
+        """Section 4.2 from the tree of all leaves under one T cut."""
+        form = self.form(search)
+        begun = first_tree(form)
+        if begun is None:
+            return
+        offers = _Offers(self, search, form)
+        offers(*begun)
+        schedule = Cooling(self.heat, self.cooling, self.steps)
+        anneal(form, begun, schedule, Random(search.limits.seed), lambda: search.done, offers)
+        offers.end()

@@ -1,0 +1,164 @@
+"""Better trees than annealing finds: growing segments, chains of them, merging and polishing, then shaking.
+
+Every number of subbatches of the root is tried.  Segments grow in the network's own order first, then, where the
+network has not too many down-sets, from all of these with whatever layer is ready; both times the best chain of
+all segments known is polished.  The time that is left shakes the best tree: random steps within some neighbouring
+segments and a descent from there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from random import Random
+
+from tilewright.formulation.scheduling.tiled.set.closed_form import ClosedForm
+from tilewright.formulation.scheduling.tiled.set.tree import Leaf, Node, rooted
+from tilewright.heuristics.scheduling.tiled.set.chains import Segment, Segments, best_chain, down_sets
+from tilewright.heuristics.scheduling.tiled.set.growing import Growth, grow_from
+from tilewright.heuristics.scheduling.tiled.set.polishing import Polisher, Row
+
+LABELS = 200
+"""Labels per down-set of a chain that is polished anyway."""
+
+
+@dataclass(frozen=True, slots=True)
+class Clock:
+    """What ends parts of a search.
+
+    Parameters
+    ----------
+    stop : whether all time is up
+    used : part of the time that has passed, from 0 to 1; always 0 without a limit
+    """
+
+    stop: Callable[[], bool]
+    used: Callable[[], float]
+
+    def until(self, part: float) -> Callable[[], bool]:
+        """Whether a part of the time is up."""
+        return lambda: self.stop() or self.used() > part
+
+
+class TreeSearch:
+    """Searches trees of one network and batch.
+
+    Parameters
+    ----------
+    found : told of every better tree with its value
+    shakes : random changes at most
+    """
+
+    def __init__(
+        self,
+        form: ClosedForm,
+        clock: Clock,
+        random: Random,
+        found: Callable[[Node, float], None],
+        *,
+        growth: Growth = Growth(),  # noqa: B008 - frozen
+        shakes: int = 2000,
+    ) -> None:
+        self.form, self.clock, self.random, self.found = form, clock, random, found
+        self.growth, self.shakes = growth, shakes
+        self.best: Node | None = None
+        self.value = float("inf")
+        self.rows: dict[int, Row] = {}
+        self.segments: dict[int, Segments] = {}
+
+    def run(self) -> Node | None:
+        """Search until the clock ends it; the best tree."""
+        batch = self.form.batch
+        groups = [one for one in range(1, batch + 1) if batch % one == 0]
+        for number, group in enumerate(groups, 1):
+            self._grow(group, replace(self.growth, in_order=True), 0.3 * number / len(groups))
+        ranked = sorted(self.rows, key=lambda group: self._value(self.rows[group], group))
+        for number, group in enumerate(ranked[:2], 1):
+            self._grow(group, self.growth, 0.3 + 0.3 * number / min(2, len(ranked)))
+        for _ in range(self.shakes):
+            if self.clock.stop() or not self.rows:
+                break
+            self._shake(ranked)
+        return self.best
+
+    def _loads(self, group: int) -> int:
+        return self.form.batch if self.form.rules.split_root_weights_once else self.form.batch // group
+
+    def _polisher(self, group: int, stop: Callable[[], bool]) -> Polisher:
+        return Polisher(self.form, self._loads(group), stop, lambda row: self._offer(row, group))
+
+    def _total(self, row: Row, group: int) -> tuple[float, float]:
+        """Energy and cycles of one run of those segments that fit."""
+        costs = [self.form.segment(tree, self._loads(group)) for tree in row]
+        known = [one for one in costs if not isinstance(one, str)]
+        return sum(one.energy for one in known), float(sum(one.cycles for one in known))
+
+    def _value(self, row: Row, group: int) -> float:
+        """The objective of rows that fit."""
+        energy, cycles = self._total(row, group)
+        return self.form.value(energy * group, cycles * group)
+
+    def _offer(self, row: Row, group: int) -> None:
+        value = self._value(row, group)
+        if group not in self.rows or value <= self._value(self.rows[group], group):
+            self.rows[group] = row
+        if value < self.value:
+            self.value = value
+            self.best = rooted(row, self.form.batch, group)
+            self.found(self.best, value)
+
+    def _grow(self, group: int, growth: Growth, part: float) -> None:
+        """Grow segments, chain them, and polish the chain."""
+        stop = self.clock.until(part)
+        if stop() and group in self.rows:
+            return
+        form, network = self.form, self.form.network
+        samples = form.batch // group
+        sets, whole = down_sets(network, 0 if growth.in_order else 20_000)
+        if not growth.in_order and not whole:
+            return
+        segments = self.segments.setdefault(group, Segments())
+        ratio = self._ratio(group)
+        order = list(sets[:-1])
+        if not growth.in_order:
+            self.random.shuffle(order)
+        for start in order:
+            single = replace(growth, longest=1) if stop() else growth
+            grow_from(form, segments, start, samples, ratio, single, lambda: False, self._loads(group))
+            if self.clock.stop() and not growth.in_order:
+                return
+        row, _ = best_chain(segments, sets, form.value, most_labels=LABELS)
+        if not row:
+            return
+        trees = [one.tree for one in row]
+        self._offer(trees, group)
+        polished = self._polisher(group, self.clock.until(part + 0.1)).polish(trees)
+        self._offer(polished, group)
+        self._learn(group, polished)
+
+    def _learn(self, group: int, row: Row) -> None:
+        """Keep polished segments for the chains to come."""
+        done = 0
+        for tree in row:
+            cost = self.form.segment(tree, self._loads(group))
+            if not isinstance(cost, str):
+                self.segments[group].add(Segment(done, done | tree.mask, cost.energy, cost.cycles, tree))
+            done |= tree.mask
+
+    def _ratio(self, group: int) -> float:
+        """Cycles that a pJ is worth: the slope of the objective at the best tree, or at layers one by one."""
+        samples = self.form.batch // group
+        row = self.rows.get(group) or [Leaf(layer, samples) for layer in range(len(self.form.network))]
+        energy, cycles = self._total(row, group)
+        if not self.form.delay_power:
+            return 1e12
+        weight = self.form.energy_power / self.form.delay_power
+        return weight * cycles / energy if energy else 0.0
+
+    def _shake(self, ranked: list[int]) -> None:
+        group = ranked[0] if len(ranked) == 1 or self.random.random() < 0.8 else self.random.choice(ranked)
+        row = self.rows[group]
+        changed = self._polisher(group, self.clock.stop).shake(row, self.random)
+        if changed is not row and self._value(changed, group) <= self._value(row, group):
+            self._offer(changed, group)
+

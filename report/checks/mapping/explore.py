@@ -1,0 +1,200 @@
+"""Whether a document of an exploration tells the truth, as far as the document alone shows it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from fractions import Fraction
+
+from tilewright.formulation.objective import parse_objective
+from tilewright.hardware.mapping.design_cost import CAPACITY, PES, design_costs, design_quantities
+from tilewright.hardware.mapping.design_space import Design, DesignSpace, design_space
+from tilewright.hardware.mapping.identity import engine_hash
+from tilewright.hardware.mapping.variations import Variation
+from tilewright.report.records.claims import number, shown_gap
+from tilewright.report.records.mapping.explore import BestDesign, DesignRecord, ExploreDocument
+from tilewright.report.records.mapping.explore_build import plain_data
+from tilewright.solvers.mapping.explore.bounds import SAFE
+from tilewright.workloads.errors import InputError
+
+
+def explore_faults(document: ExploreDocument, where: str) -> list[str]:
+    """Everything that contradicts itself, each in one line; the best design's mappings are another check.
+
+    Raises
+    ------
+    InputError : for a machine or an objective that is none
+    """
+    space = stated_space(document, where)
+    parse_objective(document.objective)
+    if len(document.designs) != len(space.designs):
+        return [f"designs: {len(document.designs)}, the grid has {len(space.designs)}"]
+    usable = [design for design in space.designs if design.engine is not None]
+    costs: dict[int, Fraction] = {}
+    if document.settings.against is not None:
+        values = design_costs(document.settings.against, usable)
+        costs = {design.index: cost for design, cost in zip(usable, values, strict=True)}
+    faults = [
+        fault
+        for design, record in zip(space.designs, document.designs, strict=True)
+        for fault in _design_faults(space, design, record, costs.get(design.index))
+    ]
+    faults += _standing_faults(document, costs)
+    faults += _best_faults(document, space)
+    faults += _front_faults(document, costs)
+    return [*faults, *_totals_faults(document)]
+
+
+def stated_space(document: ExploreDocument, where: str) -> DesignSpace:
+    """The design space that a document is about; raises ``InputError``."""
+    axes = [Variation(tuple(axis.fields), tuple(map(tuple, axis.values))) for axis in document.vary]
+    for axis in axes:
+        if any(len(row) != len(axis.fields) for row in axis.values):
+            raise InputError(where, "vary", f"expected a value for each of {axis.title}")
+    return design_space(document.machine_file, where, document.machine, axes)
+
+
+def _design_faults(
+    space: DesignSpace, design: Design, record: DesignRecord, cost: Fraction | None
+) -> Iterator[str]:
+    here = f"designs[{design.index}]"
+    if record.index != design.index:
+        yield f"{here}.index: {record.index}, expected {design.index}"
+    fields = plain_data(space.changes(design.place))
+    if record.fields != fields:
+        yield f"{here}.fields: {record.fields}, the grid has {fields}"
+    if (record.status == "refused") != (design.engine is None):
+        yield f"{here}.status: {record.status}, but its fields are {'a' if design.engine else 'no'} machine"
+    if design.engine is not None:
+        sizes = design_quantities(design)
+        for name, told, fresh in (
+            ("pes", record.pes, sizes[PES]),
+            ("capacity_bytes", record.capacity_bytes, sizes[CAPACITY]),
+            ("cost", record.cost, cost),
+        ):
+            if told != (None if fresh is None else number(fresh)):
+                yield f"{here}.{name}: {told}, the machine has {fresh}"
+    for name, shown, exact in (
+        ("value", record.value, record.value_exact),
+        ("bound", record.bound, record.bound_exact),
+    ):
+        if shown != (None if exact is None else number(Fraction(exact))):
+            yield f"{here}.{name}: {shown}, but {name}_exact is {exact}"
+
+
+def _standing_faults(document: ExploreDocument, costs: dict[int, Fraction]) -> Iterator[str]:
+    """Statuses must follow from values and bounds."""
+    known = {one.index: Fraction(one.value_exact) for one in document.designs if one.value_exact is not None}
+    for record in document.designs:
+        here = f"designs[{record.index}]"
+        value = known.get(record.index)
+        bound = None if record.bound_exact is None else Fraction(record.bound_exact)
+        if value is not None and bound is not None and bound > value:
+            yield f"{here}.bound: above the value"
+        if record.status == "solved" and (value is None or value != bound):
+            yield f"{here}.status: solved, but value and bound are not equal"
+        if record.status == "solved" and record.proven_layers != len(document.layers):
+            yield f"{here}.proven_layers: {record.proven_layers}, expected {len(document.layers)}"
+        if record.status in ("infeasible", "refused") and (value is not None or bound is not None):
+            yield f"{here}.status: {record.status}, but it has a value or a bound"
+        if record.status == "discarded":
+            rivals = [
+                other
+                for index, other in known.items()
+                if index != record.index and (not costs or costs[index] <= costs[record.index])
+            ]
+            if bound is None or not rivals or bound < min(rivals) * Fraction(SAFE):
+                yield f"{here}.status: discarded, but its bound is not above any other design's value"
+            if not record.rule:
+                yield f"{here}.rule: missing, expected what discarded it"
+
+
+def _best_faults(document: ExploreDocument, space: DesignSpace) -> Iterator[str]:
+    valued = [one for one in document.designs if one.value_exact is not None]
+    best = document.best
+    if best is None:
+        if valued:
+            yield "best: missing, but designs have values"
+        return
+    record = document.designs[best.index] if 0 <= best.index < len(document.designs) else None
+    if record is None or record.value_exact is None:
+        yield f"best.index: {best.index}, which has no value"
+        return
+    value, bound = Fraction(best.value_exact), Fraction(best.bound_exact)
+    if Fraction(record.value_exact) != value or record.fields != best.fields:
+        yield f"best: not what designs[{best.index}] tells"
+    if min(Fraction(one.value_exact or 0) for one in valued) != value:
+        yield "best.value: another design has a smaller one"
+    bounds = [Fraction(one.bound_exact) for one in document.designs if one.bound_exact is not None]
+    if bound != min([value, *bounds]):
+        yield f"best.bound: {best.bound}, the designs' bounds give {float(min([value, *bounds]))}"
+    gap = shown_gap(parse_objective(document.objective), value, bound)
+    if (number(value), number(bound), gap, value == bound) != (
+        best.value,
+        best.bound,
+        best.gap,
+        best.optimal,
+    ):
+        yield "best: value, bound, gap and optimal do not fit each other"
+    yield from _result_faults(document, best, value, space)
+
+
+def _result_faults(
+    document: ExploreDocument, best: BestDesign, value: Fraction, space: DesignSpace
+) -> Iterator[str]:
+    """The best design's result is about that machine and those layers, and adds up to the value."""
+    result, design = best.result, space.designs[best.index]
+    if design.engine is None or result.arch.hash != engine_hash(design.engine):
+        yield "best.result.arch: not the machine of the best design's fields"
+    for name in ("model", "batch", "objective", "cost_model", "constraints"):
+        if getattr(result, name) != getattr(document, name):
+            yield f"best.result.{name}: {getattr(result, name)}, expected {getattr(document, name)}"
+    told = [(layer.name, layer.names) for layer in result.layers]
+    if told != [(layer.name, layer.names) for layer in document.layers]:
+        yield "best.result.layers: not the layers of the document"
+    keys = [layer.value_key for layer in result.layers]
+    if any(key is None for key in keys):
+        yield "best.result: a layer has no mapping"
+    elif sum(layer.count * (key or 0) for layer, key in zip(result.layers, keys, strict=True)) != value:
+        yield f"best.value: {best.value}, its layers do not add up to that"
+
+
+def _front_faults(document: ExploreDocument, costs: dict[int, Fraction]) -> Iterator[str]:
+    if (document.front is None) != (document.settings.against is None):
+        yield "front: expected one where settings.against is given, and none elsewhere"
+    if document.front is None or not costs:
+        return
+    values = {one.index: Fraction(one.value_exact) for one in document.designs if one.value_exact is not None}
+    front: list[int] = []
+    for index in sorted(values, key=lambda one: (costs[one], values[one], one)):
+        if not front or values[index] < values[front[-1]]:
+            front.append(index)
+    if document.front.designs != front:
+        yield f"front.designs: {document.front.designs}, values and costs give {front}"
+    unproven = _count(document.designs, ("feasible", "open"))
+    if document.front.complete != (unproven == 0):
+        yield f"front.complete: {document.front.complete}, but {unproven} designs are not proven"
+
+
+def _totals_faults(document: ExploreDocument) -> Iterator[str]:
+    totals = document.totals
+    if totals.designs != len(document.designs):
+        yield f"totals.designs: {totals.designs}, expected {len(document.designs)}"
+    statuses = {one.status for one in document.designs}
+    fresh = {status: _count(document.designs, (status,)) for status in statuses}
+    if totals.statuses != fresh:
+        yield f"totals.statuses: {totals.statuses}, the designs have {fresh}"
+    rules = {one.rule for one in document.designs if one.rule}
+    counted = {rule: sum(one.rule == rule for one in document.designs) for rule in rules}
+    if totals.rules != counted:
+        yield f"totals.rules: {totals.rules}, the designs have {counted}"
+    if document.complete and _count(document.designs, ("open",)):
+        yield "complete: true, but designs are open"
+    for layer, told in zip(
+        document.layers, document.best.result.layers if document.best else [], strict=False
+    ):
+        if layer.count != told.count or layer.macs != told.operator.build(told.name).macs:
+            yield f"layers: {layer.name}: count or MACs are not those of the best design's result"
+
+
+def _count(designs: Sequence[DesignRecord], statuses: tuple[str, ...]) -> int:
+    return sum(one.status in statuses for one in designs)

@@ -1,0 +1,184 @@
+"""The report of an exploration: heat map, front, and every design."""
+
+from __future__ import annotations
+
+import math
+from pathlib import Path
+from typing import Any
+
+from tilewright.formulation.objective import Objective, parse_objective
+from tilewright.report.html.figures import base_layout
+from tilewright.report.html.page import (
+    Column,
+    Figure,
+    Plot,
+    Section,
+    Table,
+    filled,
+    number_cell,
+    text_cell,
+    write_page,
+)
+from tilewright.report.records.mapping.explore import DesignRecord, ExploreDocument
+from tilewright.report.text.mapping.explore import axis_titles, fields_text, summary_lines
+from tilewright.report.text.mapping.explore_grid import design_grid
+from tilewright.report.text.quantities import gap_text, objective_text
+
+
+def write_explore_report(path: Path, document: ExploreDocument) -> None:
+    """Write the report of an exploration.
+
+    Raises
+    ------
+    InputError : for a file that is no HTML
+    OutputError : where it cannot be written
+    """
+    objective = parse_objective(document.objective)
+    facts = [
+        f"{document.machine}, objective {objective}, {document.cost_model} model, batch {document.batch}",
+        *_best_facts(document, objective),
+        *summary_lines(document),
+    ]
+    write_page(path, f"Designs for {document.model}", facts, _sections(document, objective))
+
+
+def _best_facts(document: ExploreDocument, objective: Objective) -> list[str]:
+    best = document.best
+    if best is None:
+        return ["no design has a value"]
+    claim = "proven optimal" if best.optimal else f"gap {gap_text(best.gap)}"
+    return [f"best: {fields_text(best.fields)}: {objective_text(objective, best.value)}, {claim}"]
+
+
+def _sections(document: ExploreDocument, objective: Objective) -> list[Section]:
+    sections: list[Section] = [
+        Plot(
+            "Designs",
+            [("heat map", _heat_map(document, objective))],
+            "Colours are logarithmic.  ≥ marks designs discarded by their bound, brackets the best one.",
+        )
+    ]
+    if document.front is not None:
+        told = "proven complete" if document.front.complete else "not proven complete"
+        sections.append(
+            Plot(f"Front of {objective} and {document.front.against}", [("front", _front(document))], told)
+        )
+    if document.layer_bests:
+        sections.append(_layer_bests(document, objective))
+    return [*sections, _designs(document, objective)]
+
+
+def _heat_map(document: ExploreDocument, objective: Objective) -> Figure:
+    grid = design_grid(document)
+    numbers: list[list[float | None]] = []
+    texts: list[list[str]] = []
+    for row in grid.cells:
+        shown = [cell.value if cell.value is not None else cell.bound for cell in row]
+        numbers.append([None if value is None or value <= 0 else math.log10(value) for value in shown])
+        texts.append(
+            [
+                ""
+                if value is None
+                else _marked(objective_text(objective, value), cell.value is None, cell.is_best)
+                for value, cell in zip(shown, row, strict=True)
+            ]
+        )
+    layout = base_layout(grid.column_title, grid.row_title)
+    layout["xaxis"]["type"] = layout["yaxis"]["type"] = "category"
+    layout["yaxis"]["autorange"] = "reversed"
+    layout["height"] = 160 + 44 * max(2, len(grid.rows))
+    data: list[dict[str, Any]] = [
+        {
+            "type": "heatmap",
+            "x": grid.columns,
+            "y": grid.rows,
+            "z": numbers,
+            "text": texts,
+            "texttemplate": "%{text}",
+            "colorscale": "Viridis",
+            "reversescale": True,
+            "colorbar": {"title": {"text": f"log10 of {objective}"}},
+            "hovertemplate": "%{x}, %{y}: %{text}<extra></extra>",
+        }
+    ]
+    return {"data": data, "layout": layout}
+
+
+def _marked(text: str, bounded: bool, best: bool) -> str:
+    told = f"≥ {text}" if bounded else text
+    return f"[{told}]" if best else told
+
+
+def _front(document: ExploreDocument) -> Figure:
+    front = document.front
+    assert front is not None
+    chosen = {*front.designs}
+    known = [one for one in document.designs if one.value is not None]
+    data = []
+    for name, some, line in (
+        ("beaten", [one for one in known if one.index not in chosen], False),
+        ("front", sorted((one for one in known if one.index in chosen), key=lambda one: one.cost or 0), True),
+    ):
+        data.append(
+            {
+                "type": "scatter",
+                "mode": "lines+markers" if line else "markers",
+                "name": name,
+                "x": [one.cost for one in some],
+                "y": [one.value for one in some],
+                "text": [fields_text(one.fields) for one in some],
+                "line": {"shape": "hv", "color": "#0072B2"},
+                "marker": {"color": "#0072B2" if line else "#B0B0B0"},
+                "hovertemplate": "%{text}<br>%{x:.4g}: %{y:.4g}<extra></extra>",
+            }
+        )
+    layout = base_layout(front.against, document.objective)
+    layout["yaxis"].update({"type": "log", "tickformat": "~s"})
+    return {"data": data, "layout": layout}
+
+
+def _layer_bests(document: ExploreDocument, objective: Objective) -> Table:
+    return filled(
+        "Best design for each layer alone",
+        [
+            (Column("layer"), lambda one: text_cell(one.layer)),
+            (Column("design"), lambda one: text_cell(fields_text(one.fields))),
+            (
+                Column(str(objective), is_number=True),
+                lambda one: number_cell(objective_text(objective, one.value), one.value),
+            ),
+            (Column("status"), lambda one: text_cell("optimal" if one.optimal else "feasible")),
+        ],
+        document.layer_bests,
+    )
+
+
+def _designs(document: ExploreDocument, objective: Objective) -> Table:
+    def figure(value: float | None) -> Any:
+        return number_cell("-" if value is None else objective_text(objective, value), value)
+
+    def count(value: float | None) -> Any:
+        return number_cell("-" if value is None else f"{value:,.6g}", value)
+
+    def standing(one: DesignRecord) -> Any:
+        return text_cell(f"{one.status} ({one.rule})" if one.rule else one.status)
+
+    columns: list[tuple[Column, Any]] = [(Column("#", is_number=True), lambda one: count(one.index))]
+    for axis, title in zip(document.vary, axis_titles(document), strict=True):
+        paths = tuple(axis.fields)
+        columns.append(
+            (
+                Column(title),
+                lambda one, paths=paths: text_cell(
+                    ":".join(dict.fromkeys(str(one.fields[path]) for path in paths))
+                ),
+            )
+        )
+    columns += [
+        (Column(str(objective), is_number=True), lambda one: figure(one.value)),
+        (Column("bound", is_number=True), lambda one: figure(one.bound)),
+        (Column("status"), standing),
+        (Column("PEs", is_number=True), lambda one: count(one.pes)),
+        (Column("memory [B]", is_number=True), lambda one: count(one.capacity_bytes)),
+    ]
+    return filled("All designs", columns, document.designs, searchable=True)

@@ -1,0 +1,105 @@
+"""Design spaces on paper: a heat map of two axes, and the front of value and cost."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from tilewright.formulation.objective import parse_objective
+from tilewright.report.plots.style import PALETTE, canvas, save
+from tilewright.report.records.mapping.explore import ExploreDocument
+from tilewright.report.text.mapping.explore_grid import Grid, design_grid
+from tilewright.report.text.quantities import objective_text
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+_MANY = 12
+"""Rows or columns beyond which cells carry no text."""
+
+
+def plot_exploration(document: ExploreDocument, path: Path) -> None:
+    """Draw a design space; raises ``OutputError`` where the file cannot be written.
+
+    Colours are logarithmic.  A design without a value has the colour of its bound, hatched: its value is at
+    least that.  The best design has a frame.
+    """
+    save(lambda: _draw(document), path)
+
+
+def _draw(document: ExploreDocument) -> Figure:
+    grid = design_grid(document)
+    has_front = document.front is not None
+    height = max(2.2, 0.9 + 0.34 * len(grid.rows))
+    figure, axes = canvas(1, height + 2.8 if has_front else height, rows=2 if has_front else 1)
+    _heat_map(axes[0], document, grid)
+    if has_front:
+        _front(axes[1], document)
+    return figure
+
+
+def _heat_map(axis: Axes, document: ExploreDocument, grid: Grid) -> None:
+    import numpy as np
+    from matplotlib.colors import LogNorm
+    from matplotlib.patches import Rectangle
+
+    objective = parse_objective(document.objective)
+    shown = [[cell.value if cell.value is not None else cell.bound for cell in row] for row in grid.cells]
+    image = np.array([[np.nan if value is None or value <= 0 else value for value in row] for row in shown])
+    axis.grid(False)
+    known = image[np.isfinite(image)]
+    if known.size:
+        norm = LogNorm(known.min(), max(known.max(), known.min() * 1.01))
+        drawn = axis.imshow(image, cmap="viridis_r", norm=norm, aspect="auto")
+        bar = axis.figure.colorbar(drawn, ax=axis)
+        bar.set_label(_unit(document))
+    for row, cells in enumerate(grid.cells):
+        for column, cell in enumerate(cells):
+            value = cell.value if cell.value is not None else cell.bound
+            if value is None:
+                continue
+            edge = {"edgecolor": "white", "linewidth": 0.0}
+            if cell.value is None:
+                axis.add_patch(
+                    Rectangle((column - 0.5, row - 0.5), 1, 1, fill=False, hatch="////", alpha=0.45, **edge)
+                )
+            if cell.is_best:
+                frame = Rectangle((column - 0.48, row - 0.48), 0.96, 0.96, fill=False, linewidth=2.0)
+                frame.set_edgecolor(PALETTE[1])
+                axis.add_patch(frame)
+            if max(len(grid.rows), len(grid.columns)) <= _MANY:
+                text = objective_text(objective, value).split(" ")[0]
+                mark = "" if cell.value is not None else "≥"
+                dark = known.size and np.log(value / known.min()) > 0.55 * np.log(known.max() / known.min())
+                colour = "white" if dark else "black"
+                axis.text(column, row, mark + text, ha="center", va="center", fontsize=6.5, color=colour)
+    axis.set_xticks(range(len(grid.columns)), grid.columns, rotation=45 if len(grid.columns) > 8 else 0)
+    axis.set_yticks(range(len(grid.rows)), grid.rows)
+    axis.set_xlabel(grid.column_title)
+    axis.set_ylabel(grid.row_title)
+    folded = f", least over {', '.join(grid.folded)}" if grid.folded else ""
+    axis.set_title(f"{document.model} on {document.machine}{folded}")
+
+
+def _front(axis: Axes, document: ExploreDocument) -> None:
+    front = document.front
+    assert front is not None
+    chosen = {*front.designs}
+    points = [(one.cost, one.value, one.index) for one in document.designs if one.value is not None]
+    others = [(cost, value) for cost, value, index in points if index not in chosen]
+    mine = sorted((cost, value) for cost, value, index in points if index in chosen)
+    if others:
+        axis.scatter(*zip(*others, strict=True), s=8, color="#B0B0B0", label="beaten")
+    if mine:
+        axis.plot(*zip(*mine, strict=True), drawstyle="steps-post", color=PALETTE[0], linewidth=1)
+        axis.scatter(*zip(*mine, strict=True), s=16, color=PALETTE[0], label="front")
+    axis.set_yscale("log")
+    axis.set_xlabel(front.against)
+    axis.set_ylabel(_unit(document))
+    axis.legend()
+
+
+def _unit(document: ExploreDocument) -> str:
+    units = {"energy": "energy [pJ]", "cycles": "cycles", "edp": "energy-delay product [pJ·cycle]"}
+    return units.get(document.objective, document.objective)

@@ -1,0 +1,33 @@
+"""A contest as a picture: every run of every method beside the bound."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from tilewright.formulation.scheduling.tiled.problem import tiled_objective
+from tilewright.report.curves import UNITS
+from tilewright.report.plots.style import PALETTE, write_figure
+from tilewright.report.records.scheduling.tiled.compare import CompareDocument
+from tilewright.report.text.scheduling.tiled.compare import ranked, typical
+
+
+def draw_contest(document: CompareDocument, path: Path) -> None:
+    """Draw to a PNG, PDF or SVG file: a bar up to each median, a dot per run, a line at the bound."""
+    from matplotlib.figure import Figure
+
+    scale, label = UNITS[str(tiled_objective(document.objective))]
+    rows = [(one, run) for one in ranked(document) if (run := typical(one)) is not None]
+    figure = Figure(figsize=(7.0, 1.2 + 0.32 * len(rows)), layout="constrained")
+    axes = figure.add_subplot()
+    for place, (one, run) in enumerate(rows):
+        axes.barh(place, float(run.value or 0) * scale, color=PALETTE[4], height=0.6)
+        values = [float(other.value) * scale for other in one.runs if other.value is not None]
+        axes.plot(values, [place] * len(values), ".", color=PALETTE[0], markersize=5)
+    axes.axvline(float(document.bound) * scale, color=PALETTE[1], linestyle="--", label="bound")
+    axes.set_yticks(range(len(rows)), [one.method for one, _ in rows])
+    axes.invert_yaxis()
+    axes.set_xlim(left=0)
+    axes.set_xlabel(label)
+    axes.legend(loc="lower right", fontsize=8)
+    axes.set_title(f"{document.workload} on {document.system}, batch {document.batch}", fontsize=10)
+    write_figure(figure, path, 150)

@@ -1,0 +1,167 @@
+"""The document ``tilewright.explore/1``: a design space, what is known of every design, and the best one.
+
+The best design stands in it as a whole ``tilewright.result/1``, with the mapping of every layer, so that the
+file alone is evidence of its value.  ``schemas/explore-1.schema.json`` says the same as JSON Schema.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Final, Literal
+
+from pydantic import ConfigDict, Field
+
+from tilewright.report.records.claims import ExactText, Number
+from tilewright.report.records.mapping.document import FactorsName, ResultDocument
+from tilewright.report.records.mapping.operator import Record
+
+SCHEMA: Final = "tilewright.explore/1"
+
+DesignStatus = Literal["solved", "discarded", "infeasible", "refused", "feasible", "open"]
+RuleName = Literal["", "compulsory", "carried", "capped", "searched"]
+
+
+class VariationRecord(Record):
+    """An axis of the design space."""
+
+    fields: list[str] = Field(min_length=1, description="paths of fields that change together")
+    values: list[list[Any]] = Field(
+        min_length=1, description="per point a value for each field, as in a file"
+    )
+
+
+class ExploreSettings(Record):
+    """How the exploration was asked to run."""
+
+    solver: str
+    gap: float = Field(ge=0, lt=1, description="at which the search of a layer may end, between values")
+    time_limit_s: float | None
+    layer_limit_s: float
+    every: bool = Field(description="whether every design was to be searched, beaten ones included")
+    each_layer: bool = Field(description="whether the best design of every layer alone was asked for")
+    against: str | None = Field(description="the cost whose front with the objective was asked for")
+
+
+class ExploredLayer(Record):
+    """A layer of the network."""
+
+    name: str
+    names: list[str] = Field(min_length=1)
+    count: int = Field(ge=1)
+    macs: int
+
+
+class DesignRecord(Record):
+    """What is known of one design."""
+
+    index: int = Field(ge=0)
+    fields: dict[str, Any]
+    status: DesignStatus = Field(
+        description="solved: value proven; discarded: bound above the best value (of those that cost no "
+        "more); infeasible: a layer has no mapping; refused: no machine; feasible: value not "
+        "proven; open: not known"
+    )
+    value: Number | None = Field(
+        description="sum of the layers' objectives, each as often as the network has it"
+    )
+    value_exact: ExactText | None
+    bound: Number | None = Field(description="no mappings give this design a smaller value")
+    bound_exact: ExactText | None
+    energy_pj: Number | None
+    cycles: int | None
+    pes: int | None
+    capacity_bytes: Number | None = Field(description="of all its memories but unbounded ones")
+    cost: Number | None = Field(default=None, description="the cost of settings.against")
+    proven_layers: int = Field(ge=0, description="layers whose optimum here is known")
+    rule: RuleName = Field(
+        default="",
+        description="what discarded it: compulsory traffic, a bound carried from another design, a search "
+        "for anything below a cap, or the optima of some of its layers",
+    )
+    carried_from: int | None = Field(
+        default=None, description="the design that most of a carried bound is from"
+    )
+    message: str = ""
+
+
+class BestDesign(Record):
+    """The best design."""
+
+    index: int
+    fields: dict[str, Any]
+    value: Number
+    value_exact: ExactText
+    bound: Number = Field(description="no design of the space has a smaller value")
+    bound_exact: ExactText
+    gap: float
+    optimal: bool
+    result: ResultDocument
+
+
+class LayerBest(Record):
+    """The best design for one layer alone."""
+
+    layer: str
+    index: int
+    fields: dict[str, Any]
+    value: Number
+    value_exact: ExactText
+    bound: Number
+    bound_exact: ExactText
+    optimal: bool
+
+
+class ExploreFront(Record):
+    """Designs that no other one equals or beats in both value and cost."""
+
+    against: str
+    complete: bool = Field(description="whether it is proven that no design is missing")
+    designs: list[int] = Field(description="indices, in increasing order of cost")
+
+
+class ExploreTotals(Record):
+    """How the space was explored."""
+
+    designs: int
+    statuses: dict[DesignStatus, int]
+    rules: dict[RuleName, int] = Field(description="discarded designs by what discarded them")
+    unsearched: int = Field(description="designs that are machines and of which no layer was searched")
+    cells: dict[str, int] = Field(
+        description="layers on designs: searched, kept in the store, shared, carried (a mapping fits)"
+    )
+
+
+class ExploreDocument(Record):
+    """The whole document."""
+
+    model_config = ConfigDict(title=SCHEMA, serialize_by_alias=True, populate_by_name=True)
+
+    schema_name: Literal["tilewright.explore/1"] = Field(alias="schema")
+    command: Literal["explore"]
+    complete: bool = Field(description="whether everything that was asked for is proven")
+    model: str
+    batch: int
+    machine: str
+    machine_file: Any = Field(
+        description="the machine file whose fields vary, as plain data; decimals as text"
+    )
+    cost_model: str
+    factors: FactorsName | None
+    objective: str
+    constraints: list[str]
+    settings: ExploreSettings
+    vary: list[VariationRecord]
+    layers: list[ExploredLayer]
+    best: BestDesign | None
+    layer_bests: list[LayerBest] = Field(default_factory=list)
+    front: ExploreFront | None = None
+    designs: list[DesignRecord]
+    totals: ExploreTotals
+    wall_s: float
+    versions: dict[str, str]
+
+    def to_data(self) -> dict[str, Any]:
+        """Plain data in the sequence of the contract."""
+        data = self.model_dump()
+        if self.best is not None:
+            data["best"]["result"] = self.best.result.to_data()
+        return data

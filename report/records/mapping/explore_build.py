@@ -1,0 +1,334 @@
+"""An exploration as a document."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from decimal import Decimal
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+
+from tilewright.formulation.mapping.mapping import Mapping
+from tilewright.formulation.objective import Objective
+from tilewright.formulation.result import Result, Status, TracePoint
+from tilewright.formulation.search import DisagreementError
+from tilewright.hardware.mapping.design_cost import CAPACITY, PES, design_quantities
+from tilewright.hardware.mapping.design_space import Design, DesignSpace
+from tilewright.report.records.claims import number, shown_gap
+from tilewright.report.records.mapping.answer_sets import answer_record
+from tilewright.report.records.mapping.build import versions
+from tilewright.report.records.mapping.document import ResultDocument, SettingsRecord
+from tilewright.report.records.mapping.explore import (
+    SCHEMA,
+    BestDesign,
+    DesignRecord,
+    ExploredLayer,
+    ExploreDocument,
+    ExploreFront,
+    ExploreSettings,
+    ExploreTotals,
+    LayerBest,
+    VariationRecord,
+)
+from tilewright.report.records.mapping.growing import GrowingDocument
+from tilewright.solvers.mapping.adoption import AnswerSets
+from tilewright.solvers.mapping.explore.bounds import COMPULSORY
+from tilewright.solvers.mapping.explore.goals import Progress, best_of, front_of
+from tilewright.solvers.mapping.explore.search import Exploration
+from tilewright.solvers.mapping.network_problem import NetworkProblem, network_problem
+from tilewright.solvers.mapping.network_search import LayerAnswer
+from tilewright.workloads.selection import SelectedLayer
+
+
+@dataclass(frozen=True)
+class ExploreQuestion:
+    """What is asked of a design space.
+
+    Parameters
+    ----------
+    model, batch : what runs, for people
+    layers : the distinct layers of it
+    stated : the question about the machine as its file has it; its factors and demands hold for all designs
+    costs : per design that is a machine, where a front is asked for
+    """
+
+    space: DesignSpace
+    model: str
+    batch: int
+    layers: tuple[SelectedLayer, ...]
+    stated: NetworkProblem
+    settings: ExploreSettings
+    costs: tuple[Fraction, ...] | None = None
+
+    @property
+    def objective(self) -> Objective:
+        return self.stated.objective
+
+
+def explore_document(question: ExploreQuestion, found: Exploration, wall: float) -> ExploreDocument:
+    """The document of an exploration, finished or not."""
+    goal = [one for one in found.goals if one.goal.layer is None][-1]
+    goal.refresh()
+    places = {design.index: place for place, design in enumerate(found.designs)}
+    best = best_of(goal.values, question.costs)
+    records = [
+        _design(question, found, goal, design, places.get(design.index)) for design in question.space.designs
+    ]
+    chosen = None if best is None else _best(question, found, goal, best)
+    layer_bests = _layer_bests(question, found) if question.settings.each_layer else []
+    front = None
+    if question.costs is not None:
+        indices = front_of(goal.values, question.costs)
+        unproven = [record for record in records if record.status in ("feasible", "open")]
+        front = ExploreFront(
+            against=question.settings.against or "",
+            complete=not unproven,
+            designs=[found.designs[place].index for place in indices],
+        )
+    proven = (
+        chosen.optimal if chosen is not None else all(r.status in ("infeasible", "refused") for r in records)
+    )
+    return ExploreDocument(
+        schema=SCHEMA,
+        command="explore",
+        complete=proven
+        and all(one.optimal for one in layer_bests)
+        and (front is None or front.complete)
+        and len(layer_bests) == (len(question.layers) if question.settings.each_layer else 0)
+        and not any(record.status == "open" for record in records)
+        and not (question.settings.every and any(_unknown(record) for record in records)),
+        model=question.model,
+        batch=question.batch,
+        machine=question.space.name,
+        machine_file=plain_data(question.space.description),
+        cost_model=question.stated.cost_model,
+        factors=question.stated.factors,
+        objective=str(question.objective),
+        constraints=[*question.stated.constraints],
+        settings=question.settings,
+        vary=[
+            VariationRecord(fields=[*axis.fields], values=[[*map(plain_data, row)] for row in axis.values])
+            for axis in question.space.axes
+        ],
+        layers=[
+            ExploredLayer(
+                name=layer.name, names=[*layer.names], count=len(layer.names), macs=layer.operator.macs
+            )
+            for layer in question.layers
+        ],
+        best=chosen,
+        layer_bests=layer_bests,
+        front=front,
+        designs=records,
+        totals=_totals(records, found),
+        wall_s=round(wall, 3),
+        versions=versions(),
+    )
+
+
+def _unknown(record: DesignRecord) -> bool:
+    """Whether a design that may have a value has none."""
+    return record.value is None and record.status not in ("infeasible", "refused")
+
+
+def plain_data(value: Any) -> Any:
+    """Data of a machine file as JSON has it; decimals as text, which a machine file reads alike."""
+    if isinstance(value, dict):
+        return {str(key): plain_data(one) for key, one in value.items()}
+    if isinstance(value, list | tuple):
+        return [plain_data(one) for one in value]
+    return str(value) if isinstance(value, Decimal) else value
+
+
+def _design(
+    question: ExploreQuestion, found: Exploration, goal: Progress, design: Design, place: int | None
+) -> DesignRecord:
+    fields = plain_data(question.space.changes(design.place))
+    if place is None:
+        return DesignRecord(
+            index=design.index,
+            fields=fields,
+            status="refused",
+            value=None,
+            value_exact=None,
+            bound=None,
+            bound_exact=None,
+            energy_pj=None,
+            cycles=None,
+            pes=None,
+            capacity_bytes=None,
+            proven_layers=0,
+            message=design.refusal,
+        )
+    sizes, counts = design_quantities(design), goal.goal.counts
+    value, bound = goal.values.get(place), goal.bound(place)
+    energy: Fraction | None = None
+    cycles: int | None = None
+    if value is not None:
+        tolds = [(count, found.state.known[layer, place].told) for layer, count in enumerate(counts) if count]
+        energy = sum((count * (told.energy or Fraction(0)) for count, told in tolds), Fraction(0))
+        cycles = sum(count * (told.cycles or 0) for count, told in tolds)
+    status, rule, origin, message = _standing(found, goal, place)
+    return DesignRecord(
+        index=design.index,
+        fields=fields,
+        status=status,  # type: ignore[arg-type]
+        value=None if value is None else number(value),
+        value_exact=None if value is None else str(value),
+        bound=None if bound is None else number(bound),
+        bound_exact=None if bound is None else str(bound),
+        energy_pj=None if energy is None else number(energy),
+        cycles=cycles,
+        pes=int(sizes[PES]),
+        capacity_bytes=number(sizes[CAPACITY]),
+        cost=None if question.costs is None else number(question.costs[place]),
+        proven_layers=sum(
+            bool(found.state.proven[layer, place]) for layer, count in enumerate(counts) if count
+        ),
+        rule=rule,  # type: ignore[arg-type]
+        carried_from=origin,
+        message=message,
+    )
+
+
+def _standing(found: Exploration, goal: Progress, place: int) -> tuple[str, str, int | None, str]:
+    """Status of a design, the rule that discarded it, and the design that the rule's bound is from."""
+    state, counting = found.state, [layer for layer, count in enumerate(goal.goal.counts) if count]
+    failures = [
+        known.told.message
+        for layer in counting
+        if (known := state.known.get((layer, place))) is not None and known.told.status == "error"
+    ]
+    hopeless = [layer for layer in counting if np.isinf(state.bounds[layer].low[place])]
+    if hopeless:
+        return "infeasible", "", None, f"{state.layers[hopeless[0]].name} has no mapping"
+    if all(state.proven[layer, place] for layer in counting):
+        return "solved", "", None, ""
+    if not goal.beaten(place):
+        told = "; ".join(failures[:1])
+        return ("feasible" if place in goal.values else "open"), "", None, told
+    if any(state.proven[layer, place] for layer in counting):
+        return "discarded", "searched", None, ""
+    bounds = [(state.bounds[layer], layer) for layer in counting]
+    origins = {
+        layer: one.anchors[one.why[place]].design for one, layer in bounds if one.why[place] != COMPULSORY
+    }
+    if not origins:
+        return "discarded", "compulsory", None, ""
+    if place in origins.values():
+        return "discarded", "capped", None, ""
+    weight = {layer: goal.goal.counts[layer] * float(state.bounds[layer].low[place]) for layer in origins}
+    heaviest = origins[max(weight, key=lambda layer: weight[layer])]
+    return "discarded", "carried", found.designs[heaviest].index, ""
+
+
+def _grid_bound(goal: Progress, value: Fraction) -> Fraction:
+    """No design has a value below this."""
+    bounds = [goal.bound(place) for place in range(len(goal.state.engines))]
+    return min([value, *(bound for bound in bounds if bound is not None)])
+
+
+def _best(question: ExploreQuestion, found: Exploration, goal: Progress, place: int) -> BestDesign:
+    design, value = found.designs[place], goal.values[place]
+    bound = _grid_bound(goal, value)
+    gap = shown_gap(question.objective, value, bound)
+    return BestDesign(
+        index=design.index,
+        fields=plain_data(question.space.changes(design.place)),
+        value=number(value),
+        value_exact=str(value),
+        bound=number(bound),
+        bound_exact=str(bound),
+        gap=0.0 if gap is None else gap,
+        optimal=bound == value,
+        result=_result(question, found, place),
+    )
+
+
+def _layer_bests(question: ExploreQuestion, found: Exploration) -> list[LayerBest]:
+    bests: list[LayerBest] = []
+    for goal in found.goals:
+        if goal.goal.layer is None:
+            continue
+        layer = question.layers[goal.goal.layer]
+        goal.refresh()
+        place = best_of(goal.values, question.costs)
+        if place is None:
+            continue
+        value = goal.values[place]
+        bound = _grid_bound(goal, value)
+        design = found.designs[place]
+        bests.append(
+            LayerBest(
+                layer=layer.name,
+                index=design.index,
+                fields=plain_data(question.space.changes(design.place)),
+                value=number(value),
+                value_exact=str(value),
+                bound=number(bound),
+                bound_exact=str(bound),
+                optimal=bound == value,
+            )
+        )
+    return bests
+
+
+def _result(question: ExploreQuestion, found: Exploration, place: int) -> ResultDocument:
+    """The best design's layers as ``map`` would have written them."""
+    settings, stated = question.settings, question.stated
+    engine = found.state.engines[place]
+    network = network_problem(
+        question.layers, engine, stated.objective, stated.constraints, stated.cost_model, stated.factors
+    )
+    record = SettingsRecord(
+        solver=settings.solver,
+        time_limit_s=settings.time_limit_s,
+        gap=settings.gap,
+        threads=1,
+        seed=0,
+        deterministic=False,
+        factors=stated.factors,
+    )
+    growing = GrowingDocument(question.model, question.batch, replace(network, notes=()), record)
+    for index, (layer, state) in enumerate(zip(network.layers, network.states, strict=True)):
+        told = found.state.known[index, place].told
+        problem = state()
+        mapping = Mapping.from_data(list(told.mapping or ()), layer.name)
+        evaluation = problem.evaluate(mapping)
+        key = problem.key_of(evaluation)
+        if evaluation.violations or key != told.value:
+            raise DisagreementError(f"{layer.name}: the evaluator finds {key}, the search found {told.value}")
+        point = TracePoint(told.wall_s, key, told.bound, settings.solver, improved=True)
+        result: Result[Any, Any] = Result(
+            status=Status.OPTIMAL if told.bound == key else Status.FEASIBLE,
+            answer=mapping,
+            evaluation=evaluation,
+            key=key,
+            bound=told.bound,
+            trace=(point,),
+            method=settings.solver,
+            version=versions()["tilewright"],
+            seed=0,
+            wall_seconds=told.wall_s,
+            input_hash=problem.content_hash,
+        )
+        growing.layers.append(answer_record(network, LayerAnswer(layer, result, problem, AnswerSets())))
+    return growing.document()
+
+
+def _totals(records: Sequence[DesignRecord], found: Exploration) -> ExploreTotals:
+    statuses: dict[Any, int] = {}
+    rules: dict[Any, int] = {}
+    for record in records:
+        statuses[record.status] = statuses.get(record.status, 0) + 1
+        if record.rule:
+            rules[record.rule] = rules.get(record.rule, 0) + 1
+    return ExploreTotals(
+        designs=len(records),
+        statuses=statuses,
+        rules=rules,
+        unsearched=sum(place not in found.searched for place in range(len(found.designs))),
+        cells={how.value: count for how, count in found.counts.items()},
+    )

@@ -1,0 +1,186 @@
+"""An exploration as tables for a terminal of 80 columns, and its designs as CSV."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from rich.console import RenderableType
+from rich.text import Text
+
+from tilewright.formulation.objective import Objective, parse_objective
+from tilewright.report.records.mapping.explore import DesignRecord, ExploreDocument
+from tilewright.report.text.csv_text import csv_lines
+from tilewright.report.text.quantities import gap_text, objective_text, seconds_text
+from tilewright.report.text.tables import head_text, listing
+
+SHOWN = 12
+"""Rows of the table of designs."""
+_RULES = {
+    "compulsory": "by compulsory traffic",
+    "carried": "by a bound carried from another design",
+    "capped": "by a search for anything better",
+    "searched": "by the optima of some of their layers",
+}
+
+
+def labels(document: ExploreDocument) -> list[list[str]]:
+    """Per axis, its points in a few characters."""
+    return [[_label(row) for row in axis.values] for axis in document.vary]
+
+
+def axis_titles(document: ExploreDocument) -> list[str]:
+    """Per axis, its fields without what they have in common with all others of it."""
+    return [":".join(short_field(field) for field in axis.fields) for axis in document.vary]
+
+
+def short_field(path: str) -> str:
+    """``SPM.capacity`` of ``levels.SPM.capacity``."""
+    return path.removeprefix("levels.")
+
+
+def _label(row: Sequence[Any]) -> str:
+    texts = [str(value) for value in row]
+    return texts[0] if len({*texts}) == 1 else ":".join(texts)
+
+
+def fields_text(fields: dict[str, Any]) -> str:
+    """A design in one line."""
+    return ", ".join(f"{short_field(path)} {value}" for path, value in fields.items())
+
+
+def explore_views(document: ExploreDocument) -> list[RenderableType]:
+    """The best design, how it was proven, the best ones in a table, and the front."""
+    objective = parse_objective(document.objective)
+    layers = sum(layer.count for layer in document.layers)
+    title = head_text(
+        document.model,
+        document.machine,
+        f"objective {objective}",
+        f"{document.cost_model} model",
+        f"{len(document.designs)} designs",
+        f"{layers} layers" if layers > 1 else "1 layer",
+    )
+    views: list[RenderableType] = [title, ""]
+    if document.best is None:
+        views.append(Text("no design has a value"))
+    else:
+        best = document.best
+        claim = (
+            "proven optimal"
+            if best.optimal
+            else f"bound {objective_text(objective, best.bound)}, gap {gap_text(best.gap)}"
+        )
+        views += [
+            Text(f"best: {fields_text(best.fields)}", style="bold"),
+            Text(f"      {objective_text(objective, best.value)}, {claim}"),
+        ]
+    views += ["", _table(document, objective)]
+    if document.layer_bests:
+        views += ["", _layer_table(document, objective)]
+    if document.front is not None:
+        views += ["", *_front(document, objective)]
+    return [*views, "", *map(Text, summary_lines(document))]
+
+
+def summary_lines(document: ExploreDocument) -> list[str]:
+    """How the space was explored."""
+    totals = document.totals
+    lines = [
+        f"{totals.designs} designs: " + ", ".join(f"{n} {status}" for status, n in totals.statuses.items())
+    ]
+    if totals.rules:
+        lines.append("discarded " + ", ".join(f"{n} {_RULES[rule]}" for rule, n in totals.rules.items()))
+    cells = ", ".join(f"{n} {how}" for how, n in totals.cells.items() if n)
+    lines.append(
+        f"{totals.unsearched} designs without any search; layers on designs: {cells or 'none'}; "
+        f"{seconds_text(document.wall_s)}"
+    )
+    return lines
+
+
+def _table(document: ExploreDocument, objective: Objective) -> RenderableType:
+    """The best designs by value, then those by bound."""
+    columns = [(title, "left") for title in axis_titles(document)]
+    columns += [(str(objective), "right"), ("bound", "right"), ("status", "left")]
+    known = sorted(
+        (one for one in document.designs if one.bound is not None),
+        key=lambda one: (one.value is None, one.value if one.value is not None else one.bound, one.index),
+    )
+    rows = [[*_points(document, one), *_figures(one, objective)] for one in known[:SHOWN]]
+    if len(known) > SHOWN:
+        rows.append([f"… {len(known) - SHOWN} more", *[""] * (len(columns) - 1)])
+    return listing(columns, rows)
+
+
+def _points(document: ExploreDocument, design: DesignRecord) -> list[str]:
+    values = list(design.fields.values())
+    cells: list[str] = []
+    for axis in document.vary:
+        cells.append(_label(values[: len(axis.fields)]))
+        values = values[len(axis.fields) :]
+    return cells
+
+
+def _figures(design: DesignRecord, objective: Objective) -> list[str]:
+    value = "-" if design.value is None else objective_text(objective, design.value)
+    bound = "-" if design.bound is None else objective_text(objective, design.bound)
+    rule = f" ({design.rule})" if design.rule else ""
+    return [value, bound, f"{design.status}{rule}"]
+
+
+def _layer_table(document: ExploreDocument, objective: Objective) -> RenderableType:
+    columns = [("best for", "left"), *((title, "left") for title in axis_titles(document))]
+    columns += [(str(objective), "right"), ("", "left")]
+    by_index = {one.index: one for one in document.designs}
+    rows = [
+        [
+            one.layer,
+            *_points(document, by_index[one.index]),
+            objective_text(objective, one.value),
+            "proven" if one.optimal else "not proven",
+        ]
+        for one in document.layer_bests
+    ]
+    return listing(columns, rows)
+
+
+def _front(document: ExploreDocument, objective: Objective) -> list[RenderableType]:
+    front = document.front
+    assert front is not None
+    by_index = {one.index: one for one in document.designs}
+    chosen = [by_index[index] for index in front.designs]
+    columns = [(front.against, "right"), *((title, "left") for title in axis_titles(document))]
+    rows = [
+        [
+            "-" if one.cost is None else f"{one.cost:,.6g}",
+            *_points(document, one),
+            "-" if one.value is None else objective_text(objective, one.value),
+        ]
+        for one in chosen
+    ]
+    told = "proven complete" if front.complete else "not proven complete"
+    table = listing([*columns, (str(objective), "right")], rows)
+    return [Text(f"front of {objective} and {front.against}, {told}"), table]
+
+
+def explore_csv(document: ExploreDocument) -> str:
+    """One row per design."""
+    paths = [path for axis in document.vary for path in axis.fields]
+    names = [
+        "status",
+        "value",
+        "bound",
+        "energy_pj",
+        "cycles",
+        "pes",
+        "capacity_bytes",
+        "cost",
+        "proven_layers",
+    ]
+    names += ["rule", "carried_from", "message"]
+    rows = [
+        [one.index, *(one.fields[path] for path in paths), *(getattr(one, name) for name in names)]
+        for one in document.designs
+    ]
+    return csv_lines([["index", *paths, *names], *rows])

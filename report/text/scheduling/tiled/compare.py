@@ -1,0 +1,121 @@
+"""A contest of methods as a table."""
+
+from __future__ import annotations
+
+from rich.console import RenderableType
+from rich.text import Text
+
+from tilewright.formulation.scheduling.tiled.problem import tiled_objective
+from tilewright.report.records.scheduling.tiled.compare import CompareDocument, ContestantRecord, RunRecord
+from tilewright.report.text.quantities import (
+    bytes_text,
+    count_text,
+    energy_text,
+    objective_text,
+    percent_text,
+    seconds_text,
+    si_text,
+)
+from tilewright.report.text.tables import head_text, plain_table
+
+VALUES = (
+    ("method", "left"),
+    ("value", "right"),
+    ("best", "right"),
+    ("worst", "right"),
+    ("closed form", "right"),
+    ("gap", "right"),
+    ("time", "right"),
+)
+FIGURES = (
+    ("method", "left"),
+    ("cycles", "right"),
+    ("energy", "right"),
+    ("DRAM", "right"),
+    ("hops", "right"),
+    ("util.", "right"),
+    ("atoms", "right"),
+)
+
+
+def compare_views(document: CompareDocument) -> list[RenderableType]:
+    """A row per method, the least median first, and who is ahead."""
+    samples = [f"batch {document.batch}"] if document.batch > 1 else []
+    settings = document.settings
+    title = head_text(
+        f"{document.workload} on {document.system}",
+        f"objective {document.objective}",
+        *samples,
+        f"{seconds_text(settings.time_limit_s)} a run",
+    )
+    values, figures = plain_table(list(VALUES)), plain_table(list(FIGURES))
+    for one in ranked(document):
+        values.add_row(*value_texts(document, one))
+        if (run := typical(one)) is not None:
+            figures.add_row(one.method, *figure_texts(run))
+    bound = objective_text(tiled_objective(document.objective), document.bound)
+    notes = [
+        Text(winner_text(document)),
+        Text(f"bound over all sizes of atoms and all plans: {bound}", "dim"),
+    ]
+    notes += [Text(f"{one.method}: {text}") for one in document.contestants for text in _messages(one)]
+    return [title, "", values, *(["", figures] if figures.row_count else []), "", *notes]
+
+
+def ranked(document: CompareDocument) -> list[ContestantRecord]:
+    """Methods by their medians, those without a plan last."""
+    return sorted(
+        document.contestants, key=lambda one: (one.median_key is None, one.median_key or 0, one.method)
+    )
+
+
+def typical(one: ContestantRecord) -> RunRecord | None:
+    """The run whose value is the median."""
+    return next((run for run in one.runs if run.value_key == one.median_key is not None), None)
+
+
+def value_texts(document: CompareDocument, one: ContestantRecord) -> list[str]:
+    """The cells of a method under `VALUES`: its median, and best and worst where it has several runs."""
+    objective, run = tiled_objective(document.objective), typical(one)
+    if run is None or one.median is None or one.best is None or one.worst is None:
+        status = one.runs[0].status if one.runs else "not run"
+        return [one.method, status, *[""] * (len(VALUES) - 2)]
+    several = len(one.runs) > 1
+    return [
+        one.method,
+        objective_text(objective, one.median),
+        objective_text(objective, one.best) if several else "",
+        objective_text(objective, one.worst) if several else "",
+        "" if run.closed_form is None else objective_text(objective, run.closed_form),
+        "" if one.gap is None else percent_text(one.gap, 1),
+        seconds_text(run.wall_s),
+    ]
+
+
+def figure_texts(run: RunRecord) -> list[str]:
+    """The cells of a run with a plan under `FIGURES`, the method's name aside."""
+    return [
+        count_text(run.cycles or 0),
+        energy_text(run.energy_pj or 0),
+        bytes_text(run.dram_bytes or 0, 8),
+        si_text(float(run.hop_bytes or 0), "B"),
+        percent_text(run.utilization or 0.0, 1),
+        count_text(run.atoms or 0),
+    ]
+
+
+def winner_text(document: CompareDocument) -> str:
+    """Who is ahead, and whether by enough to say so."""
+    winner = document.winner
+    if winner is None:
+        return "no method has a plan"
+    if winner.second is None or winner.lead is None:
+        return f"{winner.method} alone has a plan"
+    lead = percent_text(winner.lead, 1)
+    if winner.clear:
+        return f"{winner.method} wins, {lead} below {winner.second}"
+    return f"{winner.method} is {lead} below {winner.second}: too little to be called a win"
+
+
+def _messages(one: ContestantRecord) -> list[str]:
+    return [*dict.fromkeys(run.message for run in one.runs if run.message)]

@@ -1,0 +1,103 @@
+"""Which engines run the atoms of several consecutive rounds: bytes times hops, a quadratic assignment.
+
+The order stands, and so do the engines of all other rounds.  A result comes from the engine that made it
+(equation 2 of Atomic Dataflow); data from DRAM comes from the engine that read it last in an earlier round,
+or from the nearest port.  Between two atoms of the window the cost is a product of two choices; towards
+anything else it depends on one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from tilewright.formulation.scheduling.tiled.dag import AtomicDag
+from tilewright.hardware.scheduling.tiled.machine import TiledMachine
+from tilewright.hardware.scheduling.tiled.topology import topology
+
+Ints = npt.NDArray[np.int32]
+Longs = npt.NDArray[np.int64]
+
+
+@dataclass(frozen=True, eq=False)
+class RoundPlacing:
+    """The engines of some tasks, the costs being bytes times hops.
+
+    Parameters
+    ----------
+    tasks : in ascending order
+    rounds : of each task
+    single : bytes times hops of each task on each engine, towards what stands; shape (tasks, engines)
+    pairs : (i, j, bytes) between two tasks of the window, by their places in ``tasks``
+    hops : between engines, shape (engines, engines)
+    """
+
+    tasks: Longs
+    rounds: Ints
+    single: Longs
+    pairs: tuple[tuple[int, int, int], ...]
+    hops: Longs
+
+    def cost(self, engine: Ints) -> int:
+        """Bytes times hops of engines for the tasks, in their order."""
+        total = int(self.single[np.arange(len(self.tasks)), engine].sum())
+        return total + sum(size * int(self.hops[engine[i], engine[j]]) for i, j, size in self.pairs)
+
+
+def round_sources(dag: AtomicDag, step: Ints) -> dict[tuple[int, int], int]:
+    """Bytes by (reader, source): the task that made what is read or read it last, -1 for DRAM."""
+    order = np.lexsort((np.arange(dag.tasks), step))
+    readers: dict[int, list[int]] = {}
+    found: dict[tuple[int, int], int] = {}
+    for task in order.tolist():
+        for block in {*dag.reads_of(task).tolist()}:
+            source = int(dag.block_parent[block])
+            if source < 0:
+                earlier = readers.setdefault(block, [])
+                before = [one for one in earlier[::-1] if step[one] < step[task]]
+                source = before[0] if before else -1
+                earlier.append(task)
+            key = (task, source)
+            found[key] = found.get(key, 0) + int(dag.block_bytes[block])
+    return found
+
+
+def placing_of(
+    machine: TiledMachine,
+    sources: dict[tuple[int, int], int],
+    step: Ints,
+    rounds: Sequence[int],
+    engine: Ints | None,
+) -> RoundPlacing:
+    """The problem of some rounds.
+
+    Parameters
+    ----------
+    sources : of `round_sources`
+    engine : of every task; ``None`` leaves out what passes between the window and other rounds, so that the
+        least costs of windows that share no round add up to a bound on the whole
+    """
+    net, engines = topology(machine), machine.engines
+    hops = net.hops.reshape(net.places, net.places).astype(np.int64)
+    dram = hops[engines:, :engines].min(axis=0)
+    hops = hops[:engines, :engines]
+    tasks = np.flatnonzero(np.isin(step, np.array(rounds)))
+    place = {int(task): i for i, task in enumerate(tasks)}
+    single = np.zeros((len(tasks), engines), dtype=np.int64)
+    pairs: dict[tuple[int, int], int] = {}
+    for (reader, source), size in sources.items():
+        here, there = place.get(reader), place.get(source)
+        if here is not None and there is not None:
+            key = (min(here, there), max(here, there))
+            pairs[key] = pairs.get(key, 0) + size
+        elif here is not None and source < 0:
+            single[here] += size * dram
+        elif engine is not None and here is not None:
+            single[here] += size * hops[engine[source]]
+        elif engine is not None and there is not None:
+            single[there] += size * hops[:, engine[reader]]
+    listed = tuple((i, j, size) for (i, j), size in sorted(pairs.items()))
+    return RoundPlacing(tasks, step[tasks].astype(np.int32), single, listed, hops)

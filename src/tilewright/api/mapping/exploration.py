@@ -1,0 +1,368 @@
+"""Design spaces explored: the best machine of a grid, proven."""
+
+from __future__ import annotations
+
+import os
+import threading
+import time
+from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Mapping as MappingABC
+from contextlib import ExitStack
+from dataclasses import dataclass
+from functools import cached_property, partial
+from pathlib import Path
+from typing import Any
+
+from rich.console import RenderableType
+
+from tilewright.api.arguments import interruptible, named_arguments, read_budget
+from tilewright.api.display import Displayed
+from tilewright.api.mapping.document import MappingDocument
+from tilewright.api.mapping.layer import Layer, Network, network
+from tilewright.api.mapping.machine import Machine, machine_of
+from tilewright.formulation.limits import Limits
+from tilewright.formulation.objective import parse_objective
+from tilewright.formulation.stopping import NEVER, Stop
+from tilewright.hardware.changes import plain
+from tilewright.hardware.mapping.design_cost import design_costs
+from tilewright.hardware.mapping.design_space import design_space
+from tilewright.hardware.mapping.variations import Variation, variation
+from tilewright.report.records.files import json_text
+from tilewright.report.records.mapping.build import key_gap
+from tilewright.report.records.mapping.explore import ExploreDocument, ExploreSettings
+from tilewright.report.records.mapping.explore_build import ExploreQuestion, explore_document
+from tilewright.report.text.mapping.explore import explore_csv, explore_views
+from tilewright.solvers.mapping.explore.cells import CELLS, Asked, Cell, Told, answers_here
+from tilewright.solvers.mapping.explore.goals import Goal
+from tilewright.solvers.mapping.explore.search import LAYER_SECONDS, Answers, Exploration, Watcher
+from tilewright.solvers.mapping.explore.search import explore as search_designs
+from tilewright.solvers.mapping.explore.store import SUFFIXES, ExploreStore
+from tilewright.solvers.mapping.methods import method as method_of
+from tilewright.solvers.mapping.network_problem import Factors, network_problem
+from tilewright.solvers.mapping.solve import AUTO
+from tilewright.solvers.processes import available_cores
+from tilewright.workloads.disk import check_writable, is_stream, suffix_error, write_file
+from tilewright.workloads.errors import InputError
+
+FEW_CELLS = 100
+"""With fewer layers on designs than this, starting worker processes takes longer than it saves."""
+
+
+class ExplorationDocument(Displayed):
+    """What is known of every design of a space, and the best one with its mappings.
+
+    Parameters
+    ----------
+    record : the document's content
+    where : what errors call it
+    """
+
+    def __init__(self, record: ExploreDocument, where: str = "document") -> None:
+        self.record = record
+        self.where = where
+
+    @property
+    def value(self) -> float | int | None:
+        """Of the best design; ``None`` where none is known."""
+        return None if self.record.best is None else self.record.best.value
+
+    @property
+    def bound(self) -> float | int | None:
+        """No design of the space has a smaller value."""
+        return None if self.record.best is None else self.record.best.bound
+
+    @property
+    def fields(self) -> dict[str, Any]:
+        """Fields of the best design; raises ``InputError`` where none is known."""
+        return dict(self._best.fields)
+
+    @property
+    def optimal(self) -> bool:
+        """Whether the best design is proven to be the best."""
+        return self.record.best is not None and self.record.best.optimal
+
+    @property
+    def complete(self) -> bool:
+        """Whether everything that was asked for is proven."""
+        return self.record.complete
+
+    @cached_property
+    def mappings(self) -> MappingDocument:
+        """The best design's layers with their mappings; raises ``InputError`` where none is known."""
+        return MappingDocument(self._best.result, self.where)
+
+    @property
+    def machine(self) -> Machine:
+        """The best design; raises ``InputError`` where none is known."""
+        return self.mappings.machine
+
+    @property
+    def front(self) -> list[dict[str, Any]]:
+        """Rows of the designs on the front, in increasing order of cost; empty unless it was asked for."""
+        listed = [] if self.record.front is None else self.record.front.designs
+        rows = {row["index"]: row for row in self.rows()}
+        return [rows[index] for index in listed]
+
+    def rows(self) -> list[dict[str, Any]]:
+        """One row per design."""
+        return [one.model_dump() for one in self.record.designs]
+
+    def to_dict(self) -> dict[str, Any]:
+        """The document as plain data: what ``tilewright explore --format json`` prints."""
+        return self.record.to_data()
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the document as JSON, or its designs as CSV; raises ``InputError`` for another suffix."""
+        path = Path(path)
+        if path.suffix.lower() not in (".json", ".csv"):
+            raise suffix_error(path, (".json", ".csv"))
+        check_writable(path)
+        text = explore_csv(self.record) if path.suffix.lower() == ".csv" else json_text(self.to_dict())
+        write_file(path, text)
+
+    def views(self) -> Sequence[RenderableType]:
+        """The best design, how it was proven, and a table of the designs."""
+        return explore_views(self.record)
+
+    def __repr__(self) -> str:
+        found = "nothing found" if self.record.best is None else f"best {self.value} {self.fields}"
+        return f"ExplorationDocument({self.record.model!r} on {self.record.machine!r}, {found})"
+
+    @property
+    def _best(self) -> Any:
+        if self.record.best is None:
+            raise InputError(self.where, "best", "no design has a value")
+        return self.record.best
+
+
+@dataclass(frozen=True)
+class ExploreRequest:
+    """The arguments of `explore`, which explains them."""
+
+    model: Layer | Network | str | Path
+    machine: Machine | str | Path
+    axes: tuple[Variation, ...]
+    objective: str = "edp"
+    batch: int | None = None
+    layers: tuple[str, ...] = ()
+    all_operators: bool = False
+    constraints: tuple[str, ...] = ()
+    cost_model: str | None = None
+    factors: Factors | None = None
+    against: str | None = None
+    each_layer: bool = False
+    every: bool = False
+    solver: str = AUTO
+    seconds: float | None = None
+    gap: float = 0.0
+    until: Stop = NEVER
+    layer_limit: float = LAYER_SECONDS
+    jobs: int | None = None
+    cluster: str | None = None
+    store: Path | None = None
+
+
+def explore(
+    model: Layer | Network | str | Path,
+    machine: Machine | str | Path,
+    vary: MappingABC[str | tuple[str, ...], object],
+    objective: str = "edp",
+    *,
+    batch: int | None = None,
+    layers: Sequence[str] = (),
+    all_operators: bool = False,
+    constraints: Iterable[str] = (),
+    cost_model: str | None = None,
+    factors: Factors | None = None,
+    against: str | None = None,
+    each_layer: bool = False,
+    every: bool = False,
+    method: str | None = None,
+    stop: Stop | None = None,
+    layer_limit: float = LAYER_SECONDS,
+    jobs: int | None = None,
+    cluster: str | None = None,
+    store: str | os.PathLike[str] | None = None,
+    watcher: Watcher | None = None,
+) -> ExplorationDocument:
+    """Find the best machine among all that come of varying some fields, and prove it.
+
+    ::
+
+        found = tw.explore("resnet50", "dmazerunner-256", {"levels.SPM.capacity": "16kB..1MB*2"})
+
+    The value of a design is the sum of its layers' objectives, each as often as the network has it.  Ctrl-C
+    returns what is known.
+
+    Parameters
+    ----------
+    vary : by field, a text such as ``16kB..1MB*2``, ``8..64+8`` or ``8 GB/s,16 GB/s``, or a list of values as
+        a machine file writes them; several fields that change together are a tuple, or one text with colons
+    against : ``capacity`` (bytes), ``pes`` or a formula of sizes: prove the whole front of objective and cost
+    each_layer : prove the best design of every layer alone too
+    every : search every design, beaten ones too, so that each has a value
+    method : an exact solver
+    stop : ``seconds(60)`` for the whole call, ``gap(0.01)`` for each layer
+    layer_limit : seconds for one layer on one design
+    jobs : worker processes; by default one per core, or none for few cells
+    cluster : address of a Dask scheduler, instead
+    store : SQLite file in which proofs are kept and from which they are taken
+    watcher : told of every cell
+
+    Raises
+    ------
+    InputError : for whatever is wrong with an argument, before anything is searched
+    """
+    budget = read_budget(stop, 1, 0)
+    with named_arguments():
+        request = ExploreRequest(
+            model=model,
+            machine=machine,
+            axes=tuple(variation(field, plain(values)) for field, values in vary.items()),
+            objective=objective,
+            batch=batch,
+            layers=tuple(layers),
+            all_operators=all_operators,
+            constraints=tuple(constraints),
+            cost_model=cost_model,
+            factors=factors,
+            against=against,
+            each_layer=each_layer,
+            every=every,
+            solver=method or AUTO,
+            seconds=budget.seconds,
+            gap=budget.gap,
+            until=budget.until,
+            layer_limit=layer_limit,
+            jobs=jobs,
+            cluster=cluster,
+            store=None if store is None else Path(store),
+        )
+        with interruptible() as event:
+            return answered(request, event, budget.started, watcher)
+
+
+def answered(
+    request: ExploreRequest, stop: threading.Event, started: float, watcher: Watcher | None = None
+) -> ExplorationDocument:
+    """Carry out a request.
+
+    Parameters
+    ----------
+    stop : ends it with what is known
+    started : the moment from which its time counts
+    """
+    question = stated_question(request)
+    settings, objective = question.settings, question.objective
+    asked = Asked(
+        str(objective),
+        question.stated.cost_model,
+        request.factors,
+        question.stated.constraints,
+        request.solver,
+        key_gap(objective, request.gap),
+    )
+    with ExitStack() as stack:
+        kept = None if request.store is None else stack.enter_context(_opened(request.store))
+        usable = sum(design.engine is not None for design in question.space.designs)
+        workers = _workers(request.jobs, usable * len(question.layers))
+        answers = _answers(workers, request.cluster)
+        limits = Limits(seconds=settings.time_limit_s, stop=stop, started=started, until=request.until)
+        found = _explored(question, asked, answers, limits, kept, workers, watcher)
+    return ExplorationDocument(explore_document(question, found, time.monotonic() - started))
+
+
+def stated_question(request: ExploreRequest) -> ExploreQuestion:
+    """The question that a request asks; raises ``InputError`` for whatever is wrong with it."""
+    if not request.layer_limit > 0:
+        raise InputError("--layer-limit", None, f"expected a time above 0, got {request.layer_limit}")
+    if not method_of(request.solver).exact:
+        raise InputError("--solver", None, f"{request.solver} proves nothing, expected an exact solver")
+    goal = parse_objective(request.objective)
+    if goal.root != 1:
+        message = f"{request.objective}: expected whole powers, whose sums over layers are exact"
+        raise InputError("--objective", None, message)
+    base = machine_of(request.machine)
+    space = design_space(*base.description, base.name, request.axes)
+    usable = [design for design in space.designs if design.engine is not None]
+    model = request.model
+    what = model if isinstance(model, Layer | Network) else network(model, request.batch)
+    selected = (
+        what.selected if isinstance(what, Layer) else what.select(request.layers, request.all_operators)
+    )
+    engine = usable[0].engine
+    assert engine is not None
+    stated = network_problem(selected, engine, goal, request.constraints, request.cost_model, request.factors)
+    settings = ExploreSettings(
+        solver=request.solver,
+        gap=request.gap,
+        time_limit_s=request.seconds,
+        layer_limit_s=request.layer_limit,
+        every=request.every,
+        each_layer=request.each_layer,
+        against=request.against,
+    )
+    costs = None if request.against is None else tuple(design_costs(request.against, usable))
+    name = what.model if isinstance(what, Layer) else what.name
+    return ExploreQuestion(space, name, what.batch, tuple(selected), stated, settings, costs)
+
+
+def _explored(
+    question: ExploreQuestion,
+    asked: Asked,
+    answers: Answers,
+    limits: Limits,
+    store: ExploreStore | None,
+    workers: int,
+    watcher: Watcher | None,
+) -> Exploration:
+    settings = question.settings
+    counts = tuple(len(layer.names) for layer in question.layers)
+    goals = [Goal(counts, costs=question.costs)]
+    if settings.every:
+        goals.insert(0, Goal(counts, every=True))
+    if settings.each_layer:
+        units = range(len(counts))
+        goals += [Goal(tuple(int(one == layer) for one in units), layer=layer) for layer in units]
+    return search_designs(
+        question.space.designs,
+        question.layers,
+        asked,
+        goals,
+        answers,
+        limits,
+        store=store,
+        layer_seconds=settings.layer_limit_s,
+        jobs=workers,
+        watcher=watcher,
+    )
+
+
+def _opened(path: Path) -> ExploreStore:
+    check_writable(path)
+    if is_stream(path):
+        raise InputError(str(path), None, "a device or pipe, expected a regular file for the store")
+    if not path.exists() and path.suffix.lower() not in SUFFIXES:
+        raise suffix_error(path, SUFFIXES)
+    return ExploreStore(path)
+
+
+def _workers(jobs: int | None, cells: int) -> int:
+    if jobs is not None and jobs < 1:
+        raise InputError("--jobs", None, f"expected at least 1, got {jobs}")
+    return jobs or (1 if cells < FEW_CELLS else available_cores())
+
+
+def _answers(workers: int, cluster: str | None) -> Answers:
+    if cluster is not None:
+        from tilewright.solvers.cluster import cluster_answers, connected
+
+        return partial(cluster_answers, CELLS, connected(cluster))
+    if workers == 1:
+        return answers_here
+    from tilewright.solvers.pool import local_answers
+
+    def pooled(cells: Iterable[Cell], stop: threading.Event) -> Iterator[tuple[Cell, Told]]:
+        return local_answers(CELLS, workers, cells, stop)
+
+    return pooled

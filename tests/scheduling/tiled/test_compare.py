@@ -1,0 +1,132 @@
+"""The arena: methods on one network and one machine, stored run by run, told in one document."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import jsonschema
+import pytest
+from calls import finish, start
+from mutated import undetected
+
+from tilewright.benchmarks.arena.contest import Contest, entries
+from tilewright.benchmarks.arena.document import compare_document
+from tilewright.benchmarks.arena.work import answer
+from tilewright.benchmarks.store import Store
+from tilewright.formulation.scheduling.tiled.problem import TiledProblem, tiled_objective
+from tilewright.hardware.scheduling.tiled.load import load_tiled_machine
+from tilewright.report.checks.scheduling.tiled.compare import compare_faults
+from tilewright.report.html.scheduling.tiled.compare import write_contest_report
+from tilewright.report.records.files import parse_record
+from tilewright.report.records.scheduling.tiled.compare import CompareDocument
+from tilewright.report.records.schemas import COMPARE, generated_schema, result_schema
+from tilewright.workloads.catalog import resolve_model
+from tilewright.workloads.errors import InputError
+
+LAYER = "conv:K=64,C=32,P=14,Q=14,R=3,S=3,pad=1"
+UNCHECKED = {
+    r"contestants\.\d+\.runs\.\d+\.(closed_form|wall_s|dram_bytes|hop_bytes|utilization|atoms)": "figures of"
+    " plans that are not in the document",
+    r"contestants\.\d+\.runs\.\d+\.message": "text for people",
+    r"contestants\.\d+\.runs\.\d+\.(status|seed)": "which run it was, and how it ended",
+    r"contestants\.\d+\.runs\.\d+\.(cycles|energy_pj)": "of the product only the value leaves evidence",
+    r"bound(_exact)?": "weaker: a lower bound than is known holds as well",
+    r"settings\.(time_limit_s|threads|seeds)": "requests",
+    r"(.*\.)?description": "text for people",
+    r"versions(\..*)?": "what else was installed; that of tilewright must be there",
+}
+
+
+@pytest.fixture(scope="module")
+def document(tmp_path_factory: pytest.TempPathFactory) -> CompareDocument:
+    """Three methods on one layer, of which one run is left out."""
+    problem = TiledProblem(
+        resolve_model(LAYER, 1), load_tiled_machine("atomic-2x2"), tiled_objective("edp"), batch=2
+    )
+    contest = Contest(problem, "edp", ("ls", "rammer", "cnn-p"), 3, 30.0, 1)
+    cells = entries(contest)
+    with Store(tmp_path_factory.mktemp("arena") / "s.sqlite", create=True) as store:
+        store.place(cells)
+        for entry in cells[:2]:
+            store.put(entry.task, answer(entry.task, entry.task.key))
+        return compare_document(contest, cells, store.cells())
+
+
+def test_the_document_tells_who_is_ahead(document: CompareDocument) -> None:
+    """Every value is a plan's, none undercuts the bound, and the least median leads."""
+    ended = {one.method: one for one in document.contestants if one.runs}
+    assert {*ended} == {"ls", "rammer"}
+    assert not document.complete
+    assert all(
+        run.value_key >= document.bound_key for one in ended.values() for run in one.runs if run.value_key
+    )
+    assert document.winner is not None
+    medians = {name: one.median_key for name, one in ended.items()}
+    assert medians[document.winner.method] == min(key for key in medians.values() if key is not None)
+    assert compare_faults(document, "document") == []
+
+
+def test_the_schema_is_that_of_the_records(document: CompareDocument) -> None:
+    """The shipped schema is generated from the records, and a real document keeps to it."""
+    assert result_schema(COMPARE) == json.loads(json.dumps(generated_schema(CompareDocument)))
+    jsonschema.validate(document.to_data(), result_schema(COMPARE))
+
+
+def test_every_changed_claim_is_found(document: CompareDocument) -> None:
+    """Whatever leaf is changed, the document does not pass, save where nothing could tell."""
+
+    def faults_of(data: dict[str, Any]) -> list[str]:
+        try:
+            return compare_faults(parse_record(data, CompareDocument, "document"), "document")
+        except InputError as error:
+            return [str(error)]
+
+    def same(one: dict[str, Any], other: dict[str, Any]) -> bool:
+        parsed = [parse_record(data, CompareDocument, "document") for data in (one, other)]
+        return parsed[0] == parsed[1]
+
+    data = json.loads(json.dumps(document.to_data()))
+    assert undetected(data, faults_of, same, UNCHECKED) == []
+
+
+def test_a_page_shows_every_method(document: CompareDocument, tmp_path: Path) -> None:
+    """The report names all methods, those included that have no run yet."""
+    write_contest_report(tmp_path / "r.html", document)
+    page = (tmp_path / "r.html").read_text()
+    assert all(name in page for name in ("ls", "rammer", "cnn-p", "not run"))
+
+
+def test_the_command_resumes(tmp_path: Path) -> None:
+    """A second call computes nothing again; its document passes the check."""
+    args = ("compare", LAYER, "--system", "atomic-2x2", "-m", "ls,rammer", "-t", "20", "--out", "c.json")
+    first = finish(start(tmp_path, *args, "--jobs", "1"))
+    assert first.code == 0, first.err
+    assert "2 runs in" in first.err
+    second = finish(start(tmp_path, *args, "-f", "json"))
+    assert second.code == 0
+    assert "2 of them in compare.sqlite already" in second.err
+    assert second.document == json.loads((tmp_path / "c.json").read_text())
+    checked = finish(start(tmp_path, "check", "c.json"))
+    assert (checked.code, checked.out.strip()) == (0, "all claims hold")
+
+
+@pytest.mark.parametrize(
+    ("args", "message"),
+    [
+        (("-m", "lss"), "unknown name 'lss'"),
+        (("--batch", "0"), "expected at least 1"),
+        (("--seeds", "0"), "expected"),
+    ],
+)
+def test_bad_input_is_one_line(tmp_path: Path, capsys: Any, args: tuple[str, ...], message: str) -> None:
+    """A wrong method, batch or count ends with exit code 2 before anything runs."""
+    from tilewright.cli.main import run
+
+    store = tmp_path / "s.sqlite"
+    code = run(["compare", LAYER, "--system", "atomic-2x2", "--store", str(store), *args])
+    told = capsys.readouterr().err
+    assert code == 2
+    assert message in told
+    assert told.count("\n") == 1
