@@ -43,8 +43,7 @@ def heads_and_rests(dag: AtomicDag, machine: TiledMachine, effort: int = EFFORT)
     ----------
     effort : visits of tasks and edges at most
     """
-    starts, producers = dag.edges
-    starts, producers = _distinct(starts, producers, dag.tasks)
+    starts, producers = _distinct(*dag.edges, dag.tasks)
     unit_starts = dag.base.astype(np.int64)
     outside = np.flatnonzero(dag.block_parent < 0)
     readers = np.repeat(np.arange(dag.tasks), np.diff(dag.read_starts))

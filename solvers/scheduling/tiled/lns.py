@@ -81,11 +81,14 @@ def replaced(
     cost = []
     for (a, b), size in _traffic(dag, local).items():
         for axis, own in enumerate((x, y)):
-            ends = [own[local[t]] if t in local else machine.position(int(engine[t]))[axis] for t in (a, b)]
+            begin, end = (
+                own[local[one]] if one in local else machine.position(int(engine[one]))[axis]
+                for one in (a, b)
+            )
             reach = machine.width if axis == 0 else machine.height
             way = model.new_int_var(0, reach - 1, "")
-            model.add(way >= ends[0] - ends[1])
-            model.add(way >= ends[1] - ends[0])
+            model.add(way >= begin - end)
+            model.add(way >= end - begin)
             cost.append(size * way)
     model.minimize(sum(cost))
     solver = cp_model.CpSolver()
@@ -96,8 +99,8 @@ def replaced(
     if status not in (cp_model.OPTIMAL, cp_model.FEASIBLE):
         return None
     found = engine.copy()
-    for t, i in local.items():
-        found[t] = solver.value(y[i]) * machine.width + solver.value(x[i])
+    for moved, i in local.items():
+        found[moved] = solver.value(y[i]) * machine.width + solver.value(x[i])
     return found, status == cp_model.OPTIMAL
 
 
