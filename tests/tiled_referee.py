@@ -1,12 +1,13 @@
 """An event simulation of plans that shares no rule with the evaluator.
 
-There are no steps here: every engine runs its tasks one after the other, each as soon as its data
-is there.  A
-movement begins when its source has the data and its target has finished the tasks before the movement's first
-step (its buffer then has room), and flows through buckets of time: in each bucket it takes what is
-left on the
-scarcest link of its tree, so that later movements fill gaps that earlier ones leave.  Plans are
-taken as legal.
+There are no steps here: every engine runs its tasks one after the other, each as soon as its data is there.
+A movement begins when its source has the data and its target has finished the tasks before the movement's
+first step (its buffer then has room), and flows through buckets of time: in each bucket it takes what is left
+on the scarcest link of its tree, so that later movements fill gaps that earlier ones leave.  Plans are taken
+as legal.
+
+A movement may use what is left of a bucket whenever that was, so buckets must be short against atoms: with
+512 cycles each, plans of short atoms come out up to 5 % too fast; from 64 down little changes.
 """
 
 from __future__ import annotations
@@ -22,8 +23,17 @@ from tilewright.hardware.scheduling.tiled.machine import TiledMachine
 from tilewright.hardware.scheduling.tiled.topology import topology
 
 
-def simulate(dag: AtomicDag, machine: TiledMachine, plan: Plan, bucket: int = 64) -> float:
-    """Cycles until the last task and the last movement end."""
+def simulate(
+    dag: AtomicDag, machine: TiledMachine, plan: Plan, bucket: int = 64, *, together: bool = False
+) -> float:
+    """Cycles until the last task and the last movement end.
+
+    Parameters
+    ----------
+    bucket : cycles of a bucket of time
+    together : whether tasks wait for all that ended in steps before theirs, as the rounds of Atomic Dataflow
+        do ("synchronized by the last finished one", section III); otherwise engines run freely
+    """
     net = topology(machine)
     moving = plan.transfers
     groups: dict[tuple[int, ...], list[int]] = {}
@@ -68,6 +78,8 @@ def simulate(dag: AtomicDag, machine: TiledMachine, plan: Plan, bucket: int = 64
             dag.reads.astype(np.int64),
             dag.block_parent.astype(np.int64),
             plan.steps,
+            plan.last.astype(np.int64),
+            together,
         )
     )
 
@@ -92,6 +104,8 @@ def _simulate(
     reads: Any,
     parent: Any,
     steps: int,
+    last: Any,
+    together: bool,
 ) -> float:  # pragma: no cover
     blocks, links = len(parent), len(rates)
     used = np.zeros((links, horizon))
@@ -99,9 +113,12 @@ def _simulate(
     stored = np.full(blocks, -1.0)
     free = np.zeros(engines)  # when the engine has finished its tasks so far
     done_before = np.zeros((engines, steps + 1))
+    latest = np.zeros(steps + 1)  # per step, when the last of the tasks that end in it or before is done
     end = 0.0
     g, t_at = 0, 0
     for step in range(steps):
+        if step > 0:
+            latest[step] = max(latest[step], latest[step - 1])
         for e in range(engines):
             done_before[e, step] = free[e]
         # movements that end in this step, then tasks that begin in it
@@ -120,16 +137,18 @@ def _simulate(
             left, slot = sizes[g], int(at // bucket)
             finish = at
             while left > 1e-9:
-                room = left
+                begun = max(0.0, at / bucket - slot)  # the part of the bucket that was over before the start
+                room, least = left, np.inf
                 for k in range(tree_starts[g], tree_starts[g + 1]):
-                    room = min(room, rates[trees[k]] - used[trees[k], slot])
+                    rate = rates[trees[k]]
+                    room = min(room, min(rate - used[trees[k], slot], rate * (1.0 - begun)))
+                    least = min(least, rate)
                 if room > 1e-9:
+                    worst = begun + room / least
                     for k in range(tree_starts[g], tree_starts[g + 1]):
                         used[trees[k], slot] += room
-                    left -= room
-                    worst = 0.0
-                    for k in range(tree_starts[g], tree_starts[g + 1]):
                         worst = max(worst, used[trees[k], slot] / rates[trees[k]])
+                    left -= room
                     finish = (slot + worst) * bucket
                 slot += 1
             finish = max(finish, at)
@@ -143,7 +162,7 @@ def _simulate(
         while t_at < len(by_step) and first[by_step[t_at]] == step:
             t = by_step[t_at]
             e = engine[t]
-            at = free[e]
+            at = max(free[e], latest[step - 1]) if together and step > 0 else free[e]
             for k in range(read_starts[t], read_starts[t + 1]):
                 b = reads[k]
                 ready = there[b, e]
@@ -152,6 +171,7 @@ def _simulate(
                 at = max(at, ready)
             free[e] = at + cycles[t]
             there[t, e] = free[e]
+            latest[last[t]] = max(latest[last[t]], free[e])
             end = max(end, free[e])
             t_at += 1
     return end

@@ -3,7 +3,6 @@ products of arrays."""
 
 from __future__ import annotations
 
-import itertools
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -12,28 +11,20 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from tilewright.formulation.scheduling.tiled.coordinates import CHANNEL, COLUMN, PART, ROW, Shape, shape_of
-from tilewright.formulation.scheduling.tiled.costs import AtomCosts, atom_costs, energy
+from tilewright.formulation.scheduling.tiled.atoms import layer_atoms, layer_weights
+from tilewright.formulation.scheduling.tiled.coordinates import CHANNEL, COLUMN, ROW, Shape, shape_of
+from tilewright.formulation.scheduling.tiled.costs import AtomCosts, energy
 from tilewright.formulation.scheduling.tiled.counting_sort import counting_sort
 from tilewright.formulation.scheduling.tiled.dag import INPUT, REGION, RESULT, WEIGHTS, AtomicDag, PartialSums
-from tilewright.formulation.scheduling.tiled.overlap import (
-    Entries,
-    OperandAxes,
-    Regions,
-    entries,
-    flat_entries,
-    flatten_axes,
-    operand_axes,
-)
+from tilewright.formulation.scheduling.tiled.overlap import Regions, sample_entries
+from tilewright.formulation.scheduling.tiled.reading import Crossing, Origin, crossing
 from tilewright.formulation.scheduling.tiled.tiling import Borders, Tiling, check_tilings
-from tilewright.formulation.scheduling.tiled.trips import atom_shapes, tensor_tiles, weight_blocks
+from tilewright.formulation.scheduling.tiled.trips import tensor_tiles
 from tilewright.formulation.scheduling.tiled.units import Read, Unit
 from tilewright.hardware.scheduling.tiled.machine import TileEngine
 from tilewright.workloads.mapping.operator import Tensor
 
 Longs = npt.NDArray[np.int64]
-SUM_BYTES = 4
-"""Bytes of one unfinished sum."""
 
 
 @dataclass
@@ -127,44 +118,23 @@ class _Builder:
     def _atoms(self) -> tuple[Longs, dict[str, Any]]:
         """Bytes of all results, and the columns of the tasks."""
         unit = np.repeat(np.arange(len(self.units), dtype=np.int32), np.diff(self.base))
-        results = np.zeros(self.tasks, dtype=np.int64)
-        cost = AtomCosts(*(np.zeros(self.tasks, dtype=np.int64) for _ in range(4)))
-        vector = np.zeros(self.tasks, dtype=np.bool_)
+        made = [
+            layer_atoms(one.layer.operator, tiles, int(slots), self.engine)
+            for one, tiles, slots in zip(self.units, self.tilings, self.slots, strict=True)
+        ]
+        results = _joined([one.results for one in made])
+        vector = np.concatenate([one.vector for one in made])
+        cost = AtomCosts(
+            _joined([one.costs.cycles for one in made]),
+            _joined([one.costs.operations for one in made]),
+            _joined([one.costs.buffer_bytes for one in made]),
+            _joined([one.costs.register_bytes for one in made]),
+        )
         output = np.zeros(self.tasks, dtype=np.bool_)
-        for i, (one, tiles) in enumerate(zip(self.units, self.tilings, strict=True)):
-            operator, slots = one.layer.operator, int(self.slots[i])
-            begin, end = int(self.base[i]), int(self.base[i + 1])
-            shapes = atom_shapes(operator, tiles)
-            found = atom_costs(self.engine, shapes)
-            boxes = np.ones(1, dtype=np.int64)
-            for cuts in (tiles.samples, *tiles.axes[:3]):
-                boxes = np.multiply.outer(boxes, np.diff(np.array(cuts, dtype=np.int64))).ravel()
-            parts = len(tiles.parts) - 1
-            grid = {name: np.zeros((len(boxes), slots), dtype=np.int64) for name in ("c", "o", "b", "r")}
-            for name, values in zip(
-                grid.values(),
-                (found.cycles, found.operations, found.buffer_bytes, found.register_bytes),
-                strict=True,
-            ):
-                name[:, :parts] = values.reshape(len(boxes), parts)
-            sized = np.repeat(boxes[:, None], slots, axis=1) * SUM_BYTES
-            sized[:, -1] = boxes * self.engine.element_bytes
-            if slots > parts:
-                grid["c"][:, -1] = -(-boxes * parts // self.engine.vector_lanes) + self.engine.startup_cycles
-                grid["o"][:, -1] = boxes * parts
-                grid["b"][:, -1] = boxes * parts * SUM_BYTES
-            for column, values in zip(
-                (cost.cycles, cost.operations, cost.buffer_bytes, cost.register_bytes),
-                grid.values(),
-                strict=True,
-            ):
-                column[begin:end] = values.ravel()
-            results[begin:end] = sized.ravel()
-            vector[begin:end] = shapes.kind == "vector"
-            if slots > parts:
-                vector[begin + slots - 1 : end : slots] = True
+        for i, one in enumerate(self.units):
             if one.is_output:
-                output[begin + slots - 1 : end : slots] = True
+                slots = int(self.slots[i])
+                output[int(self.base[i]) + slots - 1 : int(self.base[i + 1]) : slots] = True
         compute, buffer, registers = energy(self.engine, cost, vector)
         # results are written to the buffer once; what arrives from elsewhere is written there by its transfer
         buffer = buffer + results * self.engine.buffer_write_energy
@@ -183,7 +153,7 @@ class _Builder:
         if not unit.layer.stored_weights:
             return
         one = self.tilings[index]
-        elements, block = weight_blocks(unit.layer.operator, one)
+        elements, block = layer_weights(unit.layer.operator, one)
         if not len(elements):
             return
         first = self.add_blocks(
@@ -223,60 +193,40 @@ class _Builder:
             made = shape_of(self.units[read.producer].layer.operator)
             known = made.sizes
             centred = tuple(axis is not None for axis in made.scattered)
-        mapped: tuple[OperandAxes, ...] | None = None
-        flat = False
-        if channel is not None:
-            mapped = operand_axes(operator, tensor, known, channel, centred=centred)
-        elif link is not None and set(link.moves) <= {"Flatten", "Reshape"} and read.producer is not None:
-            mapped = flatten_axes(operator, tensor, known)
-            flat = mapped is not None
-        if mapped is None and read.producer is None:
-            mapped = operand_axes(operator, tensor, known, 0, centred=centred)
-        if mapped is None:
-            if read.producer is not None:
-                self._read_all(index, read, tensor)
-            else:
-                self._read_unmapped_input(index, read, tensor)
-            return
+        inside = read.producer is not None
         source = self._source(read, known)
-        slots = int(self.slots[index])
-        one = self.tilings[index]
-        parts = len(one.parts) - 1
-        counts = [len(cuts) - 1 for cuts in one.axes]
-        strides = [counts[ROW] * counts[COLUMN] * slots, counts[COLUMN] * slots, slots, 1]
-        per_sample = counts[CHANNEL] * strides[CHANNEL]
-        tiles = one.axes
-        if read.late:
-            tiles = (*one.axes[:3], (0, shape.parts))
-        per_coordinate: list[Entries] = [_sample_entries(one.samples, per_sample, source.regions[0])]
-        used: set[int] = set()
-        for coordinate, axes in enumerate(mapped):
-            regions = source.regions[coordinate + 1]
-            if flat and coordinate == CHANNEL:
-                found = flat_entries(axes, known[0], tiles[PART], strides[PART], regions)
-            else:
-                found = entries(operator, axes, known[coordinate], tiles, strides, regions)
-            per_coordinate.append(found)
-            used |= set(axes.depends)
-        offset = np.array([slots - 1 if read.late else 0], dtype=np.int64)
-        for axis in range(4):
-            if axis not in used and not (axis == PART and read.late):
-                count = parts if axis == PART else counts[axis]
-                offset = np.add.outer(offset, np.arange(count) * strides[axis]).ravel()
-        self._cross(index, source, per_coordinate, offset)
+        origin = Origin(
+            known,
+            centred,
+            channel,
+            inside and link is not None and set(link.moves) <= {"Flatten", "Reshape"},
+            not inside,
+            source.cuts,
+        )
+        found = crossing(
+            operator, read.operand, self.tilings[index], int(self.slots[index]), read.late, origin
+        )
+        if found is not None:
+            self._cross(index, source, found)
+        elif inside:
+            self._read_all(index, read, tensor)
+        else:
+            self._read_unmapped_input(index, read, tensor)
 
-    def _cross(self, index: int, source: _Source, along: list[Entries], free: Longs) -> None:
+    def _cross(self, index: int, source: _Source, found: Crossing) -> None:
         """All products of entries along the coordinates, for all tiles that share them."""
         consumer = np.zeros(1, dtype=np.int64)
         piece = np.zeros(1, dtype=np.int64)
         size = np.full(1, self.engine.element_bytes, dtype=np.int64)
         parts: list[Longs] = []
-        for one, cuts in zip(along, source.cuts, strict=True):
+        for one, cuts, regions in zip(found.along, source.cuts, source.regions, strict=True):
+            number = one.numbered(regions)
             consumer = np.add.outer(consumer, one.consumer).ravel()
             piece = np.add.outer(piece * (len(cuts) - 1), one.producer).ravel()
             size = np.multiply.outer(size, one.count).ravel()
-            parts = [np.repeat(part, len(one.region)) for part in parts]
-            parts.append(np.tile(one.region, len(consumer) // max(1, len(one.region))))
+            parts = [np.repeat(part, len(number)) for part in parts]
+            parts.append(np.tile(number, len(consumer) // max(1, len(number))))
+        free = found.free
         many = len(free)
         source.readers.append(np.add.outer(self.base[index] + consumer, free).ravel())
         source.pieces.append(np.repeat(piece, many))
@@ -360,7 +310,7 @@ class _Builder:
         local = np.arange(number.size, dtype=np.int64)
         reader = local // parts * slots + (slots - 1 if read.late else local % parts)
         per_sample = number.size // parts * slots
-        met = _sample_entries(self.tilings[index].samples, 1, Regions(source.cuts[0]))
+        met = sample_entries(self.tilings[index].samples, 1, source.cuts[0])
         for mine, theirs, count in zip(met.consumer, met.producer, met.count, strict=True):
             size = -(-np.multiply.outer(boxes * int(count), share) // total) * self.engine.element_bytes
             piece = int(theirs) * len(boxes) + np.arange(len(boxes))
@@ -384,19 +334,6 @@ class _Builder:
             first = self.add_blocks(INPUT, size, np.full(len(share), -1, dtype=np.int64))
             self.readers.append(self.base[index] + sample * per_sample + reader)
             self.read_blocks.append(first + number)
-
-
-def _sample_entries(samples: Borders, stride: int, regions: Regions) -> Entries:
-    """Which ranges of samples of a consumer meet which of a producer."""
-    rows: list[tuple[int, int, int, int]] = []
-    cuts = regions.cuts
-    for tile, (low, high) in enumerate(itertools.pairwise(samples)):
-        for other, (begin, end) in enumerate(itertools.pairwise(cuts)):
-            if begin < high and low < end:
-                shared = np.arange(max(low, begin), min(high, end), dtype=np.int64)
-                rows.append((tile * stride, other, len(shared), regions.number(other, shared)))
-    table = np.array(rows, dtype=np.int64).reshape(-1, 4)
-    return Entries(table[:, 0], table[:, 1], table[:, 2], table[:, 3])
 
 
 def _joined(arrays: list[Longs]) -> Longs:

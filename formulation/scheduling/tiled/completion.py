@@ -38,6 +38,7 @@ def complete(
     *,
     eviction: Eviction = "furthest",
     ahead: int = 8,
+    through_dram: bool = False,
 ) -> Plan:
     """The plan that runs every task on its engine, in the order of the steps given.
 
@@ -46,6 +47,7 @@ def complete(
     engine, step : per task; the numbers of steps matter only by their order
     eviction : which copy leaves a buffer that is too full
     ahead : steps before its use in which data may arrive
+    through_dram : finished results are written back at once, and read from DRAM only; unfinished sums stay
 
     Raises
     ------
@@ -61,7 +63,9 @@ def complete(
     starts = np.concatenate([[0], np.cumsum(np.bincount(logical, minlength=steps))]).astype(np.int64)
     graph, net = graph_of(dag), network_of(machine)
     again, use_starts, uses = machine_code.uses_of(graph, place, logical, starts, tasks, net.engines)
-    order = machine_code.Order(place, logical, starts, tasks, again, use_starts, uses)
+    outside = _finished(dag) if through_dram else np.zeros(dag.tasks, dtype=np.bool_)
+    outside &= np.diff(use_starts) > 0
+    order = machine_code.Order(place, logical, starts, tasks, again, use_starts, uses, outside)
     rules = machine_code.Rules(eviction == "furthest", ahead)
     fault, at, total, moves, n_moves, block, where, begin, end, nodes = machine_code.complete(
         graph, order, net, topology(machine).hops, steps, rules
@@ -83,6 +87,13 @@ def complete(
     )
     columns = [column[:nodes].astype(np.int64) for column in (block, where, begin, end)]
     return Plan(place, at, at.copy(), transfers, make_residency(*columns), int(total))
+
+
+def _finished(dag: AtomicDag) -> npt.NDArray[np.bool_]:
+    """Per task, whether its result is a finished sum."""
+    slots = dag.slots[dag.unit]
+    finished: npt.NDArray[np.bool_] = (np.arange(dag.tasks) - dag.base[dag.unit]) % slots == slots - 1
+    return finished
 
 
 def _check(

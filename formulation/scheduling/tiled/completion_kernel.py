@@ -13,6 +13,7 @@ from tilewright.formulation.scheduling.tiled.kernel import Graph, Network
 Ints = npt.NDArray[np.int32]
 Longs = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]
+Flags = npt.NDArray[np.bool_]
 
 NONE = -1
 FAR = 1 << 30
@@ -28,6 +29,7 @@ class Order(NamedTuple):
     starts, tasks : tasks of step ``s`` are ``tasks[starts[s] : starts[s + 1]]``
     again : per read, the next step in which the same engine reads the same block, -1 if none
     use_starts, uses : per task, ascending steps in which its result or parts of it are read
+    outside : per task, whether its result is written back at once and read from DRAM only
     """
 
     engine: Ints
@@ -37,6 +39,7 @@ class Order(NamedTuple):
     again: Ints
     use_starts: Longs
     uses: Ints
+    outside: Flags
 
 
 class Rules(NamedTuple):
@@ -190,6 +193,7 @@ def complete(
                 pinned[leaving[q]] = mark
             # what is missing, and from where it could come
             n_miss = 0
+            short = False
             need[:] = 0
             for i in range(order.starts[s], order.starts[s + 1]):
                 t = order.tasks[i]
@@ -199,17 +203,18 @@ def complete(
                 for k in range(graph.read_starts[t], graph.read_starts[t + 1]):
                     b = graph.reads[k]
                     parent = graph.block_parent[b]
+                    through = parent >= 0 and order.outside[parent]
                     found = NONE
                     node = first_of[b]
                     while node != NONE:
-                        if where[node] == e:
+                        if where[node] == e and not (through and home[node]):
                             found = node
                             break
                         node = down[node]
                     if found == NONE and parent >= 0 and parent != b:
                         node = first_of[parent]
                         while node != NONE:
-                            if where[node] == e:
+                            if where[node] == e and not (through and home[node]):
                                 found = node
                                 break
                             node = down[node]
@@ -245,7 +250,7 @@ def complete(
                     miss_block[n_miss], miss_engine[n_miss], miss_again[n_miss] = b, e, order.again[k]
                     best, distance = NONE, FAR
                     for turn in range(2):
-                        if turn == 1 and (parent < 0 or parent == b):
+                        if through or (turn == 1 and (parent < 0 or parent == b)):
                             break
                         node = first_of[b] if turn == 0 else first_of[parent]
                         while node != NONE:
@@ -255,10 +260,11 @@ def complete(
                     miss_source[n_miss] = best
                     if best != NONE:
                         pinned[best] = mark
+                    if through and stored[parent] >= p:
+                        short = True
                     need[e] += graph.block_bytes[b]
                     n_miss += 1
             # make room
-            short = False
             for i in range(order.starts[s], order.starts[s + 1]):
                 e = order.engine[order.tasks[i]]
                 if need[e] > net.buffer:
@@ -445,7 +451,9 @@ def complete(
                     while pointer[b] < order.use_starts[b + 1] and order.uses[pointer[b]] <= s:
                         pointer[b] += 1
                     coming[node] = order.uses[pointer[b]] if pointer[b] < order.use_starts[b + 1] else NONE
-                if home[node] and graph.is_output[b] and ready[node] == p:
+                    if order.outside[b]:
+                        coming[node] = NONE
+                if home[node] and (graph.is_output[b] or order.outside[b]) and ready[node] == p:
                     leaving[n_leaving] = node
                     n_leaving += 1
                 elif coming[node] == NONE or coming[node] <= s:

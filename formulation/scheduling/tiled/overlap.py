@@ -32,12 +32,19 @@ from tilewright.workloads.mapping.operator import Axis, Operator, Tensor
 Longs = npt.NDArray[np.int64]
 
 
+Part = tuple[int, bytes]
+"""A part of a tile: the tile's number, and positions along the coordinate."""
+
+WHOLE: Part = (-1, b"")
+"""All of a tile, whichever it is."""
+
+
 @dataclass
 class Regions:
     """Parts of tiles along one coordinate of one producer, numbered per tile; 0 is the whole tile."""
 
     cuts: Borders
-    found: dict[tuple[int, bytes], int] = field(default_factory=dict)
+    found: dict[Part, int] = field(default_factory=dict)
     used: dict[int, int] = field(default_factory=dict)
 
     @property
@@ -45,15 +52,15 @@ class Regions:
         """Numbers in use for one tile, the whole one included."""
         return 1 + max(self.used.values(), default=0)
 
-    def number(self, tile: int, positions: Longs) -> int:
+    def number(self, part: Part) -> int:
         """The number of a part of a tile: equal parts get equal numbers."""
-        if len(positions) == self.cuts[tile + 1] - self.cuts[tile]:
+        if part == WHOLE:
             return 0
-        key = (tile, positions.tobytes())
-        if key not in self.found:
+        tile = part[0]
+        if part not in self.found:
             self.used[tile] = self.used.get(tile, 0) + 1
-            self.found[key] = self.used[tile]
-        return self.found[key]
+            self.found[part] = self.used[tile]
+        return self.found[part]
 
 
 @dataclass(frozen=True)
@@ -65,13 +72,58 @@ class Entries:
     consumer : offset of the consuming tile among its unit's atoms
     producer : number of the producing tile
     count : positions read
-    region : number of that part of the producing tile
+    part : which of ``parts`` of the producing tile is read
+    parts : the parts that occur, as they first do
     """
 
     consumer: Longs
     producer: Longs
     count: Longs
-    region: Longs
+    part: Longs
+    parts: tuple[Part, ...]
+
+    def numbered(self, regions: Regions) -> Longs:
+        """The number of every entry's part among the parts of its tile that have been found so far."""
+        numbers = np.array([regions.number(part) for part in self.parts], dtype=np.int64)
+        return numbers[self.part]
+
+
+class _Rows:
+    """Entries as they are found."""
+
+    def __init__(self, cuts: Borders) -> None:
+        self._cuts = np.array(cuts, dtype=np.int64)
+        self._columns: tuple[list[Longs], list[Longs], list[Longs], list[Longs]] = ([], [], [], [])
+        self._parts: dict[Part, int] = {}
+
+    def met(self, positions: Longs) -> tuple[Longs, Longs, Longs]:
+        """Tiles that hold these positions, how many each, and the numbers of those parts."""
+        if not len(positions):
+            return positions, positions, positions
+        tile = self._cuts.searchsorted(positions, side="right") - 1
+        begins = np.concatenate([[0], np.flatnonzero(tile[1:] != tile[:-1]) + 1])
+        found = tile[begins]
+        counts = np.append(begins[1:], len(positions)) - begins
+        whole = (counts == self._cuts[found + 1] - self._cuts[found]).tolist()
+        parts = [
+            WHOLE if all_of_it else (j, positions[a : a + count].tobytes())
+            for j, a, count, all_of_it in zip(
+                found.tolist(), begins.tolist(), counts.tolist(), whole, strict=True
+            )
+        ]
+        numbers = [self._parts.setdefault(part, len(self._parts)) for part in parts]
+        return found, counts, np.array(numbers, dtype=np.int64)
+
+    def add(self, offset: int, found: tuple[Longs, Longs, Longs]) -> None:
+        """One consuming tile meets these."""
+        self._columns[0].append(np.full(len(found[0]), offset, dtype=np.int64))
+        for column, part in zip(self._columns[1:], found, strict=True):
+            column.append(part)
+
+    def entries(self) -> Entries:
+        """All that were added."""
+        consumer, producer, count, part = (np.concatenate(column) for column in self._columns)
+        return Entries(consumer, producer, count, part, tuple(self._parts))
 
 
 @dataclass(frozen=True)
@@ -162,7 +214,7 @@ def entries(
     size: int,
     tiles: Sequence[Borders],
     strides: Sequence[int],
-    regions: Regions,
+    cuts: Borders,
 ) -> Entries:
     """All entries along one coordinate.
 
@@ -170,9 +222,9 @@ def entries(
     ----------
     size : positions of the producer along the coordinate
     tiles, strides : the consumer's borders per axis of its tiling, and what one tile adds to an atom's number
-    regions : the producer's borders along the coordinate; takes up the parts that are found
+    cuts : the producer's borders along the coordinate
     """
-    columns: tuple[list[Longs], list[Longs], list[Longs], list[Longs]] = ([], [], [], [])
+    rows = _Rows(cuts)
     known: dict[tuple[tuple[str, Range], ...], tuple[Longs, Longs, Longs]] = {}
     names = {term.dim for axis in one.axes for term in axis.terms}
     for combination in product(*(range(len(tiles[axis]) - 1) for axis in one.depends)):
@@ -183,12 +235,9 @@ def entries(
             offset += tile * strides[axis]
         key = tuple(sorted((name, span) for name, span in ranges.items() if name in names))
         if key not in known:
-            known[key] = _parts(_positions(operator, one, size, dict(key)), regions)
-        met, count, region = known[key]
-        columns[0].append(np.full(len(met), offset, dtype=np.int64))
-        for column, part in zip(columns[1:], (met, count, region), strict=True):
-            column.append(part)
-    return Entries(*(np.concatenate(column) for column in columns))
+            known[key] = rows.met(_positions(operator, one, size, dict(key)))
+        rows.add(offset, known[key])
+    return rows.entries()
 
 
 def _positions(operator: Operator, one: OperandAxes, size: int, ranges: dict[str, Range]) -> Longs:
@@ -203,18 +252,6 @@ def _positions(operator: Operator, one: OperandAxes, size: int, ranges: dict[str
         last = last[(last >= 0) & (last < one.inner)]
     found = np.add.outer(found * one.inner, last).ravel() - one.first
     return found[(found >= 0) & (found < size)]
-
-
-def _parts(positions: Longs, regions: Regions) -> tuple[Longs, Longs, Longs]:
-    """Tiles that hold these positions, how many each, and the numbers of those parts."""
-    if not len(positions):
-        return positions, positions, positions
-    tile = np.searchsorted(regions.cuts, positions, side="right") - 1
-    begins = np.concatenate([[0], np.flatnonzero(np.diff(tile)) + 1])
-    met = tile[begins]
-    ends = np.append(begins[1:], len(positions))
-    numbers = [regions.number(int(j), positions[a:b]) for j, a, b in zip(met, begins, ends, strict=True)]
-    return met.astype(np.int64), (ends - begins).astype(np.int64), np.array(numbers, dtype=np.int64)
 
 
 def flatten_axes(operator: Operator, tensor: Tensor, sizes: Sequence[int]) -> tuple[OperandAxes, ...] | None:
@@ -236,14 +273,18 @@ def flatten_axes(operator: Operator, tensor: Tensor, sizes: Sequence[int]) -> tu
     )
 
 
-def flat_entries(one: OperandAxes, size: int, parts: Borders, stride: int, regions: Regions) -> Entries:
-    """Entries of channels behind a flattening: a part of the sum reads every channel that it
-    begins or ends in."""
-    columns: tuple[list[Longs], list[Longs], list[Longs], list[Longs]] = ([], [], [], [])
+def flat_entries(one: OperandAxes, parts: Borders, stride: int, cuts: Borders) -> Entries:
+    """Entries of channels behind a flattening: a part of the sum reads each channel that it meets."""
+    rows = _Rows(cuts)
     for tile, (low, high) in enumerate(pairwise(parts)):
         positions = np.arange(low // one.inner, -(-high // one.inner), dtype=np.int64)
-        met, count, region = _parts(positions, regions)
-        columns[0].append(np.full(len(met), tile * stride, dtype=np.int64))
-        for column, part in zip(columns[1:], (met, count, region), strict=True):
-            column.append(part)
-    return Entries(*(np.concatenate(column) for column in columns))
+        rows.add(tile * stride, rows.met(positions))
+    return rows.entries()
+
+
+def sample_entries(samples: Borders, stride: int, cuts: Borders) -> Entries:
+    """Which ranges of samples of a consumer meet which of a producer."""
+    rows = _Rows(cuts)
+    for tile, (low, high) in enumerate(pairwise(samples)):
+        rows.add(tile * stride, rows.met(np.arange(low, high, dtype=np.int64)))
+    return rows.entries()

@@ -62,13 +62,7 @@ class TiledProblem:
         InputError : where an atom fits no buffer, naming its layer
         ValueError : for tilings that do not cover the units
         """
-        cuts = [
-            tiling(unit, one, self.batch) if isinstance(one, AtomSize) else one
-            for unit, one in zip(self.units, tilings, strict=True)
-        ]
-        dag = build_dag(
-            self.units, cuts, self.machine.engine, batch=self.batch, partial_sums=self.partial_sums
-        )
+        dag = self.unchecked_dag(tilings)
         worst = int(dag.needs.argmax())
         if dag.needs[worst] > self.machine.engine.buffer_bytes:
             raise InputError(
@@ -77,6 +71,16 @@ class TiledProblem:
                 f"needs {int(dag.needs[worst])} bytes, a buffer has {self.machine.engine.buffer_bytes}",
             )
         return dag
+
+    def unchecked_dag(self, tilings: Sequence[Tiling | AtomSize]) -> AtomicDag:
+        """As `dag`, but atoms may need more than a buffer has."""
+        cuts = [
+            tiling(unit, one, self.batch) if isinstance(one, AtomSize) else one
+            for unit, one in zip(self.units, tilings, strict=True)
+        ]
+        return build_dag(
+            self.units, cuts, self.machine.engine, batch=self.batch, partial_sums=self.partial_sums
+        )
 
     def evaluate(self, dag: AtomicDag, plan: Plan) -> Evaluation:
         """Judge a plan; raises `IllegalPlanError`."""

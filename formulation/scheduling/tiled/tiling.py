@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -86,6 +87,12 @@ def tiling(unit: Unit, size: AtomSize, batch: int) -> Tiling:
         for axis, tile in ((CHANNEL, size.outputs), (ROW, size.rows), (COLUMN, size.columns))
     ]
     return Tiling(borders(batch, size.samples), cuts[0], cuts[1], cuts[2], borders(shape.parts, size.inputs))
+
+
+def atom_count(unit: Unit, size: AtomSize, batch: int) -> int:
+    """How many atoms a unit has by that size, without reductions of partial sums."""
+    one = tiling(unit, size, batch)
+    return math.prod(len(cuts) - 1 for cuts in (one.samples, *one.axes))
 
 
 def check_tilings(units: Sequence[Unit], tilings: Sequence[Tiling], batch: int) -> None:

@@ -14,9 +14,11 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from tilewright.formulation.options import option
+from tilewright.formulation.scheduling.tiled.dag import AtomicDag
 from tilewright.formulation.scheduling.tiled.problem import TiledProblem
 from tilewright.formulation.scheduling.tiled.search import TiledSearch
 from tilewright.heuristics.scheduling.tiled.annealing import Annealing, annealed_sizes
+from tilewright.heuristics.scheduling.tiled.coarsening import workable
 from tilewright.heuristics.scheduling.tiled.genetic import Genetics, genetic_sizes
 from tilewright.heuristics.scheduling.tiled.planning import BUFFERING, Heuristic
 from tilewright.heuristics.scheduling.tiled.refining import HANDOVERS, Judged, Sizes, climb
@@ -57,6 +59,7 @@ class AtomicDataflow(Heuristic):
     moves: int = option(4000, "moves of that climb at most", low=0, high=10**7)
 
     name = "atomic"
+    stochastic = True
 
     def offer(self, search: TiledSearch) -> None:
         """Try all starts that the options leave open, then improve the best one."""
@@ -99,23 +102,23 @@ class AtomicDataflow(Heuristic):
         mappings = PLACED if self.mapping == BEST else (self.mapping,)
         best: Start | None = None
 
-        def tried(atoms: str, sizes: Sizes, order: str, mapping: str) -> None:
+        def tried(atoms: str, sizes: Sizes, dag: AtomicDag, order: str, mapping: str) -> None:
             nonlocal best
-            if search.done:
-                return
-            source = f"{self.name} {atoms}, {order}, {mapping}"
-            found = stages.of_sizes(sizes, order, mapping, source)
-            if found is not None and (best is None or found[0] < best[0][0]):
-                best = found, sizes, order, mapping
+            if not search.done:
+                source = f"{self.name} {atoms}, {order}, {mapping}"
+                found = stages.planned(dag, stages.steps(dag, order), mapping, source)
+                if best is None or found[0] < best[0][0]:
+                    best = found, sizes, order, mapping
 
-        for atoms, sizes in self._sizes(problem, search.limits.seed):
-            tried(atoms, sizes, orders[0], mappings[0])
+        for atoms, wanted in self._sizes(problem, search.limits.seed):
+            if not search.done:
+                tried(atoms, *workable(problem, wanted, room=self.room), orders[0], mappings[0])
         for order in orders[1:]:
             if best is not None:
-                tried("same sizes", best[1], order, mappings[0])
+                tried("same sizes", best[1], best[0][1].dag, order, mappings[0])
         for mapping in mappings[1:]:
             if best is not None:
-                tried("same sizes", best[1], best[2], mapping)
+                tried("same sizes", best[1], best[0][1].dag, best[2], mapping)
         return best
 
     def _sizes(self, problem: TiledProblem, seed: int) -> Iterator[tuple[str, Sizes]]:

@@ -1,24 +1,33 @@
 """What Atomic Dataflow is compared with (sections II-B and V-A): layer-sequential, CNN-partition, inter-layer
 pipelining and Rammer-like lists.
 
-All share the sizes of atoms that suit the engines which a layer gets, the completion and the evaluator.  So
-CNN-partition may keep on chip what its paper sends through DRAM, which favours it.
+All share the sizes of atoms that suit the engines which a layer gets, the completion and the evaluator.
+CNN-partition may keep on chip what its paper sends through DRAM, which favours it; ``results=dram`` sends it
+there.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
-import numpy as np
-
 from tilewright.formulation.options import option
 from tilewright.formulation.scheduling.tiled.search import TiledSearch
+from tilewright.heuristics.scheduling.tiled.coarsening import workable
 from tilewright.heuristics.scheduling.tiled.lists import layer_sequential, list_order
-from tilewright.heuristics.scheduling.tiled.partitions import cnn_partition, layer_work, pipeline
+from tilewright.heuristics.scheduling.tiled.partitions import (
+    cnn_partition,
+    layer_work,
+    pipeline,
+    runs_of_layers,
+    spread_layers,
+)
 from tilewright.heuristics.scheduling.tiled.planning import BUFFERING, Heuristic
 from tilewright.heuristics.scheduling.tiled.shares import shared_sizes
 
 CLPS = (2, 3, 4, 6, 8)
+DEALT = {"spread": spread_layers, "runs": runs_of_layers}
+RESULTS = ("kept", "dram")
+ROWS = ("shares", "fine")
 DEPTHS = (2, 3, 4, 6, 8)
 
 
@@ -34,7 +43,7 @@ class LayerSequential(Heuristic):
     def offer(self, search: TiledSearch) -> None:
         """All samples of a layer before the next layer."""
         problem = search.problem.problem
-        dag = problem.dag(shared_sizes(problem, room=self.room))
+        dag = workable(problem, shared_sizes(problem, room=self.room), room=self.room)[1]
         assignment = layer_sequential(dag, problem.machine)
         self.confirm(search, dag, *assignment, self.name, buffering=self.buffering)
 
@@ -51,7 +60,7 @@ class RammerLists(Heuristic):
     def offer(self, search: TiledSearch) -> None:
         """One list for all engines; an atom goes where most of what it reads was made."""
         problem = search.problem.problem
-        dag = problem.dag(shared_sizes(problem, room=self.room))
+        dag = workable(problem, shared_sizes(problem, room=self.room), room=self.room)[1]
         self.confirm(search, dag, *list_order(dag, problem.machine), self.name, buffering=self.buffering)
 
 
@@ -60,6 +69,8 @@ class CnnPartition(Heuristic):
     """CNN-partition: groups of engines for groups of layers, samples pipelined layer by layer."""
 
     clps: int = option(0, "groups of engines; 0 for the best of 2, 3, 4, 6 and 8", low=0, high=64)
+    layers: str = option("spread", "over groups: spread by work, or consecutive runs", choices=tuple(DEALT))
+    results: str = option("kept", "results stay on chip, or go through DRAM as in the paper", choices=RESULTS)
     room: float = option(0.5, "part of the buffer that an atom may need", low=0.05, high=1.0)
     buffering: str = option("furthest", "which copy leaves a full buffer", choices=tuple(BUFFERING))
 
@@ -69,17 +80,22 @@ class CnnPartition(Heuristic):
         """With one sample nothing can be pipelined, and the method is layer-sequential (section V-B)."""
         problem = search.problem.problem
         machine = problem.machine
+        through = self.results == "dram"
         if problem.batch == 1 or machine.engines == 1:
-            dag = problem.dag(shared_sizes(problem, room=self.room))
-            self.confirm(search, dag, *layer_sequential(dag, machine), self.name, buffering=self.buffering)
+            dag = workable(problem, shared_sizes(problem, room=self.room), room=self.room)[1]
+            found = dag, *layer_sequential(dag, machine)
+            self.confirm(search, *found, self.name, buffering=self.buffering, through_dram=through)
             return
         work = layer_work(problem)
-        counts = [one for one in CLPS if one <= machine.engines] if self.clps == 0 else [self.clps]
+        most = min(machine.engines, len(work))
+        counts = [one for one in CLPS if one <= most] or [1] if self.clps == 0 else [min(self.clps, most)]
         for count in counts:
             if search.done:
                 return
-            found = cnn_partition(problem, work, min(count, machine.engines), room=self.room)
-            self.confirm(search, *found, f"{self.name} {count} groups", buffering=self.buffering)
+            home = DEALT[self.layers](work, count)
+            found = cnn_partition(problem, work, count, room=self.room, home=home)
+            source = f"{self.name} {count} groups"
+            self.confirm(search, *found, source, buffering=self.buffering, through_dram=through)
 
 
 @dataclass(frozen=True)
@@ -87,21 +103,22 @@ class InterLayerPipeline(Heuristic):
     """Inter-layer pipelining: neighbouring layers on neighbouring regions, pipelined atom by atom."""
 
     depth: int = option(0, "layers of a segment; 0 for the best of 2, 3, 4, 6 and 8", low=0, high=64)
+    rows: str = option("best", "rows cut finely, or as shares ask for", choices=("best", *ROWS))
     room: float = option(0.5, "part of the buffer that an atom may need", low=0.05, high=1.0)
     buffering: str = option("furthest", "which copy leaves a full buffer", choices=tuple(BUFFERING))
 
     name = "il-pipe"
 
     def offer(self, search: TiledSearch) -> None:
-        """One segment after the other; inside, a layer begins when the first atoms before it are done."""
+        """Inside a segment a layer begins when the first atoms before it are done."""
         problem = search.problem.problem
         work = layer_work(problem)
-        depths = (
-            [one for one in DEPTHS if one <= problem.machine.engines] if self.depth == 0 else [self.depth]
-        )
-        for depth in depths or [1]:
-            if search.done:
-                return
-            dag, engine, step = pipeline(problem, work, min(depth, problem.machine.engines), room=self.room)
-            source = f"{self.name} {depth} layers"
-            self.confirm(search, dag, engine, np.asarray(step), source, buffering=self.buffering)
+        most = problem.machine.engines
+        depths = [one for one in DEPTHS if one <= most] or [1] if self.depth == 0 else [min(self.depth, most)]
+        for depth in depths:
+            for rows in ROWS if self.rows == "best" else (self.rows,):
+                if search.done:
+                    return
+                found = pipeline(problem, work, depth, room=self.room, fine=rows == "fine")
+                source = f"{self.name} {depth} layers, {rows} rows"
+                self.confirm(search, *found, source, buffering=self.buffering)

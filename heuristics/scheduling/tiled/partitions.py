@@ -6,19 +6,23 @@ Regions are runs of engines along the zig-zag, so neighbours lie next to each ot
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+from numba import njit
 
 from tilewright.formulation.scheduling.tiled.costs import least_cycles
 from tilewright.formulation.scheduling.tiled.dag import AtomicDag
 from tilewright.formulation.scheduling.tiled.problem import TiledProblem
 from tilewright.formulation.scheduling.tiled.tiling import AtomSize
 from tilewright.formulation.scheduling.tiled.trips import whole_shapes
+from tilewright.heuristics.scheduling.tiled.coarsening import workable
 from tilewright.heuristics.scheduling.tiled.lists import zigzag
 from tilewright.heuristics.scheduling.tiled.shares import shared_sizes
 
 Ints = npt.NDArray[np.int32]
+Longs = npt.NDArray[np.int64]
 Placed = tuple[AtomicDag, Ints, Ints]
 """Atoms, and an engine and a step for each."""
 
@@ -46,19 +50,49 @@ def regions(engines: int, work: Sequence[int]) -> list[int]:
     return counts
 
 
-def cnn_partition(problem: TiledProblem, work: Sequence[int], groups: int, *, room: float) -> Placed:
-    """Layers dealt to groups of engines, samples pipelined layer by layer (section II-B, figure 3a).
-
-    Groups are equally large.  Layers go to them, the ones of most work first, each to the group with the
-    least. In each slot of time a group does its layers for one sample each; a layer of a later slot works on
-    an earlier sample, so that nothing within a slot depends on another group.
-    """
-    machine = problem.machine
+def spread_layers(work: Sequence[int], groups: int) -> list[int]:
+    """A group for each layer: the ones of most work first, each to the group with the least."""
     load = [0] * groups
     home = [0] * len(work)
     for i in sorted(range(len(work)), key=lambda one: -work[one]):
         home[i] = load.index(min(load))
         load[home[i]] += work[i]
+    return home
+
+
+def runs_of_layers(work: Sequence[int], groups: int) -> list[int]:
+    """A group for each layer: consecutive runs, the largest with as little work as possible."""
+    low, high = max(work), sum(work)
+    while low < high:
+        middle = (low + high) // 2
+        low, high = (low, middle) if _runs(work, middle)[-1] < groups else (middle + 1, high)
+    return _runs(work, low)
+
+
+def _runs(work: Sequence[int], most: int) -> list[int]:
+    """As few runs as take at most so much work each; the number of every layer's run."""
+    home, load, run = [], 0, 0
+    for one in work:
+        if load and load + one > most:
+            run, load = run + 1, 0
+        load += one
+        home.append(run)
+    return home
+
+
+def cnn_partition(
+    problem: TiledProblem, work: Sequence[int], groups: int, *, room: float, home: Sequence[int]
+) -> Placed:
+    """Layers on groups of engines, samples pipelined layer by layer (section II-B, figure 3a).
+
+    Groups are equally large.  In each slot of time a group does its layers for one sample each; a layer of a
+    later slot works on an earlier sample, so that nothing within a slot depends on another group.
+
+    Parameters
+    ----------
+    home : a group for each layer
+    """
+    machine = problem.machine
     slot = [0] * len(work)
     for i, unit in enumerate(problem.units):
         for read in unit.reads:
@@ -66,8 +100,11 @@ def cnn_partition(problem: TiledProblem, work: Sequence[int], groups: int, *, ro
                 slot[i] = max(slot[i], slot[read.producer] + (home[read.producer] != home[i]))
     borders = [machine.engines * i // groups for i in range(groups + 1)]
     sizes = [borders[home[i] + 1] - borders[home[i]] for i in range(len(work))]
-    dag = problem.dag(shared_sizes(problem, room=room, engines=sizes))
-    jobs = sorted((slot[i] + sample, i, sample) for i in range(len(work)) for sample in range(problem.batch))
+    shares = shared_sizes(problem, room=room, engines=sizes)
+    _, dag = workable(problem, shares, room=room, engines=sizes)
+    jobs = sorted(
+        (slot[i] + sample, i, sample) for i in range(len(work)) for sample in dag.tilings[i].samples[:-1]
+    )
     along = zigzag(machine)
     engine, step = np.zeros(dag.tasks, dtype=np.int32), np.zeros(dag.tasks, dtype=np.int32)
     free = [0] * groups
@@ -85,11 +122,18 @@ def cnn_partition(problem: TiledProblem, work: Sequence[int], groups: int, *, ro
     return dag, engine, step
 
 
-def pipeline(problem: TiledProblem, work: Sequence[int], depth: int, *, room: float) -> Placed:
+def pipeline(
+    problem: TiledProblem, work: Sequence[int], depth: int, *, room: float, fine: bool = True
+) -> Placed:
     """Segments of neighbouring layers, each layer on a region as large as its work (section II-B, figure 3b).
 
     Rows of results come first in every layer, so that the next one begins when the rows that it needs are
-    there: the delay of filling is a few atoms, which is what Tangram's alternating loop order is for.
+    there: the delay of filling is a few atoms, which is what Tangram's alternating loop order is for.  A
+    segment begins when the one before has ended: overlapping ones put atoms of more lengths into a step.
+
+    Parameters
+    ----------
+    fine : cut rows finer than sharing a layer out asks for
     """
     machine, units = problem.machine, len(problem.units)
     segments = [range(i, min(units, i + depth)) for i in range(0, units, depth)]
@@ -99,25 +143,62 @@ def pipeline(problem: TiledProblem, work: Sequence[int], depth: int, *, room: fl
         at = 0
         for i, count in zip(segment, regions(machine.engines, [work[i] for i in segment]), strict=True):
             begin[i], share[i], at = at, count, at + count
-    dag = problem.dag(_fine(problem, shared_sizes(problem, room=room, engines=share), share))
-    along = zigzag(machine)
+    sizes: Sequence[AtomSize] = shared_sizes(problem, room=room, engines=share)
+    if fine:
+        sizes = _fine(problem, sizes, share)
+    _, dag = workable(problem, sizes, room=room, engines=share)
+    order = [
+        _by_rows(dag, i, sample)
+        for segment in segments
+        for sample in range(problem.batch)
+        for i in segment
+        if sample in dag.tilings[i].samples
+    ]
     starts, producers = dag.edges
-    engine, step = np.zeros(dag.tasks, dtype=np.int32), np.zeros(dag.tasks, dtype=np.int32)
-    now = 0
-    for segment in segments:
-        free = np.full(machine.engines, now, dtype=np.int64)
-        for sample in range(problem.batch):
-            for i in segment:
-                mine = along[begin[i] : begin[i] + share[i]]
-                for task in _by_rows(dag, i, sample):
-                    made = producers[starts[task] : starts[task + 1]]
-                    ready = max(now, int(step[made].max()) + 1 if len(made) else now)
-                    when = np.maximum(free[mine], ready)
-                    chosen = int(mine[int(when.argmin())])
-                    engine[task], step[task] = chosen, max(int(free[chosen]), ready)
-                    free[chosen] = int(step[task]) + 1
-        now = int(free.max())
+    engine, step = _place_in_regions(
+        np.concatenate(order),
+        dag.unit,
+        starts,
+        producers,
+        zigzag(machine),
+        np.array(begin, dtype=np.int64),
+        np.array(share, dtype=np.int64),
+        np.arange(units) // depth,
+    )
     return dag, engine, step
+
+
+@njit(cache=True, nogil=True)
+def _place_in_regions(
+    order: Longs,
+    unit: Ints,
+    starts: Longs,
+    producers: Ints,
+    along: Ints,
+    begin: Longs,
+    share: Longs,
+    segment: Longs,
+) -> Any:  # pragma: no cover
+    """Task by task, the engine of its layer's region that is free first once its operands are there."""
+    engine = np.zeros(len(unit), dtype=np.int32)
+    step = np.zeros(len(unit), dtype=np.int32)
+    free = np.zeros(len(along), dtype=np.int32)
+    now, current = 0, 0
+    for task in order:
+        if segment[unit[task]] != current:
+            now, current = free.max(), segment[unit[task]]
+            free[:] = now
+        ready = now
+        for k in range(starts[task], starts[task + 1]):
+            ready = max(ready, step[producers[k]] + 1)
+        best, when = -1, 0
+        for i in range(begin[unit[task]], begin[unit[task]] + share[unit[task]]):
+            time = max(free[along[i]], ready)
+            if best < 0 or time < when:
+                best, when = along[i], time
+        engine[task], step[task] = best, when
+        free[best] = when + 1
+    return engine, step
 
 
 def _fine(problem: TiledProblem, sizes: Sequence[AtomSize], share: Sequence[int]) -> list[AtomSize]:
@@ -129,21 +210,23 @@ def _fine(problem: TiledProblem, sizes: Sequence[AtomSize], share: Sequence[int]
     return fine
 
 
-def _tasks(dag: AtomicDag, unit: int, sample: int) -> npt.NDArray[np.int64]:
+def _tasks(dag: AtomicDag, unit: int, sample: int) -> Longs:
+    """Atoms of a layer that begin with a sample."""
     begin, end = int(dag.base[unit]), int(dag.base[unit + 1])
-    per_sample = (end - begin) // (len(dag.tilings[unit].samples) - 1)
-    return np.arange(begin + sample * per_sample, begin + (sample + 1) * per_sample)
+    ranges = dag.tilings[unit].samples
+    per_range = (end - begin) // (len(ranges) - 1)
+    at = ranges.index(sample)
+    return np.arange(begin + at * per_range, begin + (at + 1) * per_range)
 
 
-def _waves(dag: AtomicDag, unit: int, sample: int) -> list[npt.NDArray[np.int64]]:
+def _waves(dag: AtomicDag, unit: int, sample: int) -> list[Longs]:
     """Atoms of a layer and sample; first parts of sums come before second ones."""
     tasks, slots = _tasks(dag, unit, sample), int(dag.slots[unit])
     return [tasks[slot::slots] for slot in range(slots)]
 
 
-def _by_rows(dag: AtomicDag, unit: int, sample: int) -> list[int]:
+def _by_rows(dag: AtomicDag, unit: int, sample: int) -> Longs:
     """Atoms of a layer and sample, rows first, then columns, then parts of sums, then channels."""
     one, slots = dag.tilings[unit], int(dag.slots[unit])
     shape = (len(one.channels) - 1, len(one.rows) - 1, len(one.columns) - 1, slots)
-    found: list[int] = _tasks(dag, unit, sample).reshape(shape).transpose(1, 2, 3, 0).ravel().tolist()
-    return found
+    return _tasks(dag, unit, sample).reshape(shape).transpose(1, 2, 3, 0).ravel()

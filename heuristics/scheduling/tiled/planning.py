@@ -44,8 +44,10 @@ class Heuristic:
         source: str,
         *,
         buffering: str = "furthest",
+        through_dram: bool = False,
     ) -> None:
         """Complete a plan and offer it."""
         machine = search.problem.problem.machine
-        plan = complete(dag, machine, engine, step, eviction=BUFFERING[buffering])
+        eviction = BUFFERING[buffering]
+        plan = complete(dag, machine, engine, step, eviction=eviction, through_dram=through_dram)
         search.confirm(AtomicPlan(dag, plan), source, Origin.HEURISTIC)

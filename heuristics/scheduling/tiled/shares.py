@@ -49,6 +49,17 @@ class SizeMenu:
     fetch: Longs
     cycles: Longs
 
+    def size(self, at: int) -> AtomSize:
+        """One of the sizes."""
+        rows, columns, inputs, outputs = (int(one) for one in self.sizes[at])
+        return AtomSize(rows, columns, inputs, outputs)
+
+    def picked(self, which: npt.NDArray[np.generic]) -> SizeMenu:
+        """Some of the sizes, by their numbers or by flags."""
+        return SizeMenu(
+            self.sizes[which], self.atoms[which], self.need[which], self.fetch[which], self.cycles[which]
+        )
+
 
 def shared_sizes(
     problem: TiledProblem,
@@ -91,14 +102,21 @@ def shared_size_list(
     handover: int = HANDOVER,
 ) -> list[AtomSize]:
     """The sizes of least estimated time, best first; see `shared_sizes`."""
+    menu = shared_menu(problem, unit, engines, room=room, handover=handover)
+    return [menu.size(at) for at in range(min(most, len(menu.atoms)))]
+
+
+def shared_menu(
+    problem: TiledProblem, unit: Unit, engines: int, *, room: float = 0.5, handover: int = HANDOVER
+) -> SizeMenu:
+    """All sizes that fit, those of least estimated time first; see `shared_sizes`."""
     menu = fitting_menu(problem, unit, room)
     parts = -(-shape_of(unit.layer.operator).parts // menu.sizes[:, 2])
     # parts of a sum follow each other; only boxes of results run side by side
     rounds = -(-(menu.atoms // parts) * problem.batch // engines) * parts
     fetch = menu.fetch / problem.machine.port_rate
     time = rounds * (np.maximum(menu.cycles, fetch) + handover) + fetch
-    order = np.lexsort((menu.atoms * menu.need, time))[:most]
-    return [AtomSize(*(int(one) for one in menu.sizes[at])) for at in order]
+    return menu.picked(np.lexsort((menu.atoms * menu.need, time)))
 
 
 def fitting_menu(problem: TiledProblem, unit: Unit, room: float) -> SizeMenu:
@@ -114,6 +132,9 @@ def fitting_menu(problem: TiledProblem, unit: Unit, room: float) -> SizeMenu:
     menu = size_menu(unit.layer.operator, machine.engine, unit.layer.stored_weights, late)
     fits = menu.need <= limit
     if not fits.any():
+        menu = size_menu(unit.layer.operator, machine.engine, unit.layer.stored_weights, late, fine=True)
+        fits = menu.need <= limit
+    if not fits.any():
         raise InputError(
             machine.name,
             unit.name,
@@ -121,25 +142,30 @@ def fitting_menu(problem: TiledProblem, unit: Unit, room: float) -> SizeMenu:
         )
     roomy = menu.need <= room * limit
     kept = roomy if roomy.any() else fits
-    return SizeMenu(menu.sizes[kept], menu.atoms[kept], menu.need[kept], menu.fetch[kept], menu.cycles[kept])
+    return menu.picked(kept)
 
 
 @lru_cache(maxsize=1024)
-def size_menu(operator: Operator, engine: TileEngine, stored_weights: bool, late: int) -> SizeMenu:
+def size_menu(
+    operator: Operator, engine: TileEngine, stored_weights: bool, late: int, *, fine: bool = False
+) -> SizeMenu:
     """The candidate sizes of atoms of an operator on an engine.
 
     Parameters
     ----------
     stored_weights : whether the weights are blocks of their own
     late : operands that only the finished sums meet
+    fine : cut down to single rows, columns and channels, which leave parts of the array idle
     """
     shape = shape_of(operator)
     channels, rows, columns = shape.sizes
+    halves = tuple(2**i for i in range(max(*shape.sizes, shape.parts).bit_length() + 1)) if fine else ()
+    outputs, inputs = (1, 1) if fine else (engine.columns * engine.lanes, engine.rows * engine.lanes)
     tiles = (
-        sorted({_multiple(-(-channels // n), engine.columns * engine.lanes, channels) for n in PARTS}),
-        sorted({-(-rows // n) for n in PARTS}),
-        sorted({-(-columns // n) for n in WIDTHS}),
-        sorted({_multiple(-(-shape.parts // n), engine.rows * engine.lanes, shape.parts) for n in SUMS}),
+        sorted({_multiple(-(-channels // n), outputs, channels) for n in (*PARTS, *halves)}),
+        sorted({-(-rows // n) for n in (*PARTS, *halves)}),
+        sorted({-(-columns // n) for n in (*WIDTHS, *halves)}),
+        sorted({_multiple(-(-shape.parts // n), inputs, shape.parts) for n in (*SUMS, *halves)}),
     )
     sizes = (channels, rows, columns, shape.parts)
     cuts = [

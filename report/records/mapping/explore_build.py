@@ -314,7 +314,7 @@ def _result(question: ExploreQuestion, found: Exploration, place: int) -> Result
             wall_seconds=told.wall_s,
             input_hash=problem.content_hash,
         )
-        growing.layers.append(answer_record(network, LayerAnswer(layer, result, problem, AnswerSets())))
+        growing.add(index, answer_record(network, LayerAnswer(layer, result, problem, AnswerSets())))
     return growing.document()
 
 

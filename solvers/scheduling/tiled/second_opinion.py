@@ -117,7 +117,7 @@ def _proven_anew(
         return Verdict.UNDECIDED, "-", "no method proves claims about such a space"
     search = TiledSearch(space, replace(limits, seed=limits.seed + 1), exact=True)
     search.offer(own, "document", Origin.HEURISTIC)
-    proof = _Again(method, RoundProof(search, space, method.atoms))
+    proof = _Again(method, RoundProof(search, space))
     result = run_method(search, proof, claim.method)
     if result.key is not None and result.key < bound:
         return (

@@ -76,7 +76,7 @@ def down_sets(network: SetNetwork, most: int = MOST_DOWN_SETS) -> tuple[list[int
 
 def shortest(segments: Segments, sets: list[int], weigh: Callable[[Segment], float]) -> dict[int, float]:
     """Per down-set, the least weight of a chain from it to the end."""
-    rest = {one: inf for one in sets}
+    rest = dict.fromkeys(sets, inf)
     rest[sets[-1]] = 0.0
     for start in reversed(sets[:-1]):
         for one in segments.from_start(start):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from fractions import Fraction
 from random import Random
 
 from tilewright.formulation.options import option
@@ -49,14 +50,15 @@ class TreeMethod(Heuristic):
         return make(network, problem.machine, problem.batch, rules, energy=energy, delay=delay)
 
     def offer_tree(self, search: TiledSearch, form: ClosedForm, tree: Node) -> None:
-        """Expand a tree and offer its plan, with its closed form in the source's name."""
+        """Expand a tree and offer its plan, with what the closed form says of it."""
         cost = form.evaluate(tree)
         try:
             dag, plan = expand(search.problem.problem, cost, form.dataflow, form.engine.grid)
         except (InputError, IllegalPlanError):  # no division of its shares fits: the closed form cuts no finer
             return
-        closed = f"closed form {form.value(cost.energy, cost.cycles):.4g}"
-        search.confirm(AtomicPlan(dag, plan), f"{self.name}, {closed}", Origin.HEURISTIC)
+        closed = Fraction(form.value(cost.energy, cost.cycles))
+        source = f"{self.name}, closed form {float(closed):.4g}"
+        search.confirm(AtomicPlan(dag, plan, closed), source, Origin.HEURISTIC)
 
 
 class _Offers:
@@ -89,6 +91,7 @@ class GrownTrees(TreeMethod):
     shakes: int = option(2000, "random changes at most", low=0, high=10**7)
 
     name = "set"
+    stochastic = True
 
     def offer(self, search: TiledSearch) -> None:
         """Search by the closed form; offer the plans of the best trees."""
@@ -117,6 +120,7 @@ class AnnealedTrees(TreeMethod):
     cooling: float = option(8.0, "speed of cooling (alpha)", low=0.0, high=1000.0)
 
     name = "set-sa"
+    stochastic = True
 
     def offer(self, search: TiledSearch) -> None:
         """Section 4.2 from the tree of all leaves under one T cut."""

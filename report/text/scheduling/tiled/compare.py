@@ -59,7 +59,10 @@ def compare_views(document: CompareDocument) -> list[RenderableType]:
         Text(f"bound over all sizes of atoms and all plans: {bound}", "dim"),
     ]
     notes += [Text(f"{one.method}: {text}") for one in document.contestants for text in _messages(one)]
-    return [title, "", values, *(["", figures] if figures.row_count else []), "", *notes]
+    shown: list[RenderableType] = [title, "", values]
+    if figures.row_count:
+        shown += ["", figures]
+    return [*shown, "", *notes]
 
 
 def ranked(document: CompareDocument) -> list[ContestantRecord]:

@@ -1,0 +1,199 @@
+"""Cells of the studies of tiled machines: one method on one network and machine, kept in an SQLite file.
+
+A cell is committed the moment it ends; a study that is killed goes on where it was.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import multiprocessing
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ProcessPoolExecutor, as_completed
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any, Final
+
+from tilewright import __version__
+from tilewright.formulation.limits import Limits
+from tilewright.formulation.scheduling.tiled.problem import TiledProblem, tiled_objective
+from tilewright.hardware.scheduling.tiled.load import load_tiled_machine
+from tilewright.solvers.database import Database, seal
+from tilewright.solvers.processes import leave_with_parent
+from tilewright.solvers.scheduling.tiled.bounds import dag_bounds
+from tilewright.solvers.scheduling.tiled.running import plan_run
+from tilewright.workloads.catalog import resolve_model
+from tilewright.workloads.errors import InputError, one_line
+
+APPLICATION: Final = 0x546C5474  # "TlTt", SQLite's application_id
+
+_TABLE = """
+CREATE TABLE IF NOT EXISTS cell (
+    key TEXT PRIMARY KEY,   -- content hash of cell and version
+    cell TEXT NOT NULL,     -- what was asked, as JSON
+    answer TEXT NOT NULL,   -- what came of it, as JSON
+    seal TEXT NOT NULL      -- SHA-256 of the columns before
+) WITHOUT ROWID"""
+
+
+@dataclass(frozen=True, slots=True)
+class Cell:
+    """What is to be computed.
+
+    Parameters
+    ----------
+    network, system, method : by name, options in brackets
+    batch : samples
+    objective : as on the command line
+    seconds : of the search
+    """
+
+    network: str
+    system: str
+    method: str
+    batch: int
+    objective: str
+    seconds: float
+
+    @property
+    def key(self) -> str:
+        """Content hash of the cell and this program's version."""
+        return hashlib.sha256(json.dumps([__version__, asdict(self)]).encode()).hexdigest()
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """What a cell came to; figures are those of `Evaluation`, 0 without a plan.
+
+    Parameters
+    ----------
+    energy : pJ by component
+    bound, own_bound : least cycles over all sizes, and of the plan's own atoms; 0 for other objectives
+    seconds : until the best plan
+    message : why there is none
+    """
+
+    status: str
+    message: str = ""
+    atoms: int = 0
+    cycles: int = 0
+    compute_cycles: int = 0
+    unlinked_cycles: int = 0
+    compute_utilization: float = 0.0
+    atom_utilization: float = 0.0
+    network_overhead: float = 0.0
+    reuse: float = 0.0
+    dram_bytes: int = 0
+    energy: dict[str, float] | None = None
+    bound: int = 0
+    own_bound: int = 0
+    seconds: float = 0.0
+
+    @property
+    def is_plan(self) -> bool:
+        return self.cycles > 0
+
+    @property
+    def total_energy(self) -> float:
+        """pJ."""
+        return sum((self.energy or {}).values())
+
+
+def compute(cell: Cell) -> Found:
+    """Search, after a short search that has loaded and compiled everything."""
+    leave_with_parent()
+    try:
+        _warm(cell.method)
+        machine, objective = load_tiled_machine(cell.system), tiled_objective(cell.objective)
+        problem = TiledProblem(resolve_model(cell.network, 1), machine, objective, batch=cell.batch)
+        result = plan_run(lambda: problem, cell.method, Limits(cell.seconds)).run()
+    except InputError as error:
+        return Found("error", str(error))
+    except Exception as error:
+        return Found("error", f"{type(error).__name__}: {one_line(error)}")
+    if result.answer is None or result.evaluation is None:
+        return Found(str(result.status), result.message)
+    found = result.evaluation
+    return Found(
+        str(result.status),
+        result.message,
+        result.answer.dag.tasks,
+        found.cycles,
+        found.compute_cycles,
+        found.unlinked_cycles,
+        found.compute_utilization,
+        found.atom_utilization,
+        found.network_overhead,
+        found.reuse,
+        found.dram_read_bytes + found.dram_write_bytes,
+        {name: getattr(found.energy, name) for name in found.energy.__slots__},
+        int(result.bound or 0) if cell.objective == "makespan" else 0,
+        dag_bounds(result.answer.dag, problem.machine).cycles,
+        max(point.seconds for point in result.trace if point.improved),
+    )
+
+
+def _warm(method: str) -> None:
+    machine, goal = load_tiled_machine("atomic-2x2"), tiled_objective("makespan")
+    problem = TiledProblem(resolve_model("alexnet", 1), machine, goal)
+    plan_run(lambda: problem, method, Limits(2.0)).run()
+
+
+class CellStore:
+    """The SQLite file of finished cells.
+
+    Raises
+    ------
+    InputError : for a file of something else, or one that is damaged
+    """
+
+    def __init__(self, path: Path) -> None:
+        self._base = Database(path)
+        self._base.rows(_TABLE)
+        if self._base.number("application_id") not in (0, APPLICATION):
+            raise InputError(str(path), None, "expected a store of cells of tiled machines")
+        self._base.rows(f"PRAGMA application_id = {APPLICATION}")
+
+    def get(self, cell: Cell) -> Found | None:
+        """What a cell came to, if it has ended."""
+        rows = self._base.rows("SELECT key, cell, answer, seal FROM cell WHERE key = ?", (cell.key,))
+        if not rows:
+            return None
+        if seal(rows[0][:-1]) != rows[0][-1]:
+            raise self._base.damaged(f"cell {cell.key[:12]}")
+        with self._base.reading(f"cell {cell.key[:12]}"):
+            data: dict[str, Any] = json.loads(rows[0][2])
+            return Found(**data)
+
+    def put(self, cell: Cell, found: Found) -> None:
+        """Keep a cell for good."""
+        row = (cell.key, json.dumps(asdict(cell)), json.dumps(asdict(found)))
+        self._base.rows("INSERT OR REPLACE INTO cell VALUES (?, ?, ?, ?)", (*row, seal(row)))
+
+    def close(self) -> None:
+        """Close the file."""
+        self._base.close()
+
+
+def run_missing(store: CellStore, cells: Sequence[Cell], jobs: int) -> Iterator[tuple[Cell, Found]]:
+    """Compute the cells that the store lacks or that failed, and yield each as it ends.
+
+    Parameters
+    ----------
+    jobs : worker processes
+    """
+    missing = []
+    for cell in dict.fromkeys(cells):
+        known = store.get(cell)
+        if known is None or known.status == "error":
+            missing.append(cell)
+    if not missing:
+        return
+    spawn = multiprocessing.get_context("spawn")
+    with ProcessPoolExecutor(jobs, spawn, max_tasks_per_child=1) as pool:
+        waiting = {pool.submit(compute, cell): cell for cell in missing}
+        for future in as_completed(waiting):
+            cell, failure = waiting[future], future.exception()
+            found = Found("error", f"the worker died: {failure}") if failure else future.result()
+            store.put(cell, found)
+            yield cell, found

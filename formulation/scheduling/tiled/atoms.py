@@ -1,0 +1,81 @@
+"""What the atoms of one layer cost and make; remembered."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from tilewright.formulation.scheduling.tiled.costs import AtomCosts, atom_costs
+from tilewright.formulation.scheduling.tiled.memo import Memo
+from tilewright.formulation.scheduling.tiled.tiling import Tiling
+from tilewright.formulation.scheduling.tiled.trips import atom_shapes, weight_blocks
+from tilewright.hardware.scheduling.tiled.machine import TileEngine
+from tilewright.workloads.mapping.operator import Operator
+
+Longs = npt.NDArray[np.int64]
+SUM_BYTES = 4
+"""Bytes of one unfinished sum."""
+
+
+@dataclass(frozen=True, eq=False)
+class LayerAtoms:
+    """Per atom of a layer, the reductions of its sums included.
+
+    Parameters
+    ----------
+    costs : on its engine
+    results : bytes that it makes
+    vector : whether the vector unit does it
+    """
+
+    costs: AtomCosts
+    results: Longs
+    vector: npt.NDArray[np.bool_]
+
+
+def layer_atoms(operator: Operator, one: Tiling, slots: int, engine: TileEngine) -> LayerAtoms:
+    """The atoms of a layer.
+
+    Parameters
+    ----------
+    slots : atoms per box of results, one more than parts of a sum where a reduction follows them
+    """
+    return _ATOMS.get(operator, (one, slots, engine), lambda: _atoms(operator, one, slots, engine))
+
+
+def layer_weights(operator: Operator, one: Tiling) -> tuple[Longs, Longs]:
+    """`weight_blocks` of a layer."""
+    return _WEIGHTS.get(operator, one, lambda: weight_blocks(operator, one))
+
+
+_ATOMS: Memo[LayerAtoms] = Memo(lambda value: 6 * len(value.results))
+_WEIGHTS: Memo[tuple[Longs, Longs]] = Memo(lambda value: len(value[0]) + len(value[1]))
+
+
+def _atoms(operator: Operator, one: Tiling, slots: int, engine: TileEngine) -> LayerAtoms:
+    shapes = atom_shapes(operator, one)
+    found = atom_costs(engine, shapes)
+    parts = len(one.parts) - 1
+    sides = [np.diff(np.array(cuts, dtype=np.int64)) for cuts in (one.samples, *one.axes[:3])]
+    boxes = np.ones(1, dtype=np.int64)
+    for side in sides:
+        boxes = np.multiply.outer(boxes, side).ravel()
+    count = math.prod(len(side) for side in sides)
+    results = np.repeat(boxes[:, None], slots, axis=1) * SUM_BYTES
+    results[:, -1] = boxes * engine.element_bytes
+    vector = np.full((count, slots), shapes.kind == "vector")
+    grids = []
+    for values in (found.cycles, found.operations, found.buffer_bytes, found.register_bytes):
+        grid = np.zeros((count, slots), dtype=np.int64)
+        grid[:, :parts] = values.reshape(count, parts)
+        grids.append(grid)
+    if slots > parts:
+        vector[:, -1] = True
+        grids[0][:, -1] = -(-boxes * parts // engine.vector_lanes) + engine.startup_cycles
+        grids[1][:, -1] = boxes * parts
+        grids[2][:, -1] = boxes * parts * SUM_BYTES
+    costs = AtomCosts(grids[0].ravel(), grids[1].ravel(), grids[2].ravel(), grids[3].ravel())
+    return LayerAtoms(costs, results.ravel(), vector.ravel())

@@ -1,0 +1,125 @@
+"""Which atoms of a layer read which parts of one operand, as a product over coordinates; remembered."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from tilewright.formulation.scheduling.tiled.coordinates import CHANNEL, COLUMN, PART, ROW, shape_of
+from tilewright.formulation.scheduling.tiled.memo import Memo
+from tilewright.formulation.scheduling.tiled.overlap import (
+    Entries,
+    entries,
+    flat_entries,
+    flatten_axes,
+    operand_axes,
+    sample_entries,
+)
+from tilewright.formulation.scheduling.tiled.tiling import Borders, Tiling
+from tilewright.workloads.mapping.operator import Operator
+
+Longs = npt.NDArray[np.int64]
+Cuts = tuple[Borders, Borders, Borders, Borders]
+
+
+@dataclass(frozen=True)
+class Origin:
+    """Where an operand comes from.
+
+    Parameters
+    ----------
+    sizes : (channels, rows, columns) of what makes it, or of an input of the network
+    centred : per coordinate, whether surplus positions are cropped evenly
+    channel : where its channels begin on the operand's channel axis; ``None`` behind other movement
+    flattened : whether that movement is a flattening of something that the network makes
+    outside : whether it is an input of the network
+    cuts : its borders by samples, channels, rows and columns
+    """
+
+    sizes: tuple[int, int, int]
+    centred: tuple[bool, ...]
+    channel: int | None
+    flattened: bool
+    outside: bool
+    cuts: Cuts
+
+
+@dataclass(frozen=True)
+class Crossing:
+    """Reads of an operand: all products of entries along samples, channels, rows and columns.
+
+    Parameters
+    ----------
+    along : per coordinate
+    free : offsets of the atoms, beside those of the entries, that read the same
+    """
+
+    along: tuple[Entries, Entries, Entries, Entries]
+    free: Longs
+
+
+def crossing(
+    operator: Operator, operand: str, one: Tiling, slots: int, late: bool, origin: Origin
+) -> Crossing | None:
+    """The reads of an operand by all atoms of a layer.
+
+    Parameters
+    ----------
+    one, slots : how the layer is cut, and its atoms per box of results
+    late : whether only the last of them reads
+
+    Returns
+    -------
+    ``None`` where coordinates mix on the way
+    """
+    key = (operand, one, slots, late, origin)
+    return _KNOWN.get(operator, key, lambda: _crossing(operator, operand, one, slots, late, origin))
+
+
+def _size(value: Crossing | None) -> int:
+    if value is None:
+        return 1
+    return len(value.free) + sum(4 * len(found.consumer) for found in value.along)
+
+
+_KNOWN: Memo[Crossing | None] = Memo(_size)
+
+
+def _crossing(
+    operator: Operator, operand: str, one: Tiling, slots: int, late: bool, origin: Origin
+) -> Crossing | None:
+    tensor = operator.tensor(operand)
+    shape = shape_of(operator)
+    mapped = None
+    flat = False
+    if origin.channel is not None:
+        mapped = operand_axes(operator, tensor, origin.sizes, origin.channel, centred=origin.centred)
+    elif origin.flattened:
+        mapped = flatten_axes(operator, tensor, origin.sizes)
+        flat = mapped is not None
+    if mapped is None and origin.outside:
+        mapped = operand_axes(operator, tensor, origin.sizes, 0, centred=origin.centred)
+    if mapped is None:
+        return None
+    parts = len(one.parts) - 1
+    counts = [len(cuts) - 1 for cuts in one.axes]
+    strides = [counts[ROW] * counts[COLUMN] * slots, counts[COLUMN] * slots, slots, 1]
+    tiles = (*one.axes[:3], (0, shape.parts)) if late else one.axes
+    found: list[Entries] = []
+    used: set[int] = set()
+    for coordinate, axes in enumerate(mapped):
+        cuts = origin.cuts[coordinate + 1]
+        if flat and coordinate == CHANNEL:
+            found.append(flat_entries(axes, tiles[PART], strides[PART], cuts))
+        else:
+            found.append(entries(operator, axes, origin.sizes[coordinate], tiles, strides, cuts))
+        used |= set(axes.depends)
+    free = np.array([slots - 1 if late else 0], dtype=np.int64)
+    for axis in range(4):
+        if axis not in used and not (axis == PART and late):
+            count = parts if axis == PART else counts[axis]
+            free = np.add.outer(free, np.arange(count) * strides[axis]).ravel()
+    samples = sample_entries(one.samples, counts[CHANNEL] * strides[CHANNEL], origin.cuts[0])
+    return Crossing((samples, found[0], found[1], found[2]), free)

@@ -1,0 +1,105 @@
+"""Atomic DAGs of a size that can be worked with.
+
+Atoms become coarser where a network and its batch have too many, and smaller where one needs more than its
+estimate says.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import numpy.typing as npt
+
+from tilewright.formulation.scheduling.tiled.dag import AtomicDag
+from tilewright.formulation.scheduling.tiled.problem import TiledProblem
+from tilewright.formulation.scheduling.tiled.tiling import AtomSize, atom_count
+from tilewright.heuristics.scheduling.tiled.shares import SizeMenu, shared_menu
+
+MOST_ATOMS = 150_000
+"""Atoms of a DAG.  A search looks at many; at this size one takes about a second and less than 1 GB."""
+
+TIGHTER = 0.75
+"""By how much the need of an atom must fall, step by step, where its estimate was short."""
+
+
+def workable(
+    problem: TiledProblem,
+    sizes: Sequence[AtomSize],
+    *,
+    room: float = 0.5,
+    engines: Sequence[int] | None = None,
+    most: int = MOST_ATOMS,
+) -> tuple[tuple[AtomSize, ...], AtomicDag]:
+    """Sizes close to those given whose DAG has at most so many atoms, all of which fit their buffers.
+
+    No layer gets more than a common number of atoms, the largest that keeps the sum; those beyond it take
+    their best size (by the estimate of `shared_menu`) with no more.
+
+    Parameters
+    ----------
+    room, engines : as in `shared_sizes`
+
+    Returns
+    -------
+    sizes, dag : where even the coarsest sizes have more atoms, those
+
+    Raises
+    ------
+    InputError : for a layer whose atoms fit no buffer whatever their size
+    """
+    counts = [problem.machine.engines] * len(problem.units) if engines is None else list(engines)
+    chosen = _capped(problem, list(sizes), counts, room, most)
+    limits: dict[int, float] = {}
+    while True:
+        dag = problem.unchecked_dag(chosen)
+        crowded = np.unique(dag.unit[dag.needs > problem.machine.engine.buffer_bytes])
+        if not len(crowded):
+            return tuple(chosen), dag
+        for unit in crowded:
+            index = int(unit)
+            menu = shared_menu(problem, problem.units[index], counts[index], room=room)
+            limits[index] = TIGHTER * limits.get(index, _estimate(menu, chosen[index]))
+            fits = np.flatnonzero(menu.need <= limits[index])
+            if not len(fits):
+                problem.dag(chosen)  # says what does not fit
+            chosen[index] = menu.size(int(fits[0]))
+
+
+def _capped(
+    problem: TiledProblem, sizes: list[AtomSize], engines: Sequence[int], room: float, most: int
+) -> list[AtomSize]:
+    """Sizes with the largest common number of atoms per layer that keeps the sum."""
+    batch = problem.batch
+    given = [atom_count(unit, size, batch) for unit, size in zip(problem.units, sizes, strict=True)]
+    if sum(given) <= most:
+        return sizes
+    menus = [
+        shared_menu(problem, unit, count, room=room)
+        for unit, count in zip(problem.units, engines, strict=True)
+    ]
+    low, high = 0, max(given)
+    while high - low > 1:
+        middle = (low + high) // 2
+        total = sum(
+            count if count <= middle else batch * int(menu.atoms[_best(menu.atoms, middle // batch)])
+            for count, menu in zip(given, menus, strict=True)
+        )
+        low, high = (middle, high) if total <= most else (low, middle)
+    return [
+        size if count <= low else menu.size(_best(menu.atoms, low // batch))
+        for size, count, menu in zip(sizes, given, menus, strict=True)
+    ]
+
+
+def _best(atoms: npt.NDArray[np.int64], most: int) -> int:
+    """The first entry with at most so many atoms; where none has as few, the one with the fewest."""
+    few = np.flatnonzero(atoms <= most)
+    return int(few[0]) if len(few) else int(atoms.argmin())
+
+
+def _estimate(menu: SizeMenu, size: AtomSize) -> float:
+    """What an atom of a size is estimated to need; the largest estimate for a size that no menu has."""
+    row = np.array([size.rows, size.columns, size.inputs, size.outputs])
+    same = np.flatnonzero((menu.sizes == row).all(axis=1))
+    return float(menu.need[same[0]] if len(same) else menu.need.max())

@@ -1,0 +1,81 @@
+"""Networks and batches whose atoms by the estimates would be too many or too large, and remembered layers."""
+
+from __future__ import annotations
+
+import random
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from tiled_plans import random_problem
+
+from tilewright.formulation.scheduling.tiled import atoms, reading
+from tilewright.formulation.scheduling.tiled.problem import TiledProblem, tiled_objective
+from tilewright.formulation.scheduling.tiled.tiling import AtomSize, atom_count
+from tilewright.hardware.scheduling.tiled.load import load_tiled_machine
+from tilewright.heuristics.scheduling.tiled.coarsening import workable
+from tilewright.heuristics.scheduling.tiled.shares import shared_sizes
+from tilewright.workloads.catalog import resolve_model
+from tilewright.workloads.errors import InputError
+from tilewright.workloads.mapping.convolutions import conv2d
+from tilewright.workloads.network import Layer, Network
+
+
+def problem_of(name: str, machine: str, batch: int = 1) -> TiledProblem:
+    return TiledProblem(
+        resolve_model(name, 1), load_tiled_machine(machine), tiled_objective("makespan"), batch=batch
+    )
+
+
+def test_too_many_atoms_become_fewer_and_few_stay() -> None:
+    """Layers beyond a common number get coarser atoms until the sum is kept; the others keep their sizes."""
+    problem = problem_of("resnet18", "atomic-8x8", batch=4)
+    given = shared_sizes(problem)
+    counts = [atom_count(unit, size, 4) for unit, size in zip(problem.units, given, strict=True)]
+    same, _ = workable(problem, given, most=sum(counts))
+    assert same == given
+    sizes, dag = workable(problem, given, most=9 * sum(counts) // 10)
+    fewer = [atom_count(unit, size, 4) for unit, size in zip(problem.units, sizes, strict=True)]
+    assert dag.tasks == sum(fewer) <= 9 * sum(counts) // 10
+    assert all(a <= b for a, b in zip(fewer, counts, strict=True))
+    least = counts.index(min(counts))
+    assert sizes[least] == given[least]
+
+
+def test_atoms_beyond_their_estimate_become_smaller() -> None:
+    """Sizes that fit no buffer are replaced by some that do; where none does, the layer is named."""
+    problem = _wide()
+    whole = [AtomSize(14, 14, 64, 64)] * len(problem.units)
+    with pytest.raises(InputError, match="needs"):
+        problem.dag(whole)
+    _, dag = workable(problem, whole)
+    assert dag.needs.max() <= problem.machine.engine.buffer_bytes
+    tiny = replace(problem.machine.engine, buffer_bytes=16)
+    with pytest.raises(InputError, match="smallest atom needs"):
+        workable(replace(problem, machine=replace(problem.machine, engine=tiny)), whole)
+
+
+def _wide() -> TiledProblem:
+    layer = conv2d(k=64, c=64, r=3, s=3, h=14, w=14)
+    network = Network("wide", [Layer("a", layer, "test")])
+    return TiledProblem(network, load_tiled_machine("atomic-2x2[buffer=32]"), tiled_objective("makespan"))
+
+
+def test_a_pool_over_a_large_map_is_cut_below_the_array_width() -> None:
+    """EfficientNet's first squeeze reads 112 x 112 positions of every channel: atoms of few channels fit."""
+    problem = problem_of("efficientnet-b0", "atomic-8x8")
+    sizes = shared_sizes(problem)
+    squeeze = next(i for i, one in enumerate(problem.units) if one.name == "block1_1.squeeze")
+    assert sizes[squeeze].outputs * 112 * 112 < problem.machine.engine.buffer_bytes
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_what_is_remembered_changes_nothing(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A DAG from remembered layers equals one in which every layer is worked out anew."""
+    problem, dag = random_problem(random.Random(seed), "atomic-2x2")
+    for module, name in ((atoms, "_ATOMS"), (atoms, "_WEIGHTS"), (reading, "_KNOWN")):
+        monkeypatch.setattr(getattr(module, name), "get", lambda operator, key, make: make())
+    again = problem.dag(dag.tilings)
+    columns = ("cycles", "operations", "block_bytes", "block_parent", "block_kind", "read_starts", "reads")
+    for column in columns:
+        assert np.array_equal(getattr(dag, column), getattr(again, column)), column
