@@ -38,7 +38,7 @@ def evaluate_command(
     layer: Annotated[
         str | None, typer.Option("--layer", metavar="LAYER", help="Operator, instead of the file's.")
     ] = None,
-    layers: options.Layers = None,
+    layers: options.OnlyLayers = None,
     objective: Annotated[
         str | None, typer.Option("--objective", "-o", help="Instead of the file's; edp by default.")
     ] = None,
@@ -66,6 +66,10 @@ def evaluate_command(
     from tilewright.report.records.scheduling.tiled.files import is_plan
 
     data = read_data(mapping)
+    if isinstance(data, dict) and "tree" in data:
+        from tilewright.cli.scheduling.set_tree import evaluate_tree
+
+        return evaluate_tree(data, str(mapping), objective, format)
     if is_schedule(data) or is_plan(data):
         from tilewright.cli.scheduling.evaluate import evaluate_edited, evaluate_edited_plan
 

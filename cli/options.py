@@ -13,6 +13,7 @@ from tilewright.workloads.errors import InputError, did_you_mean, unknown_name
 
 if TYPE_CHECKING:
     from tilewright.formulation import objective as objectives
+    from tilewright.workloads.onnx.options import OnnxOptions
 
 Objective = Annotated[
     str,
@@ -71,7 +72,34 @@ Constraints = Annotated[
         rich_help_panel="Problem",
     ),
 ]
+Dims = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--dim",
+        metavar="NAME=SIZE",
+        help="Size of a symbolic axis of an ONNX model's inputs, such as h=224; repeatable.",
+        rich_help_panel="Problem",
+    ),
+]
+SkipUnsupported = Annotated[
+    bool,
+    typer.Option(
+        "--skip-unsupported",
+        help="Leave out what of an ONNX model is not supported, and say what.",
+        rich_help_panel="Problem",
+    ),
+]
 Layers = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--layers",
+        "--layer",
+        metavar="GLOB",
+        help="Only layers of these names; repeatable.",
+        rich_help_panel="Problem",
+    ),
+]
+OnlyLayers = Annotated[
     list[str] | None,
     typer.Option(
         "--layers", metavar="GLOB", help="Only layers of these names; repeatable.", rich_help_panel="Problem"
@@ -193,6 +221,19 @@ def parse_factors(text: str | None) -> Literal["perfect", "imperfect"] | None:
         case None | "perfect" | "imperfect":
             return text
     raise InputError("--factors", None, unknown_name(text, ("perfect", "imperfect")))
+
+
+def parse_onnx(dims: list[str] | None, *, skip: bool) -> OnnxOptions:
+    """How an ONNX model is imported; raises ``InputError`` for a size that is none."""
+    from tilewright.workloads.onnx.options import OnnxOptions
+
+    sizes: dict[str, int] = {}
+    for text in dims or ():
+        name, _, size = text.partition("=")
+        if not name or not size.isdecimal() or not 0 < int(size) < 10**9 or name in sizes:
+            raise InputError("--dim", text, "expected an axis, once, with its size, such as h=224")
+        sizes[name] = int(size)
+    return OnnxOptions(sizes, skip)
 
 
 def parse_storage(text: str | None) -> Literal["even", "uneven"] | None:

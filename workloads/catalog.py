@@ -11,6 +11,7 @@ from tilewright.workloads.errors import InputError, did_you_mean
 from tilewright.workloads.mapping.layer_fields import KINDS
 from tilewright.workloads.mapping.layer_text import NamedOperator, is_layer_text, parse_layer, read_layers
 from tilewright.workloads.network import Layer, Network
+from tilewright.workloads.onnx.options import OnnxOptions
 
 if TYPE_CHECKING:
     import onnx
@@ -34,7 +35,7 @@ def list_models() -> tuple[str, ...]:
     return (*builders(), *(PREFIX + name for name in _shipped()))
 
 
-def resolve_model(text: str, batch: int | None = None) -> Network:
+def resolve_model(text: str, batch: int | None = None, options: OnnxOptions | None = None) -> Network:
     """The network that a MODEL or LAYER text stands for.
 
     Parameters
@@ -43,6 +44,7 @@ def resolve_model(text: str, batch: int | None = None) -> Network:
         network, a layer text such as ``gemm:M=512,N=768,K=768``, or a YAML file of layers; any of them with
         ``:training`` behind it for the training graph
     batch : samples; ``None`` for the model's own number
+    options : how an ONNX model is imported
 
     Returns
     -------
@@ -59,16 +61,19 @@ def resolve_model(text: str, batch: int | None = None) -> Network:
     if text.endswith(TRAINING):
         from tilewright.workloads.training import training_network
 
-        return training_network(resolve_model(text.removesuffix(TRAINING), batch))
+        return training_network(resolve_model(text.removesuffix(TRAINING), batch, options))
     if text.startswith(PREFIX):
-        return _load_shipped(text, batch)
+        return _load_shipped(text, batch, options)
     suffix = Path(text).suffix.lower()
+    if options is not None and (options.dims or options.skip) and suffix != ".onnx":
+        flag = "--dim" if options.dims else "--skip-unsupported"
+        raise InputError(flag, None, f"is for ONNX models, which {text} is not")
     if is_layer_text(text):
         return _unlinked(text, (parse_layer(text, batch),), batch)
     if suffix == ".onnx":
         from tilewright.workloads.onnx.importer import load_onnx
 
-        return load_onnx(text, batch)
+        return load_onnx(text, batch, options=options)
     if suffix in (".yaml", ".yml"):
         return _unlinked(Path(text).stem, read_layers(Path(text), batch), batch)
     if text in builders():
@@ -139,7 +144,7 @@ def _shipped() -> dict[str, Path]:
     return dict(sorted(found.items()))
 
 
-def _load_shipped(text: str, batch: int | None) -> Network:
+def _load_shipped(text: str, batch: int | None, options: OnnxOptions | None) -> Network:
     name, shipped = text.removeprefix(PREFIX), _shipped()
     if name not in shipped:
         listed = ", ".join(shipped) or "none: the onnx package has no models"
@@ -148,4 +153,4 @@ def _load_shipped(text: str, batch: int | None) -> Network:
         )
     from tilewright.workloads.onnx.importer import load_onnx
 
-    return load_onnx(shipped[name], batch, name)
+    return load_onnx(shipped[name], batch, name, options)

@@ -109,6 +109,7 @@ class Network:
     batch : samples that the operators' bounds stand for
     outputs : layers whose results leave the network; by default those that nobody reads
     tables : parameters that no layer computes with, such as a table of word vectors
+    left_out : what of its source is missing, each with its reason
 
     Raises
     ------
@@ -124,10 +125,12 @@ class Network:
         batch: int = 1,
         outputs: Iterable[str] | None = None,
         tables: Iterable[Parameter] = (),
+        left_out: Iterable[str] = (),
     ) -> None:
         self.name = name
         self.batch = batch
         self.tables = tuple(tables)
+        self.left_out = tuple(left_out)
         self.links = tuple(links)
         self._reads: dict[str, list[Link]] = {}
         self._named: dict[str, Layer] = {}

@@ -101,7 +101,6 @@ class Found:
 
 def compute(cell: Cell) -> Found:
     """Search, after a short search that has loaded and compiled everything."""
-    leave_with_parent()
     try:
         _warm(cell.method)
         machine, objective = load_tiled_machine(cell.system), tiled_objective(cell.objective)
@@ -190,7 +189,7 @@ def run_missing(store: CellStore, cells: Sequence[Cell], jobs: int) -> Iterator[
     if not missing:
         return
     spawn = multiprocessing.get_context("spawn")
-    with ProcessPoolExecutor(jobs, spawn, max_tasks_per_child=1) as pool:
+    with ProcessPoolExecutor(jobs, spawn, leave_with_parent, max_tasks_per_child=1) as pool:
         waiting = {pool.submit(compute, cell): cell for cell in missing}
         for future in as_completed(waiting):
             cell, failure = waiting[future], future.exception()

@@ -1,4 +1,4 @@
-"""Small graphs on 2 x 2 engines whose best round plans can be proven: equal layers, parts of real networks."""
+"""Small graphs on 2 x 2 engines for proofs of round plans: equal layers, parts of real networks."""
 
 from __future__ import annotations
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 
 from tilewright.benchmarks.studies.tiled_graphs import (
     BLOCKS,
@@ -19,7 +20,7 @@ from tilewright.benchmarks.studies.tiled_graphs import (
     rows_of_layers,
     unequal_layers,
 )
-from tilewright.formulation.limits import Limits
+from tilewright.formulation.limits import LimitReachedError, Limits
 from tilewright.formulation.result import Origin
 from tilewright.formulation.scheduling.tiled.search import AtomicPlan, TiledSearch
 from tilewright.hardware.scheduling.tiled.machine import TiledMachine
@@ -42,7 +43,8 @@ def proven(graph: SmallGraph, seconds: float, threads: int = 2) -> TiledSearch:
     search: TiledSearch = TiledSearch(space, Limits(seconds, threads=threads))
     for plan in quick_plans(graph.dag, graph.problem.machine):
         search.offer(AtomicPlan(graph.dag, plan), "heuristics", Origin.HEURISTIC)
-    RoundProof(search, space).run()
+    with suppress(LimitReachedError):
+        RoundProof(search, space).run()
     return search
 
 
@@ -71,6 +73,9 @@ def graphs(machine: TiledMachine, most: int) -> Iterator[SmallGraph]:
         yield unequal_layers(20, seed, machine)
     for name in BLOCKS:
         yield block(name, machine, most)
+    for name in BLOCKS:
+        if name.startswith("inception"):
+            yield block(name, machine, most // 2)
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
@@ -80,11 +85,12 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--threads", type=int, default=2)
     parser.add_argument("--atoms", type=int, default=40, help="of parts of real networks, at most")
     parser.add_argument("--machine", default=MACHINE)
+    parser.add_argument("--networks", nargs="+", choices=("free", "real"), default=["free", "real"])
     asked = parser.parse_args(arguments)
     print(HEAD, flush=True)
-    for free in (True, False):
-        for graph in graphs(machine_of(asked.machine, free=free), asked.atoms):
-            print(line(graph, "free" if free else "real", asked.seconds, asked.threads), flush=True)
+    for network in asked.networks:
+        for graph in graphs(machine_of(asked.machine, free=network == "free"), asked.atoms):
+            print(line(graph, network, asked.seconds, asked.threads), flush=True)
 
 
 if __name__ == "__main__":

@@ -31,7 +31,9 @@ class Listing:
 def list_command(
     what: Annotated[
         str,
-        typer.Argument(metavar="WHAT", help="archs, systems, models, workloads, solvers, methods or suites."),
+        typer.Argument(
+            metavar="WHAT", help="archs, systems, models, workloads, solvers, methods, suites or operators."
+        ),
     ],
     format: options.Format = "table",
 ) -> int:
@@ -127,6 +129,12 @@ def _solvers() -> Listing:
     return Listing(("solver", "exact", "version", _DESCRIPTION), tuple(rows))
 
 
+def _operators() -> Listing:
+    from tilewright.workloads.onnx.importer import operator_support
+
+    return Listing(("ONNX operator", "becomes"), tuple(operator_support()))
+
+
 def _suites() -> Listing:
     from tilewright.benchmarks.suites import description, suite, suite_names
 
@@ -184,4 +192,5 @@ KINDS: dict[str, Callable[[], Listing]] = {
     "solvers": _solvers,
     "methods": _methods,
     "suites": _suites,
+    "operators": _operators,
 }

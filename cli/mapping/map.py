@@ -36,6 +36,8 @@ def map_command(
             "--all-operators", help="Pooling and element-wise layers too.", rich_help_panel="Problem"
         ),
     ] = False,
+    dim: options.Dims = None,
+    skip_unsupported: options.SkipUnsupported = False,
     cost_model: options.CostModel = None,
     factors: options.Factors = None,
     storage: options.Storage = None,
@@ -145,6 +147,7 @@ def map_command(
         arch=arch,
         objective=objective,
         batch=batch,
+        onnx=options.parse_onnx(dim, skip=skip_unsupported),
         patterns=tuple(layers or ()),
         all_operators=all_operators,
         cost_model=cost_model,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from contextlib import ExitStack
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from threading import Event
@@ -32,6 +32,7 @@ from tilewright.solvers.mapping.network_problem import NetworkProblem, check_cos
 from tilewright.solvers.mapping.network_search import LayerAnswer, search_network
 from tilewright.workloads.catalog import resolve_model
 from tilewright.workloads.disk import check_writable
+from tilewright.workloads.onnx.options import OnnxOptions
 from tilewright.workloads.selection import SelectedLayer, select_layers
 
 
@@ -43,6 +44,7 @@ class MapRequest:
     arch: str
     objective: str
     batch: int | None
+    onnx: OnnxOptions
     patterns: tuple[str, ...]
     all_operators: bool
     cost_model: str | None
@@ -75,9 +77,11 @@ def run_map(request: MapRequest) -> int:
     kind = settings.factors, settings.storage, settings.tiles
     check_cost_model(model_name, *kind)
     _sets(settings).check(settings.storage)
-    network = resolve_model(request.model, request.batch)
+    network = resolve_model(request.model, request.batch, request.onnx)
     layers = select_layers(network, request.patterns, request.all_operators)
     problem = network_problem(layers, engine, objective, request.constraints, model_name, *kind)
+    left_out = (f"left out: {told}" for told in network.left_out)
+    problem = replace(problem, notes=(*problem.notes, *left_out))
     stored = [] if request.warm_start is None else read_mappings(request.warm_start)
     if request.folder is not None:
         prepare_folder(request.folder)

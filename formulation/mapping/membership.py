@@ -123,7 +123,7 @@ def _check_loops(
         if not segment.fed and not places[0][0].tensors and places[0][1]:
             name = engine.levels[places[0][0].level].name
             raise OutsideError(f"loops over {', '.join(places[0][1])} at {name}, where nothing is stored")
-        if reduction is not Reduction.NONE and places[0][0].tensors:
+        if reduction is Reduction.LOOPS and places[0][0].tensors:
             _check_points(operator, engine, segment, places)
 
 

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
+from tilewright.hardware.changes import plain
 from tilewright.hardware.mapping.energies import bytes_text
 from tilewright.hardware.units import BYTES, exact
 from tilewright.hardware.yaml_file import YamlError, parse_yaml
@@ -91,7 +92,7 @@ def variation(field: str | Sequence[str], values: object) -> Variation:
         raise InputError(FLAG, ":".join(fields), "expected a text such as 16kB..1MB*2 or a list of values")
     rows: list[tuple[Any, ...]] = []
     for value in values:
-        row = value if isinstance(value, tuple) else (value,) * len(fields)
+        row = tuple(map(plain, value)) if isinstance(value, tuple) else (plain(value),) * len(fields)
         if len(row) != len(fields):
             raise InputError(FLAG, ":".join(fields), f"expected {len(fields)} values in {value!r}")
         rows.append(row)

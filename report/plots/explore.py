@@ -59,10 +59,18 @@ def _heat_map(axis: Axes, document: ExploreDocument, grid: Grid) -> None:
             value = cell.value if cell.value is not None else cell.bound
             if value is None:
                 continue
-            edge = {"edgecolor": "white", "linewidth": 0.0}
             if cell.value is None:
                 axis.add_patch(
-                    Rectangle((column - 0.5, row - 0.5), 1, 1, fill=False, hatch="////", alpha=0.45, **edge)
+                    Rectangle(
+                        (column - 0.5, row - 0.5),
+                        1,
+                        1,
+                        fill=False,
+                        hatch="////",
+                        alpha=0.45,
+                        edgecolor="white",
+                        linewidth=0.0,
+                    )
                 )
             if cell.is_best:
                 frame = Rectangle((column - 0.48, row - 0.48), 0.96, 0.96, fill=False, linewidth=2.0)
@@ -86,14 +94,15 @@ def _front(axis: Axes, document: ExploreDocument) -> None:
     front = document.front
     assert front is not None
     chosen = {*front.designs}
-    points = [(one.cost, one.value, one.index) for one in document.designs if one.value is not None]
+    known = [one for one in document.designs if one.value is not None]
+    points = [(one.cost or 0, one.value or 0, one.index) for one in known]
     others = [(cost, value) for cost, value, index in points if index not in chosen]
     mine = sorted((cost, value) for cost, value, index in points if index in chosen)
     if others:
-        axis.scatter(*zip(*others, strict=True), s=8, color="#B0B0B0", label="beaten")
+        axis.scatter([x for x, _ in others], [y for _, y in others], s=8, color="#B0B0B0", label="beaten")
     if mine:
         axis.plot(*zip(*mine, strict=True), drawstyle="steps-post", color=PALETTE[0], linewidth=1)
-        axis.scatter(*zip(*mine, strict=True), s=16, color=PALETTE[0], label="front")
+        axis.scatter([x for x, _ in mine], [y for _, y in mine], s=16, color=PALETTE[0], label="front")
     axis.set_yscale("log")
     axis.set_xlabel(front.against)
     axis.set_ylabel(_unit(document))

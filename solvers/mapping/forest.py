@@ -18,7 +18,7 @@ from tilewright.formulation.mapping.search import LayerSearch
 from tilewright.solvers.mapping.branch import Goal, Tree
 
 _AHEAD = 0.02  # by which a tree's bound may pass the others' before they go on
-_SHARE = 0.4  # of the time that is left, for the optimum of even storage
+_SHARE = 0.6  # of the time that is left, for the optimum of even storage
 
 
 class Forest:

@@ -23,7 +23,7 @@ from tilewright.workloads.errors import InputError
 from tilewright.workloads.mapping.operator import Operator
 
 OBJECTIVES = ("energy", "cycles", "edp", "ed2p", "E^2*D")
-EXAMPLES = effort(25)
+EXAMPLES = effort(2)
 
 
 def least_key(operator: Operator, engine: Engine, objective: str) -> Fraction | None:
@@ -92,9 +92,7 @@ def test_trimmed_machines_ask_the_same_question(data: st.DataObject) -> None:
         assume(False)
 
 
-@given(
-    st.lists(st.tuples(*[st.integers(0, 9)] * 4), min_size=1, max_size=6),
-)
+@given(st.lists(st.tuples(*[st.integers(0, 9)] * 4), min_size=1, max_size=6))
 @example([(0, 0, 0, 0)])
 def test_ratio_is_least_over_all_corners(rows: list[tuple[int, int, int, int]]) -> None:
     """No corner of the box of counts has a smaller ratio of costs."""

@@ -66,7 +66,8 @@ def own_batch(graph: onnx.GraphProto, where: str, constants: frozenset[str]) -> 
     for (name, i), size in sizes.items():
         is_symbolic_batch = (name, i) in axes and isinstance(first, str)
         if not is_symbolic_batch and (isinstance(size, str) or size < 1):
-            raise InputError(where, f"input {name}", f"axis {i} is {size or 'open'}, expected a number")
+            hint = f" (--dim {size}=224 sets one)" if isinstance(size, str) and size else ""
+            raise InputError(where, f"input {name}", f"axis {i} is {size or 'open'}, expected a number{hint}")
     batch = Batch(first if isinstance(first, int) else 1, axes)
     _write(graph, batch, batch.size)
     return batch

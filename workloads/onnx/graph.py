@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
+from collections.abc import Mapping as MappingABC
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -13,7 +14,7 @@ from google.protobuf.message import DecodeError  # type: ignore[import-untyped]
 from onnx import shape_inference
 
 from tilewright.workloads.disk import DOCUMENT_BYTES, read_bytes
-from tilewright.workloads.errors import InputError, one_line
+from tilewright.workloads.errors import InputError, one_line, unknown_name
 from tilewright.workloads.onnx.batch import check_batch, own_batch, set_batch
 from tilewright.workloads.onnx.operations import MOVING, RENAMING
 
@@ -59,6 +60,7 @@ class OnnxGraph:
     outputs : the results
     batch : samples per run
     stored : the stored tensor behind every constant that only renames, moves or scales one
+    unsupported : by label, why a node cannot be imported; empty unless such nodes are left out
     """
 
     where: str
@@ -68,6 +70,7 @@ class OnnxGraph:
     outputs: tuple[str, ...]
     batch: int
     stored: dict[str, str]
+    unsupported: dict[str, str]
 
     def shape(self, node: Node, tensor: str) -> tuple[int, ...]:
         """Axes of a tensor; raises ``InputError`` where inference did not find them."""
@@ -98,7 +101,15 @@ def read_model(path: Path) -> onnx.ModelProto:
     return model
 
 
-def prepare(model: onnx.ModelProto, where: str, batch: int | None, supported: frozenset[str]) -> OnnxGraph:
+def prepare(
+    model: onnx.ModelProto,
+    where: str,
+    batch: int | None,
+    supported: frozenset[str],
+    dims: MappingABC[str, int] | None = None,
+    *,
+    skip: bool = False,
+) -> OnnxGraph:
     """Infer all shapes of a model for a batch size.
 
     Parameters
@@ -107,32 +118,61 @@ def prepare(model: onnx.ModelProto, where: str, batch: int | None, supported: fr
     where : the file, for messages
     batch : samples; ``None`` keeps the model's own number, or takes 1 where it is symbolic
     supported : operations that the import knows
+    dims : sizes of symbolic axes of the inputs
+    skip : leave out what is not supported, instead of raising
 
     Raises
     ------
-    InputError : naming the node, for an operation that is not supported, a tensor that nothing makes,
+    InputError : naming the nodes, for operations that are not supported, a tensor that nothing makes,
         shapes that cannot be inferred, and for a model that cannot be run at this batch size
     """
     copy = onnx.ModelProto()
     copy.CopyFrom(model)
     _drop_weight_values(copy.graph)
     constants = constant_tensors(copy.graph, where)
+    _set_dims(copy.graph, where, constants, dims or {})
     nodes = _nodes(copy.graph, constants)
+    unsupported: dict[str, str] = {}
     for node, proto in zip(nodes, _activation_protos(copy.graph, constants), strict=True):
         if node.op not in supported or proto.domain not in ("", "ai.onnx"):
             domain = f" of {proto.domain}" if proto.domain else ""
-            raise InputError(where, node.label, f"the operation {node.op}{domain} is not supported")
+            unsupported[node.label] = f"the operation {node.op}{domain} is not supported"
+    if unsupported and not skip:
+        first, *others = unsupported
+        more = f"; nor {'is' if len(others) == 1 else 'are'} {', '.join(others)}" if others else ""
+        raise InputError(where, first, f"{unsupported[first]}{more} (--skip-unsupported leaves them out)")
     original = own_batch(copy.graph, where, constants)
-    shapes = _infer(copy, where)
+    shapes = _infer(copy, where, strict=not skip)
     if batch is not None and batch != original.size:
         before = shapes
         set_batch(copy.graph, where, constants, original, batch)
-        shapes = _infer(copy, where)
+        shapes = _infer(copy, where, strict=not skip)
         check_batch(copy.graph, where, constants, original, batch, before, shapes)
     inputs = tuple(value.name for value in copy.graph.input if value.name not in constants)
     outputs = tuple(value.name for value in copy.graph.output)
     size = original.size if batch is None else batch
-    return OnnxGraph(where, nodes, shapes, inputs, outputs, size, stored_tensors(copy.graph, constants))
+    stored = stored_tensors(copy.graph, constants)
+    return OnnxGraph(where, nodes, shapes, inputs, outputs, size, stored, unsupported)
+
+
+def _set_dims(
+    graph: onnx.GraphProto, where: str, constants: frozenset[str], dims: MappingABC[str, int]
+) -> None:
+    """Write sizes into symbolic axes of the inputs; raises ``InputError`` for a name that no axis has."""
+    axes = [
+        axis
+        for value in graph.input
+        if value.name not in constants
+        for axis in value.type.tensor_type.shape.dim
+    ]
+    known = sorted({axis.dim_param for axis in axes if axis.dim_param})
+    for name, size in dims.items():
+        if name not in known:
+            told = unknown_name(name, known) if known else "the inputs have no symbolic axes"
+            raise InputError("--dim", name, f"{where}: {told}")
+        for axis in axes:
+            if axis.dim_param == name:
+                axis.dim_value = size
 
 
 def constant_tensors(graph: onnx.GraphProto, where: str) -> frozenset[str]:
@@ -225,12 +265,12 @@ def _drop_weight_values(graph: onnx.GraphProto) -> None:
             tensor.name, tensor.data_type = name, kind
 
 
-def _infer(model: onnx.ModelProto, where: str) -> dict[str, tuple[int, ...]]:
+def _infer(model: onnx.ModelProto, where: str, *, strict: bool = True) -> dict[str, tuple[int, ...]]:
     del model.graph.value_info[:]
     for value in model.graph.output:
         value.type.tensor_type.ClearField("shape")
     try:
-        inferred = shape_inference.infer_shapes(model, check_type=True, strict_mode=True, data_prop=True)
+        inferred = shape_inference.infer_shapes(model, check_type=strict, strict_mode=strict, data_prop=True)
     except (shape_inference.InferenceError, DecodeError, RuntimeError, TypeError, ValueError) as error:
         raise InputError(where, None, f"shapes cannot be inferred: {one_line(error)}") from None
     shapes: dict[str, tuple[int, ...]] = {}

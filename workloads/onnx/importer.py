@@ -23,14 +23,33 @@ from tilewright.workloads.network import Layer, Link, Network, Parameter
 from tilewright.workloads.onnx.graph import Node, OnnxGraph, prepare, read_model
 from tilewright.workloads.onnx.operations import MOVING, POINTWISE, RENAMING
 from tilewright.workloads.onnx.operators import BUILDERS, build
+from tilewright.workloads.onnx.options import OnnxOptions
 from tilewright.workloads.onnx.parameters import learned_parameters
 
 SUPPORTED = RENAMING | MOVING | frozenset(BUILDERS)
 WEIGHT_SUFFIX = re.compile(r"([_./](weights?|kernel|w|W)(_\d+)?)$")
 
 
+def operator_support() -> list[tuple[str, str]]:
+    """Every ONNX operation that can be imported, sorted, with what becomes of it."""
+
+    def becomes(op: str) -> str:
+        if op in RENAMING:
+            return "nothing: its result is its operand"
+        if op in MOVING:
+            return "part of a link: data movement"
+        if op in POINTWISE:
+            return "part of the layer before it, or an element-wise layer"
+        return "a layer"
+
+    return [(op, becomes(op)) for op in sorted(SUPPORTED)]
+
+
 def load_onnx(
-    source: str | Path | onnx.ModelProto, batch: int | None = None, name: str | None = None
+    source: str | Path | onnx.ModelProto,
+    batch: int | None = None,
+    name: str | None = None,
+    options: OnnxOptions | None = None,
 ) -> Network:
     """Import a model.
 
@@ -54,9 +73,10 @@ def load_onnx(
         model, where = source, name or source.graph.name or "ONNX model"
     else:
         model, where = read_model(Path(source)), str(source)
-    graph = prepare(model, where, batch, SUPPORTED)
+    options = options or OnnxOptions()
+    graph = prepare(model, where, batch, SUPPORTED, options.dims, skip=options.skip)
     title = name or (where if isinstance(source, onnx.ModelProto) else Path(source).stem)
-    return _Importer(graph).network(title)
+    return _Importer(graph, skip=options.skip).network(title)
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,8 +106,10 @@ class _Draft:
 
 
 class _Importer:
-    def __init__(self, graph: OnnxGraph) -> None:
+    def __init__(self, graph: OnnxGraph, *, skip: bool = False) -> None:
         self.graph = graph
+        self.skip = skip
+        self.left_out: list[str] = []
         self.drafts: dict[str, _Draft] = {}
         self.links: list[Link] = []
         self.tables: list[Parameter] = []
@@ -99,13 +121,16 @@ class _Importer:
 
     def network(self, name: str) -> Network:
         for node in self.graph.nodes:
-            if node.op in RENAMING:
-                found = self.sources[node.data[0]]
-            elif node.op in MOVING:
-                found = self.moved(node)
-                self.tables.extend(learned_parameters(self.graph, node))
-            else:
-                found = self.fused(node) or self.layer(node)
+            try:
+                if node.label in self.graph.unsupported:
+                    raise InputError(self.graph.where, node.label, self.graph.unsupported[node.label])
+                found = self.sourced(node)
+            except InputError as error:
+                if not self.skip:
+                    raise
+                found = self.passed(node, error)
+                self.sources.update(dict.fromkeys(filter(None, node.outputs), found))
+                continue
             self.sources.update(dict.fromkeys(filter(None, node.outputs), found))
             if node.op in MOVING and len(node.outputs) > 1:
                 self.sources.update(
@@ -129,7 +154,34 @@ class _Importer:
             for title, draft in self.drafts.items()
         ]
         outputs = {producer for producer in leaving if producer is not None}
-        return Network(name, layers, self.links, batch=self.graph.batch, outputs=outputs, tables=self.tables)
+        return Network(
+            name,
+            layers,
+            self.links,
+            batch=self.graph.batch,
+            outputs=outputs,
+            tables=self.tables,
+            left_out=self.left_out,
+        )
+
+    def sourced(self, node: Node) -> tuple[_Source, ...]:
+        """Where a node's result comes from: the layer that it becomes or joins, or what it moves."""
+        if node.op in RENAMING:
+            return self.sources[node.data[0]]
+        if node.op in MOVING:
+            found = self.moved(node)
+            self.tables.extend(learned_parameters(self.graph, node))
+            return found
+        return self.fused(node) or self.layer(node)
+
+    def passed(self, node: Node, error: InputError) -> tuple[_Source, ...]:
+        """A node that is left out: what reads it reads what it would have read."""
+        self.left_out.append(f"{node.label}: {error.message}")
+        return tuple(
+            replace(source, channel=None, moves=(*source.moves, node.op))
+            for tensor in node.data
+            for source in self.sources[tensor]
+        )
 
     def layer(self, node: Node) -> tuple[_Source, ...]:
         built = build(self.graph, node)

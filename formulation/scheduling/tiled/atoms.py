@@ -43,16 +43,16 @@ def layer_atoms(operator: Operator, one: Tiling, slots: int, engine: TileEngine)
     ----------
     slots : atoms per box of results, one more than parts of a sum where a reduction follows them
     """
-    return _ATOMS.get(operator, (one, slots, engine), lambda: _atoms(operator, one, slots, engine))
+    return LAYERS.get(operator, (one, slots, engine), lambda: _atoms(operator, one, slots, engine))
 
 
 def layer_weights(operator: Operator, one: Tiling) -> tuple[Longs, Longs]:
     """`weight_blocks` of a layer."""
-    return _WEIGHTS.get(operator, one, lambda: weight_blocks(operator, one))
+    return WEIGHTS.get(operator, one, lambda: weight_blocks(operator, one))
 
 
-_ATOMS: Memo[LayerAtoms] = Memo(lambda value: 6 * len(value.results))
-_WEIGHTS: Memo[tuple[Longs, Longs]] = Memo(lambda value: len(value[0]) + len(value[1]))
+LAYERS: Memo[LayerAtoms] = Memo(lambda value: 6 * len(value.results))
+WEIGHTS: Memo[tuple[Longs, Longs]] = Memo(lambda value: len(value[0]) + len(value[1]))
 
 
 def _atoms(operator: Operator, one: Tiling, slots: int, engine: TileEngine) -> LayerAtoms:

@@ -156,11 +156,12 @@ def evaluate(dag: AtomicDag, machine: TiledMachine, plan: Plan) -> Evaluation:
     net, graph = network_of(machine), graph_of(dag)
     _check_numbers(dag, plan)
     tasks, moves, holds = _parts(dag, plan, net.engines)
-    fault, ready, local, served, _stored = kernel.check(graph, tasks, moves, holds, net, plan.steps)
+    fault, known = kernel.check(graph, tasks, moves, holds, net, plan.steps)
     if fault[0] != kernel.OK:
         raise IllegalPlanError(_explain(fault, dag, machine, topology(machine), plan))
+    ready, _local, served, supplied, awaited, waiting, peak = known
     begin, loads, totals, busiest, waits, late = kernel.run(
-        graph, tasks, moves, ready, local, served, net, plan.steps, holds
+        graph, tasks, moves, ready, served, supplied, awaited, waiting, net, plan.steps
     )
     cycles, unlinked, compute = (math.ceil(end - 1e-6) for end in begin[-1])
     engine = machine.engine
@@ -186,13 +187,13 @@ def evaluate(dag: AtomicDag, machine: TiledMachine, plan: Plan) -> Evaluation:
         dram_read_bytes=int(totals[0]),
         dram_write_bytes=int(totals[1]),
         hop_bytes=int(totals[2]),
-        reuse=_reuse(dag, plan, net, served),
+        reuse=kernel.reuse(graph, moves, served, supplied, len(holds.block), net.engines),
         network_overhead=(cycles - unlinked) / max(1, cycles),
         step_start=begin[:, 0],
         step_wait=waits,
         busiest_link=busiest,
         link_bytes=loads,
-        peak_bytes=occupancy(dag, machine, plan).max(axis=1, initial=0),
+        peak_bytes=peak,
         late=late[:, 0],
     )
 
@@ -208,27 +209,6 @@ def occupancy(dag: AtomicDag, machine: TiledMachine, plan: Plan) -> npt.NDArray[
     return found
 
 
-def _reuse(dag: AtomicDag, plan: Plan, net: kernel.Network, served: Ints) -> float:
-    """Of the bytes of results that are read, the part that is served by copies that never left the chip."""
-    held, moving = plan.residency, plan.transfers
-    made = dag.block_parent[dag.reads] >= 0
-    if not made.any():
-        return 1.0
-    outside = (moving.source >= net.engines) & (moving.target < net.engines)
-    slot = kernel.holdings(
-        kernel.Holds(held.block, held.engine, held.start, held.end, _starts(held.block, dag.blocks)),
-        moving.block[outside],
-        moving.target[outside],
-        moving.first[outside],
-        moving.last[outside],
-    )
-    fetched = np.zeros(len(held), dtype=np.bool_)
-    fetched[slot[slot >= 0]] = True
-    size = dag.block_bytes[dag.reads]
-    total = int(size[made].sum())
-    return 1.0 - int(size[made & fetched[served]].sum()) / max(1, total)
-
-
 def _starts(block: Ints, blocks: int) -> npt.NDArray[np.int64]:
     counts = np.bincount(block, minlength=blocks) if len(block) else np.zeros(blocks, dtype=np.int64)
     return np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)
@@ -242,25 +222,12 @@ def _check_numbers(dag: AtomicDag, plan: Plan) -> None:
         if len(block) and not (int(block.min()) >= 0 and int(block.max()) < dag.blocks):
             raise IllegalPlanError(f"a {what} of block {int(block.max())}, expected one of {dag.blocks}")
     held, moving = plan.residency, plan.transfers
-    for what, columns in (
-        ("residencies", (held.block, held.engine, held.start)),
-        ("transfers", (moving.first, moving.last, moving.block, moving.source)),
-    ):
-        if not _in_order(columns):
-            raise IllegalPlanError(f"{what} are out of order")
+    if not kernel.ascend(held.block, held.engine, held.start, held.start):
+        raise IllegalPlanError("residencies are out of order")
+    if not kernel.ascend(moving.first, moving.last, moving.block, moving.source):
+        raise IllegalPlanError("transfers are out of order")
     if len(moving) and int(moving.bytes.min()) < 1:
         raise IllegalPlanError(f"transfer {int(moving.bytes.argmin())} moves no bytes")
-
-
-def _in_order(columns: tuple[Ints, ...]) -> bool:
-    """Whether rows ascend, the first column foremost."""
-    equal = np.ones(max(0, len(columns[0]) - 1), dtype=np.bool_)
-    for column in columns:
-        step = np.diff(column.astype(np.int64))
-        if bool((equal & (step < 0)).any()):
-            return False
-        equal &= step == 0
-    return True
 
 
 def _explain(fault: tuple[int, ...], dag: AtomicDag, machine: TiledMachine, net: Topology, plan: Plan) -> str:

@@ -89,10 +89,10 @@ def _holding(holds: Holds, block: int, engine: int, first: int, last: int) -> An
             low = middle + 1
         else:
             high = middle
-    found = low - 1
-    if found < holds.of_block[block] or holds.engine[found] != engine or holds.end[found] < last:
+    below = low - 1
+    if below < holds.of_block[block] or holds.engine[below] != engine or holds.end[below] < last:
         return -1
-    return found
+    return below
 
 
 @njit(cache=True, nogil=True)
@@ -102,6 +102,56 @@ def holdings(holds: Holds, block: Ints, engine: Ints, first: Ints, last: Ints) -
     for k in range(len(block)):
         found[k] = _holding(holds, block[k], engine[k], first[k], last[k])
     return found
+
+
+@njit(cache=True, nogil=True)
+def ascend(first: Ints, second: Ints, third: Ints, fourth: Ints) -> Any:  # pragma: no cover
+    """Whether rows ascend, the first column foremost."""
+    for i in range(1, len(first)):
+        if first[i] != first[i - 1]:
+            wrong = first[i] < first[i - 1]
+        elif second[i] != second[i - 1]:
+            wrong = second[i] < second[i - 1]
+        elif third[i] != third[i - 1]:
+            wrong = third[i] < third[i - 1]
+        else:
+            wrong = fourth[i] < fourth[i - 1]
+        if wrong:
+            return False
+    return True
+
+
+@njit(cache=True, nogil=True)
+def multicasts(
+    block: Ints, source: Ints, target: Ints, size: Longs, first: Ints, last: Ints, engines: int
+) -> Any:  # pragma: no cover
+    """Per transfer, the number of its multicast; one to DRAM shares none with one to an engine."""
+    group = np.zeros(len(block), dtype=np.int64)
+    for j in range(1, len(block)):
+        same = block[j] == block[j - 1] and source[j] == source[j - 1] and size[j] == size[j - 1]
+        same = same and first[j] == first[j - 1] and last[j] == last[j - 1]
+        same = same and (target[j] >= engines) == (target[j - 1] >= engines)
+        group[j] = group[j - 1] if same else group[j - 1] + 1
+    return group
+
+
+@njit(cache=True, nogil=True)
+def reuse(
+    graph: Graph, moves: Moves, served: Ints, supplied: Longs, holdings: int, engines: int
+) -> Any:  # pragma: no cover
+    """Of the bytes of results that are read, the part that is served by copies that never left the chip."""
+    fetched = np.zeros(holdings, dtype=np.bool_)
+    for j in range(len(moves.block)):
+        if moves.source[j] >= engines and supplied[j] >= 0:
+            fetched[supplied[j]] = True
+    total, outside = np.int64(0), np.int64(0)
+    for k in range(len(graph.reads)):
+        b = graph.reads[k]
+        if graph.block_parent[b] >= 0:
+            total += graph.block_bytes[b]
+            if fetched[served[k]]:
+                outside += graph.block_bytes[b]
+    return 1.0 - outside / max(np.int64(1), total)
 
 
 @njit(cache=True, nogil=True)
@@ -116,7 +166,10 @@ def check(
     ready : per residency, the last step of what supplies it; the step after every other where nothing does
     local : per residency, whether its task made it there
     served : per read, its residency
-    stored : per block, the last step of its write-back, -1 without one
+    supplied : per transfer, the residency that it brings or is part of, -1 for write-backs
+    late : per residency, whether somebody reads it in the step in which it arrives
+    waits : per task, whether it reads such a one
+    peak : per engine, the most bytes that it holds
     """
     count, blocks = len(tasks.engine), len(graph.block_bytes)
     never = np.int32(steps + 1)
@@ -124,15 +177,20 @@ def check(
     local = np.zeros(len(holds.block), dtype=np.bool_)
     served = np.full(len(graph.reads), -1, dtype=np.int32)
     stored = np.full(blocks, -1, dtype=np.int32)
+    supplied = np.full(len(moves.block), -1, dtype=np.int64)
+    late = np.zeros(len(holds.block), dtype=np.bool_)
+    waits = np.zeros(count, dtype=np.bool_)
+    peak = np.zeros(net.engines, dtype=np.int64)
+    known = ready, local, served, supplied, late, waits, peak
     busy = np.full((net.engines, steps), -1, dtype=np.int32)
     for t in range(count):
         if tasks.engine[t] < 0 or tasks.engine[t] >= net.engines:
-            return (ENGINE, t, tasks.engine[t], 0), ready, local, served, stored
+            return (ENGINE, t, tasks.engine[t], 0), known
         if tasks.first[t] < 0 or tasks.last[t] < tasks.first[t] or tasks.last[t] >= steps:
-            return (STEPS, t, tasks.first[t], tasks.last[t]), ready, local, served, stored
+            return (STEPS, t, tasks.first[t], tasks.last[t]), known
         for step in range(tasks.first[t], tasks.last[t] + 1):
             if busy[tasks.engine[t], step] >= 0:
-                return (BUSY, t, busy[tasks.engine[t], step], step), ready, local, served, stored
+                return (BUSY, t, busy[tasks.engine[t], step], step), known
             busy[tasks.engine[t], step] = t
     level = np.zeros((net.engines, steps + 1), dtype=np.int64)
     for i in range(len(holds.block)):
@@ -144,14 +202,14 @@ def check(
             or holds.end[i] < holds.start[i]
             or holds.end[i] >= steps
         ):
-            return (HELD, i, 0, 0), ready, local, served, stored
+            return (HELD, i, 0, 0), known
         if (
             i > 0
             and holds.block[i - 1] == b
             and holds.engine[i - 1] == e
             and holds.end[i - 1] >= holds.start[i]
         ):
-            return (HELD, i, 1, 0), ready, local, served, stored
+            return (HELD, i, 1, 0), known
         if (
             b < count
             and tasks.engine[b] == e
@@ -165,31 +223,33 @@ def check(
         total = np.int64(0)
         for step in range(steps):
             total += level[e, step]
+            peak[e] = max(peak[e], total)
             if total > net.buffer:
-                return (BUFFER, e, step, total), ready, local, served, stored
+                return (BUFFER, e, step, total), known
     for t in range(count):
         if _holding(holds, t, tasks.engine[t], tasks.first[t], tasks.last[t]) < 0:
-            return (UNSUPPLIED, t, 0, 0), ready, local, served, stored
+            return (UNSUPPLIED, t, 0, 0), known
     got = np.zeros(len(holds.block), dtype=np.int64)
     written = np.zeros(blocks, dtype=np.int64)
     for j in range(len(moves.block)):
         b, target = moves.block[j], moves.target[j]
         if moves.first[j] < 0 or moves.last[j] < moves.first[j] or moves.last[j] >= steps:
-            return (ROUTE, j, 0, 0), ready, local, served, stored
+            return (ROUTE, j, 0, 0), known
         if target < 0 or target >= net.places or moves.source[j] < 0 or moves.source[j] >= net.places:
-            return (ROUTE, j, 1, 0), ready, local, served, stored
+            return (ROUTE, j, 1, 0), known
         if moves.source[j] == target or (moves.source[j] >= net.engines and target >= net.engines):
-            return (ROUTE, j, 2, 0), ready, local, served, stored
+            return (ROUTE, j, 2, 0), known
         if target >= net.engines:
             written[b] += moves.bytes[j]
             stored[b] = max(stored[b], moves.last[j])
             continue
         i = _holding(holds, b, target, moves.first[j], moves.last[j])
         if i < 0:
-            return (TARGET, j, 0, 0), ready, local, served, stored
+            return (TARGET, j, 0, 0), known
         if local[i]:
-            return (ROUTE, j, 3, 0), ready, local, served, stored
+            return (ROUTE, j, 3, 0), known
         got[i] += moves.bytes[j]
+        supplied[j] = i
         ready[i] = moves.last[j] if ready[i] == never else max(ready[i], moves.last[j])
     for i in range(len(holds.block)):
         if not local[i] and got[i] < graph.block_bytes[holds.block[i]]:
@@ -202,31 +262,33 @@ def check(
                 own = written[b] >= graph.block_bytes[b] and stored[b] < moves.first[j]
                 whole = written[parent] >= graph.block_bytes[parent] and stored[parent] < moves.first[j]
                 if not own and not whole:
-                    return (STORED, j, 0, 0), ready, local, served, stored
+                    return (STORED, j, 0, 0), known
             continue
         i = _holding(holds, b, source, moves.first[j], moves.last[j])
         if (i < 0 or ready[i] >= moves.first[j]) and parent >= 0 and parent != b:
             i = _holding(holds, parent, source, moves.first[j], moves.last[j])
         if i < 0 or ready[i] >= moves.first[j]:
-            return (SOURCE, j, i, 0), ready, local, served, stored
+            return (SOURCE, j, i, 0), known
     for t in range(count):
         e, first, last = tasks.engine[t], tasks.first[t], tasks.last[t]
         for k in range(graph.read_starts[t], graph.read_starts[t + 1]):
             b = graph.reads[k]
             parent = graph.block_parent[b]
             if parent >= 0 and tasks.last[parent] >= first:
-                return (EARLY, t, parent, b), ready, local, served, stored
+                return (EARLY, t, parent, b), known
             i = _holding(holds, b, e, first, last)
             if (i < 0 or ready[i] > first) and parent >= 0 and parent != b:
                 whole = _holding(holds, parent, e, first, last)
                 if i < 0 or (whole >= 0 and ready[whole] <= first):
                     i = whole
             if i < 0 or ready[i] > first:
-                return (MISSING, t, b, i), ready, local, served, stored
+                return (MISSING, t, b, i), known
             served[k] = i
+            if not local[i] and ready[i] == first:
+                late[i] = waits[t] = True
         if graph.is_output[t] and written[t] < graph.block_bytes[t]:
-            return (OUTPUT, t, 0, 0), ready, local, served, stored
-    return (OK, 0, 0, 0), ready, local, served, stored
+            return (OUTPUT, t, 0, 0), known
+    return (OK, 0, 0, 0), known
 
 
 @njit(cache=True, nogil=True)
@@ -235,11 +297,12 @@ def run(
     tasks: Tasks,
     moves: Moves,
     ready: Ints,
-    local: Flags,
     served: Ints,
+    supplied: Longs,
+    late_hold: Flags,
+    waiting: Flags,
     net: Network,
     steps: int,
-    holds: Holds,
 ) -> Any:  # pragma: no cover
     """The lengths of a legal plan's steps, and what it transfers.
 
@@ -264,21 +327,13 @@ def run(
     ring = np.zeros((longest, links), dtype=np.float64)
     ring_dram = np.zeros(longest, dtype=np.float64)
     stamp = np.full(links, -1, dtype=np.int64)
-    # which residencies are late: somebody reads them in the step in which they arrive
-    late_hold = np.zeros(len(ready), dtype=np.bool_)
-    for t in range(len(tasks.engine)):
-        for k in range(graph.read_starts[t], graph.read_starts[t + 1]):
-            i = served[k]
-            if not local[i] and ready[i] == tasks.first[t]:
-                late_hold[i] = True
     late_move = np.full(len(moves.block), -1, dtype=np.int64)
     count_late = 0
     for j in range(len(moves.block)):
-        if moves.target[j] < net.engines:
-            i = _holding(holds, moves.block[j], moves.target[j], moves.first[j], moves.last[j])
-            if i >= 0 and late_hold[i] and ready[i] == moves.last[j]:
-                late_move[j] = i
-                count_late += 1
+        i = supplied[j]
+        if i >= 0 and late_hold[i] and ready[i] == moves.last[j]:
+            late_move[j] = i
+            count_late += 1
     late_keys = np.empty(count_late, dtype=np.int32)
     late_list = np.empty(count_late, dtype=np.int64)
     at = 0
@@ -324,8 +379,10 @@ def run(
                     loads[link] += moves.bytes[j]
                     if link >= net.routers:
                         totals[2] += moves.bytes[j]
-                    for k in range(span):
-                        ring[(slot + k) % longest, link] += share
+                    at = slot
+                    for _ in range(span):
+                        ring[at, link] += share
+                        at = at + 1 if at + 1 < longest else 0
             j += 1
         # what arrives for tasks of this very step
         late_dram = 0.0
@@ -358,6 +415,8 @@ def run(
                 arrival[i, 1] = max(arrival[i, 1], memory)
         for q in range(first_starts[step], first_starts[step + 1]):
             t = starting[q]
+            if not waiting[t]:
+                continue
             for k in range(graph.read_starts[t], graph.read_starts[t + 1]):
                 i = served[k]
                 if late_hold[i] and ready[i] == step:

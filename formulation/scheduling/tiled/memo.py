@@ -60,3 +60,8 @@ class Memo(Generic[Value]):
             self._numbers = self._size(value)
         self._known[at] = first, value
         return value
+
+    def clear(self) -> None:
+        """Forget everything."""
+        self._known.clear()
+        self._numbers = 0

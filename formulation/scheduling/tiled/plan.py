@@ -12,6 +12,8 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from tilewright.formulation.scheduling.tiled import kernel
+
 Ints = npt.NDArray[np.int32]
 Longs = npt.NDArray[np.int64]
 
@@ -94,13 +96,9 @@ class Plan:
 
 def multicast_groups(moving: Transfers, engines: int) -> Longs:
     """Per transfer, the number of its multicast."""
-    if not len(moving):
-        return np.zeros(0, dtype=np.int64)
-    change = np.zeros(len(moving), dtype=np.int64)
-    back = moving.target >= engines
-    for column in (moving.block, moving.source, moving.first, moving.last, moving.bytes, back):
-        change[1:] |= column[1:] != column[:-1]
-    return np.cumsum(change)
+    columns = (moving.block, moving.source, moving.target, moving.bytes, moving.first, moving.last)
+    groups: Longs = kernel.multicasts(*columns, engines)
+    return groups
 
 
 def make_transfers(

@@ -75,7 +75,7 @@ def crossing(
     ``None`` where coordinates mix on the way
     """
     key = (operand, one, slots, late, origin)
-    return _KNOWN.get(operator, key, lambda: _crossing(operator, operand, one, slots, late, origin))
+    return CROSSINGS.get(operator, key, lambda: _crossing(operator, operand, one, slots, late, origin))
 
 
 def _size(value: Crossing | None) -> int:
@@ -84,7 +84,7 @@ def _size(value: Crossing | None) -> int:
     return len(value.free) + sum(4 * len(found.consumer) for found in value.along)
 
 
-_KNOWN: Memo[Crossing | None] = Memo(_size)
+CROSSINGS: Memo[Crossing | None] = Memo(_size)
 
 
 def _crossing(

@@ -97,7 +97,8 @@ class AtomicDataflow(Heuristic):
         best: Start | None = None
         for atoms, wanted in self._sizes(problem, search.limits.seed):
             sizes, dag = workable(problem, wanted, room=self.room)
-            for order in ORDERS if self.order == BEST else (self.order,):
+            # the quickest order first, so that there is a plan early
+            for order in reversed(ORDERS) if self.order == BEST else (self.order,):
                 step = stages.steps(dag, order)
                 for mapping in PLACED if self.mapping == BEST else (self.mapping,):
                     if search.done:

@@ -61,14 +61,10 @@ def levelled(
         moving.block, moving.source, moving.target, moving.bytes, moving.first, moving.last, group
     )
     tasks = kernel.Tasks(plan.engine, plan.first, plan.last)
-    fault, ready, _local, served, _stored = kernel.check(graph, tasks, moves, holds, net, plan.steps)
+    fault, (ready, _local, served, supplies, *_) = kernel.check(graph, tasks, moves, holds, net, plan.steps)
     if fault[0] != kernel.OK:
         return plan
     inward = moving.target < machine.engines
-    supplies = np.full(len(moving), -1, dtype=np.int64)
-    supplies[inward] = kernel.holdings(
-        holds, moving.block[inward], moving.target[inward], moving.first[inward], moving.last[inward]
-    )
     if len(np.unique(supplies[inward])) != int(inward.sum()):
         return plan  # a copy that several transfers bring together
     read_by = np.full(len(held), NEVER, dtype=np.int64)

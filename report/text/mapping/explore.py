@@ -53,6 +53,10 @@ def explore_views(document: ExploreDocument) -> list[RenderableType]:
     """The best design, how it was proven, the best ones in a table, and the front."""
     objective = parse_objective(document.objective)
     layers = sum(layer.count for layer in document.layers)
+    sizes = ", ".join(
+        f"{title} ({len(axis.values)})"
+        for title, axis in zip(axis_titles(document), document.vary, strict=True)
+    )
     title = head_text(
         document.model,
         document.machine,
@@ -61,7 +65,7 @@ def explore_views(document: ExploreDocument) -> list[RenderableType]:
         f"{len(document.designs)} designs",
         f"{layers} layers" if layers > 1 else "1 layer",
     )
-    views: list[RenderableType] = [title, ""]
+    views: list[RenderableType] = [title, Text(f"varied: {sizes}"), ""]
     if document.best is None:
         views.append(Text("no design has a value"))
     else:
@@ -101,42 +105,41 @@ def summary_lines(document: ExploreDocument) -> list[str]:
 
 def _table(document: ExploreDocument, objective: Objective) -> RenderableType:
     """The best designs by value, then those by bound."""
-    columns = [(title, "left") for title in axis_titles(document)]
-    columns += [(str(objective), "right"), ("bound", "right"), ("status", "left")]
+    columns = [("design", "left"), (str(objective), "right"), ("bound", "right"), ("status", "left")]
     known = sorted(
         (one for one in document.designs if one.bound is not None),
         key=lambda one: (one.value is None, one.value if one.value is not None else one.bound, one.index),
     )
-    rows = [[*_points(document, one), *_figures(one, objective)] for one in known[:SHOWN]]
+    rows = [[_point(document, one), *_figures(one, objective)] for one in known[:SHOWN]]
     if len(known) > SHOWN:
         rows.append([f"… {len(known) - SHOWN} more", *[""] * (len(columns) - 1)])
     return listing(columns, rows)
 
 
-def _points(document: ExploreDocument, design: DesignRecord) -> list[str]:
+def _point(document: ExploreDocument, design: DesignRecord) -> str:
+    """A design's point on every axis."""
     values = list(design.fields.values())
     cells: list[str] = []
     for axis in document.vary:
         cells.append(_label(values[: len(axis.fields)]))
         values = values[len(axis.fields) :]
-    return cells
+    return ", ".join(cells)
 
 
 def _figures(design: DesignRecord, objective: Objective) -> list[str]:
     value = "-" if design.value is None else objective_text(objective, design.value)
     bound = "-" if design.bound is None else objective_text(objective, design.bound)
     rule = f" ({design.rule})" if design.rule else ""
-    return [value, bound, f"{design.status}{rule}"]
+    return [value, bound, design.status + rule]
 
 
 def _layer_table(document: ExploreDocument, objective: Objective) -> RenderableType:
-    columns = [("best for", "left"), *((title, "left") for title in axis_titles(document))]
-    columns += [(str(objective), "right"), ("", "left")]
+    columns = [("best for", "left"), ("design", "left"), (str(objective), "right"), ("", "left")]
     by_index = {one.index: one for one in document.designs}
     rows = [
         [
             one.layer,
-            *_points(document, by_index[one.index]),
+            _point(document, by_index[one.index]),
             objective_text(objective, one.value),
             "proven" if one.optimal else "not proven",
         ]
@@ -150,17 +153,17 @@ def _front(document: ExploreDocument, objective: Objective) -> list[RenderableTy
     assert front is not None
     by_index = {one.index: one for one in document.designs}
     chosen = [by_index[index] for index in front.designs]
-    columns = [(front.against, "right"), *((title, "left") for title in axis_titles(document))]
+    columns = [("design", "left"), ("cost", "right"), (str(objective), "right")]
     rows = [
         [
+            _point(document, one),
             "-" if one.cost is None else f"{one.cost:,.6g}",
-            *_points(document, one),
             "-" if one.value is None else objective_text(objective, one.value),
         ]
         for one in chosen
     ]
     told = "proven complete" if front.complete else "not proven complete"
-    table = listing([*columns, (str(objective), "right")], rows)
+    table = listing(columns, rows)
     return [Text(f"front of {objective} and {front.against}, {told}"), table]
 
 

@@ -65,6 +65,24 @@ METHODS: Registry[TiledMethod] = Registry(
             "Resource allocation trees by annealing with six operators",
             "SET (Cai et al.), section 4.2",
         ),
+        "set-ls": Entry(
+            "tilewright.solvers.scheduling.tiled.set.methods",
+            "LayerSequentialTrees",
+            "LS chains of segments, the closed form proven",
+            "SET (Cai et al.), section 3.4",
+        ),
+        "set-lp": Entry(
+            "tilewright.solvers.scheduling.tiled.set.methods",
+            "LayerPipelineTrees",
+            "LP chains of segments, the closed form proven",
+            "SET (Cai et al.), section 3.4",
+        ),
+        "set-all": Entry(
+            "tilewright.solvers.scheduling.tiled.set.methods",
+            "AllTrees",
+            "All trees of a small network, the closed form proven",
+            "SET (Cai et al.), section 3.1",
+        ),
         "tangram": Entry(
             f"{_ROOM}.kapla.methods",
             "Tangram",

@@ -27,8 +27,15 @@ from tilewright.workloads.mapping.convolutions import conv2d
 from tilewright.workloads.network import Layer, Link, Network
 
 EFFORT = int(os.environ.get("TEST_EFFORT", "1"))
+QUICK = (70, 131, 64, 17, 4, 76, 77, 35, 37, 197, 10, 121, 47, 146, 184, 2, 20, 44, 21, 89)
+"""Problems on which enumeration takes a fraction of a second."""
+
 Move = tuple[int, int, int]
 """Block, source and target; engines from 0, DRAM ports behind them."""
+
+
+class TooLargeError(Exception):
+    """More rounds than are worth a test."""
 
 
 class Enumeration:
@@ -38,7 +45,10 @@ class Enumeration:
     at which they were reached.  Costs are computed here from bytes, rates and ways through the mesh.
     """
 
-    def __init__(self, dag: AtomicDag, machine: TiledMachine, idle: int, limit: float) -> None:
+    def __init__(
+        self, dag: AtomicDag, machine: TiledMachine, idle: int, limit: float, budget: int = 10**9
+    ) -> None:
+        self.budget = budget
         self.machine, self.idle, self.limit = machine, idle, limit
         self.count = dag.tasks
         self.size = [int(one) for one in dag.block_bytes]
@@ -175,6 +185,9 @@ class Enumeration:
         if at == len(options):
             yield list(moves)
             return
+        self.budget -= 1
+        if self.budget < 0:
+            raise TooLargeError
         for one in options[at]:
             if one is None:
                 yield from self.choices(spare, over, options, at + 1, moves)
@@ -208,6 +221,9 @@ class Enumeration:
         rest: float,
     ) -> None:
         """All ways to give up copies before a round, where not all fit; a copy that moves on must stay."""
+        self.budget -= 1
+        if self.budget < 0:
+            raise TooLargeError
         sending = [(b, s) for b, s, _ in moves + written if s < len(self.engines)]
         kept_ways: list[list[frozenset[int]]] = []
         for e in self.engines:
@@ -352,7 +368,8 @@ def tiny_problem(seed: int) -> tuple[TiledProblem, AtomicDag]:
             for _ in layers
         ]
         dag = problem.dag(sizes)
-        if not 2 <= dag.tasks <= (4 if machine.engines > 2 else 5):
+        blocks = len({*dag.reads.tolist()})
+        if dag.tasks < 2 or dag.tasks * blocks * machine.engines > 36:
             continue
         needs, total = int(dag.needs.max()), int(dag.block_bytes.sum())
         room = rng.choice([needs, needs + rng.randrange(400), (needs + total) // 2, total])
@@ -381,27 +398,37 @@ def proven(problem: TiledProblem, dag: AtomicDag, idle: int, *, begin: bool) -> 
     return search
 
 
-def check(seed: int) -> None:
-    """Exact and enumeration agree on one tiny problem; its plan is evaluated anew."""
+def check(seed: int, budget: int) -> bool:
+    """Exact and enumeration agree on one tiny problem; false where enumeration would take too long."""
     problem, dag = tiny_problem(seed)
-    idle = seed % 3 == 0
-    search = proven(problem, dag, int(idle), begin=seed % 2 == 0)
-    if search.answer is None:
-        assert Enumeration(dag, problem.machine, int(idle), math.inf).run() == math.inf
-        return
-    value = problem.evaluate(dag, search.answer.plan).cycles
-    assert search.key == search.bound == Fraction(value)
-    assert Enumeration(dag, problem.machine, int(idle), value).run() == value
+    idle = int(seed % 3 == 0)
+    search = proven(problem, dag, idle, begin=seed % 2 == 0)
+    limit = math.inf if search.answer is None else problem.evaluate(dag, search.answer.plan).cycles
+    assert search.answer is None or search.key == search.bound == Fraction(int(limit))
+    try:
+        assert Enumeration(dag, problem.machine, idle, limit, budget).run() == limit, seed
+    except TooLargeError:
+        return False
+    return True
 
 
-@pytest.mark.parametrize("seed", range(20 * EFFORT))
+def compared(first: int, many: int, budget: int) -> int:
+    """Problems compared when so many have been, or ten times as many were tried."""
+    count = 0
+    for seed in range(first, first + 10 * many):
+        count += check(seed, budget)
+        if count == many:
+            break
+    return count
+
+
+@pytest.mark.parametrize("seed", QUICK)
 def test_exact_equals_enumeration(seed: int) -> None:
     """On tiny problems with buffers, halos and hops the proven plan is the fastest that there is."""
-    check(seed)
+    assert check(seed, 10**6)
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("seed", range(1000, 1220))
-def test_exact_equals_enumeration_on_many_problems(seed: int) -> None:
-    """The same on 220 more problems."""
-    check(seed)
+def test_exact_equals_enumeration_on_many_problems() -> None:
+    """The same on 200 more problems, those left out that enumeration does not end."""
+    assert compared(1000, 200 * EFFORT, 20_000) == 200 * EFFORT

@@ -175,7 +175,7 @@ def test_regions_follow_the_work() -> None:
 def test_bad_input_names_what_is_wrong() -> None:
     """A layer that fits no buffer, a batch of 0, a cycle, and an unknown option are one line each."""
     layer = Layer("wide", conv2d(k=16, c=16, r=3, s=3, h=8, w=8, pad=1), "test")
-    machine = load_tiled_machine("atomic-2x2[buffer=0.0625]")
+    machine = load_tiled_machine("atomic-2x2[buffer=0.0078125]")
     narrow = TiledProblem(Network("one", [layer], []), machine, tiled_objective("makespan"))
     with pytest.raises(InputError, match="wide: its smallest atom needs"):
         solved(narrow, "ls")

@@ -213,26 +213,38 @@ def test_completion_refuses_what_cannot_be_completed() -> None:
         complete(dag, replace(problem.machine, engine=small), engine, step)
 
 
-def ratios(models: list[str], seeds: int) -> tuple[dict[int, list[float]], list[tuple[float, float]]]:
-    """Evaluator over referee per link width, and both values, over networks, orders and ways to complete."""
-    found: dict[int, list[float]] = {8: [], 16: [], 32: []}
+def ratios(
+    models: list[str],
+    seeds: int,
+    grid: str = "4x4",
+    orders: tuple[Any, ...] = (list_order, layer_sequential),
+    *,
+    bucket: int = 64,
+    also_rounds: bool = True,
+) -> tuple[dict[int, list[float]], dict[int, list[float]], list[tuple[float, float]]]:
+    """Evaluator over referee per link width, with engines that run freely and with rounds that wait for each
+    other, and both values of the former, over networks, orders and ways to complete."""
+    free: dict[int, list[float]] = {8: [], 16: [], 32: []}
+    rounds: dict[int, list[float]] = {8: [], 16: [], 32: []}
     pairs: list[tuple[float, float]] = []
     for model in models:
         network = resolve_model(model, 1)
-        for link, values in found.items():
-            machine = load_tiled_machine(f"atomic-8x8[engines=4x4,link={link}]")
+        for link in free:
+            machine = load_tiled_machine(f"atomic-8x8[engines={grid},link={link}]")
             problem = TiledProblem(network, machine, tiled_objective("makespan"))
             for seed in range(seeds):
                 rng = random.Random(seed)
                 sizes = shared_sizes(problem, room=rng.choice([0.2, 0.35, 0.5]))
                 dag = problem.dag(sizes)
-                order = layer_sequential if seed % 2 else list_order
+                order = orders[seed % len(orders)]
                 plan = complete(dag, machine, *order(dag, machine), ahead=rng.choice([2, 4, 8]))
                 value = problem.evaluate(dag, plan).cycles
-                judged = simulate(dag, machine, plan, 512)
-                values.append(value / judged)
+                judged = simulate(dag, machine, plan, bucket)
+                free[link].append(value / judged)
+                if also_rounds:
+                    rounds[link].append(value / simulate(dag, machine, plan, bucket, together=True))
                 pairs.append((float(value), judged))
-    return found, pairs
+    return free, rounds, pairs
 
 
 def rank_correlation(pairs: list[tuple[float, float]]) -> float:
@@ -241,27 +253,63 @@ def rank_correlation(pairs: list[tuple[float, float]]) -> float:
     return float(np.corrcoef(ranks.T)[0, 1])
 
 
-def check_ratios(found: dict[int, list[float]], pairs: list[tuple[float, float]]) -> None:
-    assert len(pairs) >= 30
+def check_ratios(found: dict[int, list[float]]) -> None:
     for link, limit in ((8, 0.20), (16, 0.10), (32, 0.10)):
         assert max(abs(one - 1) for one in found[link]) <= limit, (link, found[link])
-    assert rank_correlation(pairs) >= 0.9
 
 
 def test_evaluator_agrees_with_an_event_simulation() -> None:
     """Within 10 % at 16 and 32 B/cycle and 20 % at 8, in the same order, over 30 plans."""
-    check_ratios(*ratios(["resnet18"], 10))
+    free, _, pairs = ratios(["resnet18"], 10, bucket=256, also_rounds=False)
+    check_ratios(free)
+    assert len(pairs) >= 30
+    assert rank_correlation(pairs) >= 0.9
 
 
 @pytest.mark.slow
-def test_evaluator_agrees_with_an_event_simulation_on_large_networks() -> None:
-    """The same on ResNet-50, GoogLeNet and DarkNet-19."""
-    check_ratios(*ratios(["resnet50", "googlenet", "darknet19"], 4))
+@pytest.mark.parametrize(
+    ("grid", "models"),
+    [("4x4", ["googlenet", "mobilenet-v2", "resnet18"]), ("8x8", ["resnet50", "inception-v3", "googlenet"])],
+)
+def test_evaluator_agrees_with_an_event_simulation_on_more_networks(grid: str, models: list[str]) -> None:
+    """Never optimistic by more than 10 %; on the safe side of engines that run freely by up to 25 % where
+    lists mix layers in a round or atoms are short, and by up to 12 % (20 % at 8 B/cycle) once rounds wait."""
+    pairs: list[tuple[float, float]] = []
+    for order in (layer_sequential, list_order):
+        free, rounds, found = ratios(models, 2, grid, (order,))
+        pairs += found
+        assert all(0.9 <= one <= 1.25 for values in free.values() for one in values), free
+        for link, limit in ((8, 1.2), (16, 1.12), (32, 1.12)):
+            assert all(0.9 <= one <= limit for one in rounds[link]), (link, rounds)
+    assert rank_correlation(pairs) >= 0.9
 
 
-@pytest.mark.slow
-@pytest.mark.xfail(reason="short atoms: the common start of steps costs up to 11 %", strict=False)
-@pytest.mark.parametrize("model", ["vgg19", "mobilenet-v2"])
-def test_evaluator_agrees_with_an_event_simulation_on_short_atoms(model: str) -> None:
-    """The same where atoms are short; some plans lie just beyond the limit."""
-    check_ratios(*ratios([model], 10))
+def test_short_buckets_agree_where_long_ones_are_too_fast() -> None:
+    """On short atoms the referee converges as its buckets shrink, and long buckets err towards too fast."""
+    machine = load_tiled_machine("atomic-8x8[engines=4x4,link=16]")
+    problem = TiledProblem(resolve_model("mobilenet-v2", 1), machine, tiled_objective("makespan"))
+    dag = problem.dag(shared_sizes(problem, room=0.2))
+    plan = complete(dag, machine, *list_order(dag, machine))
+    long, short, shorter = (simulate(dag, machine, plan, bucket) for bucket in (512, 64, 32))
+    assert long < short <= 1.02 * shorter
+    assert shorter <= 1.02 * short
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_results_through_dram_never_pass_between_engines(seed: int) -> None:
+    """Finished results that others read are written back, and no engine gets one from another; plans are
+    legal."""
+    rng = random.Random(200 + seed)
+    problem, dag = random_problem(rng, "atomic-2x2")
+    engine, step = layer_sequential(dag, problem.machine)
+    plan = complete(dag, problem.machine, engine, step, through_dram=True)
+    result = problem.evaluate(dag, plan)
+    moves, parent = plan.transfers, dag.block_parent[plan.transfers.block]
+    slots = dag.slots[dag.unit]
+    finished = (np.arange(dag.tasks) - dag.base[dag.unit]) % slots == slots - 1
+    between = (moves.source < problem.machine.engines) & (moves.target < problem.machine.engines)
+    assert not finished[parent[between & (parent >= 0)]].any()
+    if (dag.slots == 1).all():
+        assert result.reuse == 0.0
+    kept = problem.evaluate(dag, complete(dag, problem.machine, engine, step))
+    assert result.dram_write_bytes >= kept.dram_write_bytes

@@ -73,7 +73,7 @@ def test_a_pool_over_a_large_map_is_cut_below_the_array_width() -> None:
 def test_what_is_remembered_changes_nothing(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """A DAG from remembered layers equals one in which every layer is worked out anew."""
     problem, dag = random_problem(random.Random(seed), "atomic-2x2")
-    for module, name in ((atoms, "_ATOMS"), (atoms, "_WEIGHTS"), (reading, "_KNOWN")):
+    for module, name in ((atoms, "LAYERS"), (atoms, "WEIGHTS"), (reading, "CROSSINGS")):
         monkeypatch.setattr(getattr(module, name), "get", lambda operator, key, make: make())
     again = problem.dag(dag.tilings)
     columns = ("cycles", "operations", "block_bytes", "block_parent", "block_kind", "read_starts", "reads")

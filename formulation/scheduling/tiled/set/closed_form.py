@@ -33,10 +33,10 @@ from tilewright.formulation.scheduling.tiled.set.allocation import allocate, uti
 from tilewright.formulation.scheduling.tiled.set.dataflow import DataFlow
 from tilewright.formulation.scheduling.tiled.set.intra_layer import IntraLayerEngine, LeafCost
 from tilewright.formulation.scheduling.tiled.set.layers import SetNetwork
-from tilewright.formulation.scheduling.tiled.set.traffic_kernel import LINKS
 from tilewright.formulation.scheduling.tiled.set.partition import Partition
 from tilewright.formulation.scheduling.tiled.set.rules import Rules
 from tilewright.formulation.scheduling.tiled.set.tile_costs import EngineTile, ProgramTile, TileCosts
+from tilewright.formulation.scheduling.tiled.set.traffic_kernel import LINKS
 from tilewright.formulation.scheduling.tiled.set.tree import Cut, Leaf, Node, leaves
 from tilewright.hardware.scheduling.tiled.machine import TiledMachine
 from tilewright.workloads.errors import TilewrightError
@@ -233,7 +233,7 @@ class _Segment:
 
     def __init__(self, form: ClosedForm, tree: Node, loads: int) -> None:
         self.form, self.tree, self.loads = form, tree, loads
-        self.direct, self.stored = form.dataflow.flow(tree)
+        self.direct, self.stored = form.dataflow.flow_bits(tree)
         self.layouts: dict[int, int] = {}
 
     def cost(self) -> NodeCost | str:

@@ -1,9 +1,9 @@
 """A tree as a plan of the common kind: atoms, an engine and a step for each, and the completion's transfers.
 
-Every run of a leaf is a group task: one atom per share, on the share's tile.  The children of a T cut follow each
-other in steps; those of an S cut run side by side, each ``stage`` subbatches behind, and what begins at one time
-by the closed form begins in one step.  A share becomes several atoms, one after the other on its tile, where it
-does not fit a buffer with its results, or crosses a run of channels.
+Every run of a leaf is a group task: one atom per share, on the share's tile.  The children of a T cut follow
+each other in steps; those of an S cut run side by side, each ``stage`` subbatches behind, and what begins at
+one time by the closed form begins in one step.  A share becomes several atoms, one after the other on its
+tile, where it does not fit a buffer with its results, or crosses a run of channels.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ import numpy.typing as npt
 
 from tilewright.formulation.scheduling.tiled.build import build_dag
 from tilewright.formulation.scheduling.tiled.completion import complete
-from tilewright.formulation.scheduling.tiled.coordinates import CHANNEL, PART, ROW, inner_run, shape_of
+from tilewright.formulation.scheduling.tiled.coordinates import CHANNEL, ROW, inner_run, shape_of
 from tilewright.formulation.scheduling.tiled.dag import AtomicDag
 from tilewright.formulation.scheduling.tiled.plan import Plan
 from tilewright.formulation.scheduling.tiled.problem import TiledProblem

@@ -140,7 +140,7 @@ class IntraLayerEngine:
     ) -> LeafCost | None:
         """One run of a layer with a given partition; ``None`` where it cannot be mapped or does not fit."""
         shape = self.shapes[layer]
-        cycles, energy = self._share_cost(shape, batch, partition.parts)
+        cycles, energy = self.share_cost(shape, batch, partition.parts)
         if not cycles:
             return None
         flow = self._flow(shape, stored, runs, direct)
@@ -160,7 +160,7 @@ class IntraLayerEngine:
         """What the kernels need of a layer on its tiles: numbers, mesh, menu with its energies and cycles."""
         shape = self.shapes[layer]
         rows, energy, cycles, _ = self._menu(shape, batch, tiles)
-        return self._number(shape, batch), self._mesh(first, tiles), rows, energy, cycles
+        return self.numbers(shape, batch), self._mesh(first, tiles), rows, energy, cycles
 
     def may_stream(self, layer: int) -> bool:
         """Whether a layer's weights may pass through the buffers at every run."""
@@ -190,7 +190,7 @@ class IntraLayerEngine:
         for streamed in (False, True) if self._may_stream(layer) else (False,):
             flow = self._flow(layer, stored, 1 if streamed else runs, direct)
             best = leaf_kernel.search(
-                self._number(layer, batch),
+                self.numbers(layer, batch),
                 flow,
                 self._mesh(first, tiles),
                 self.prices,
@@ -203,7 +203,7 @@ class IntraLayerEngine:
             )
             if best >= 0:
                 partition = partitions[best]
-                tile_cycles, share_energy = self._share_cost(layer, batch, partition.parts)
+                tile_cycles, share_energy = self.share_cost(layer, batch, partition.parts)
                 return self._cost(
                     layer, batch, first, flow, partition, tile_cycles, share_energy, streamed=streamed
                 )
@@ -213,7 +213,8 @@ class IntraLayerEngine:
         one = self.network.layers[layer]
         return self.rules.streamed_bytes > 0 and one.weight_bytes > 0 and not one.makes_weights
 
-    def _share_cost(self, layer: int, batch: int, parts: tuple[int, int, int, int]) -> tuple[float, Floats]:
+    def share_cost(self, layer: int, batch: int, parts: tuple[int, int, int, int]) -> tuple[float, Floats]:
+        """Cycles of the largest share on its tile (0 where it cannot be mapped), and its pJ by component."""
         one = self.network.layers[layer]
         k, b, h, w = (
             -(-size // count)
@@ -235,7 +236,7 @@ class IntraLayerEngine:
         streamed: bool = False,
     ) -> LeafCost | None:
         grid, prices, tiles = self.grid, self.prices, partition.tiles
-        leaf, mesh = self._number(layer, batch), self._mesh(first, tiles)
+        leaf, mesh = self.numbers(layer, batch), self._mesh(first, tiles)
         parts = np.array(partition.parts, dtype=np.int64)
         steps = np.array(partition.steps, dtype=np.int64)
         counts = np.zeros(LINKS + 4 * grid.tiles, dtype=np.int64)
@@ -282,7 +283,7 @@ class IntraLayerEngine:
             rows: list[tuple[int, ...]] = []
             energy, cycles, partitions = [], [], []
             for parts in divisions(sizes, tiles, least):
-                time, each = self._share_cost(layer, batch, parts)
+                time, each = self.share_cost(layer, batch, parts)
                 for order in orders(parts):
                     partition = Partition(parts, order)
                     partitions.append(partition)
@@ -294,7 +295,8 @@ class IntraLayerEngine:
             self._menus[key] = found
         return found
 
-    def _number(self, layer: int, batch: int) -> leaf_kernel.Leaf:
+    def numbers(self, layer: int, batch: int) -> leaf_kernel.Leaf:
+        """A leaf as the kernels read it."""
         key = (layer, batch)
         if key not in self._numbers:
             one = self.network.layers[layer]

@@ -258,6 +258,68 @@ def googlenet() -> SetNetwork:
     return net.build()
 
 
+def inception_resnet() -> SetNetwork:
+    """Inception-ResNet-v1."""
+    net = NetworkBuilder("ires")
+    net.conv("Conv_1a_3x3", 3, 32, 149, taps=3, stride=2, source=(299, 299))
+    net.conv("Conv_2a_3x3", 32, 32, 147, taps=3)
+    net.conv("Conv_2b_3x3", 32, 64, 147, taps=3)
+    net.pool("MaxPool_3a_3x3", 64, 73, taps=3, stride=2)
+    net.conv("Conv_3b_1x1", 64, 80, 73)
+    net.conv("Conv_4a_3x3", 80, 192, 71, taps=3)
+    last: tuple[int, ...] = (net.conv("Conv_4b_3x3", 192, 256, 35, taps=3, stride=2),)
+    for block in range(1, 6):
+        name = f"A{block}_"
+        one = net.conv(name + "Conv_1a_1x1", 256, 32, 35, last)
+        net.conv(name + "Conv_2a_1x1", 256, 32, 35, last)
+        two = net.conv(name + "Conv_2b_3x3", 32, 32, 35, taps=3)
+        net.conv(name + "Conv_3a_1x1", 256, 32, 35, last)
+        net.conv(name + "Conv_3b_3x3", 32, 32, 35, taps=3)
+        three = net.conv(name + "Conv_3c_3x3", 32, 32, 35, taps=3)
+        joined = net.conv(name + "Conv_4_1x1", 96, 256, 35, (one, two, three))
+        last = (net.add(name + "Eltwise", 256, 35, (*last, joined)),)
+    one = net.conv("RA_Conv_1a_3x3", 256, 384, 17, last, taps=3, stride=2)
+    net.conv("RA_Conv_2a_1x1", 256, 192, 35, last)
+    net.conv("RA_Conv_2b_3x3", 192, 192, 35, taps=3)
+    two = net.conv("RA_Conv_2c_3x3", 192, 256, 17, taps=3, stride=2)
+    last = (one, two, net.pool("RA_MaxPool_3a_3x3", 256, 17, last, taps=3, stride=2))
+    for block in range(1, 11):
+        last = (_factored(net, f"B{block}_", ("1x7", "7x1"), 7, 896, 128, 17, last),)
+    pooled = net.pool("RB_MaxPool_1a_3x3", 896, 8, last, taps=3, stride=2)
+    net.conv("RB_Conv_2a_1x1", 896, 256, 17, last)
+    two = net.conv("RB_Conv_2b_3x3", 256, 384, 8, taps=3, stride=2)
+    net.conv("RB_Conv_3a_1x1", 896, 256, 17, last)
+    three = net.conv("RB_Conv_3b_3x3", 256, 256, 8, taps=3, stride=2)
+    net.conv("RB_Conv_4a_1x1", 896, 256, 17, last)
+    net.conv("RB_Conv_4b_3x3", 256, 256, 17, taps=3)
+    last = (pooled, two, three, net.conv("RB_Conv_4c_3x3", 256, 256, 8, taps=3, stride=2))
+    for block in range(1, 6):
+        last = (_factored(net, f"C{block}_", ("1x3", "3x1"), 3, 1792, 192, 8, last),)
+    net.pool("AvgPool", 1792, 1, last, taps=8)
+    net.conv("Dropout", 1792, 1792, 1)
+    net.conv("FC", 1792, 1000, 1)
+    return net.build()
+
+
+def _factored(
+    net: NetworkBuilder,
+    name: str,
+    labels: tuple[str, str],
+    taps: int,
+    wide: int,
+    narrow: int,
+    rows: int,
+    last: tuple[int, ...],
+) -> int:
+    """A block with a convolution along rows behind one along columns, and its sum with what it reads."""
+    one = net.conv(name + "Conv_1a_1x1", wide, narrow, rows, last)
+    net.conv(name + "Conv_2a_1x1", wide, narrow, rows, last)
+    net.conv(f"{name}Conv_2b_{labels[0]}", narrow, narrow, rows, taps=1, taps_columns=taps)
+    two = net.conv(f"{name}Conv_2c_{labels[1]}", narrow, narrow, rows, taps=taps, taps_columns=1)
+    joined = net.conv(name + "Conv_3_1x1", 2 * narrow, wide, rows, (one, two))
+    return net.add(name + "Eltwise", wide, rows, (*last, joined))
+
+
 class _Attention(NetworkBuilder):
     """Encoders and decoders over 512 tokens with 8 heads of 64 features."""
 
@@ -329,6 +391,7 @@ PROGRAM_NETWORKS: dict[str, Callable[[], SetNetwork]] = {
     "resnet101": lambda: resnet("resnet101", (3, 4, 23, 3)),
     "resnet152": lambda: resnet("resnet152", (3, 8, 36, 3)),
     "goog": googlenet,
+    "ires": inception_resnet,
     "trans": lambda: transformer("trans", 6),
     "trans_cell": lambda: transformer("trans_cell", 1),
 }

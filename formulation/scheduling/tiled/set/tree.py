@@ -140,8 +140,8 @@ def chain(order: tuple[int, ...], batch: int, groups: int = 1) -> Cut:
 
 
 def rooted(row: Sequence[Node], batch: int, groups: int = 1) -> Node:
-    """Segments as a tree: under a root T cut, whose only child a lone T cut is (as the root itself its children
-    would pass everything through DRAM); another lone segment is the tree.
+    """Segments as a tree: under a root T cut, whose only child a lone T cut is (as the root itself its
+    children would pass everything through DRAM); another lone segment is the tree.
     """
     lone = row[0]
     if len(row) > 1 or groups > 1 or (isinstance(lone, Cut) and lone.kind == "T"):

@@ -1,9 +1,9 @@
 """Chains of segments: the best row of children of a root T cut, over all topological orders.
 
 What is done after some segments is a *down-set*: layers with all that they read.  Segments are edges between
-down-sets with an energy and a time; both add up along a chain.  Labels (energy, time) at every down-set are kept
-as long as no other is better in both and their best completion is below the best value known, so the chain found
-is the best of all that the segments allow.
+down-sets with an energy and a time; both add up along a chain.  Labels (energy, time) at every down-set are
+kept as long as no other is better in both and their best completion is below the best value known, so the
+chain found is the best of all that the segments allow.
 """
 
 from __future__ import annotations
@@ -135,14 +135,16 @@ def best_chain(
     chain: list[Segment] = []
     at = final
     while at:
-        _, _, before, one = labels[at][number]
-        assert one is not None
-        chain.append(one)
-        at, number = one.start, before
+        _, _, before, last = labels[at][number]
+        assert last is not None
+        chain.append(last)
+        at, number = last.start, before
     return chain[::-1], exact
 
 
-def _front(labels: list[tuple[float, float, int, Segment | None]]) -> list[tuple[float, float, int, Segment | None]]:
+def _front(
+    labels: list[tuple[float, float, int, Segment | None]],
+) -> list[tuple[float, float, int, Segment | None]]:
     """Labels that no other beats, by rising energy."""
     found: list[tuple[float, float, int, Segment | None]] = []
     fastest = inf
@@ -181,4 +183,3 @@ def weighted_chain(segments: Segments, sets: list[int], ratio: float) -> list[Se
         chain.append(one)
         at = one.end
     return chain
-

@@ -1,8 +1,8 @@
 """Growing segments: from every down-set leaf by leaf, a beam of trees wide.
 
-The next leaf is any layer that is ready.  It becomes the last child of a cut on the tree's right edge, or shares a
-new cut with a node there.  Trees of one set of layers are rated by ``ratio * energy + cycles`` against the best
-chain of what is known, and the best of them grow on.
+The next leaf is any layer that is ready.  It becomes the last child of a cut on the tree's right edge, or
+shares a new cut with a node there.  Trees of one set of layers are rated by ``ratio * energy + cycles``
+against the best chain of what is known, and the best of them grow on.
 """
 
 from __future__ import annotations
@@ -107,9 +107,9 @@ def grow_from(
         grown: list[tuple[float, float, Node, int]] = []
         seen: set[Node] = set()
         better = False
-        for score, tree, done in beam:
+        for score, _, done in beam:
             known[done] = min(known.get(done, score), score)
-        for score, tree, done in beam:
+        for _, tree, done in beam:
             for layer in ready_layers(before, done, growth.in_order):
                 if layer not in alone:
                     single = form.segment(Leaf(layer, batch), loads)
@@ -128,7 +128,8 @@ def grow_from(
                         grown.append((found - apart, found, made, end))
         grown.sort(key=lambda one: one[0])
         waiting = 0 if better else waiting + 1
-        beam, per_set = [], {}
+        beam = []
+        per_set: dict[int, int] = {}
         for _, found, made, end in grown:
             if per_set.setdefault(end, 0) < growth.beam and len(beam) < 2 * growth.beam:
                 per_set[end] += 1

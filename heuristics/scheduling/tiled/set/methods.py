@@ -32,11 +32,13 @@ WORTH = 0.01
 class TreeMethod(Heuristic):
     """What all methods on trees share.
 
-    Expanding a tree takes time, so only trees that are better by `WORTH` are expanded on the way, and the best
-    one at the end.
+    Expanding a tree takes time, so only trees that are better by `WORTH` are expanded on the way, and the
+    best one at the end.
     """
 
-    figures: str = option("engine", "costs of shares: the machine's engine, or the program's tile", choices=FIGURES)
+    figures: str = option(
+        "engine", "costs of shares: the machine's engine, or the program's tile", choices=FIGURES
+    )
     rules: str = option("paper", "closed form: the paper's, or with the program's defects", choices=RULES)
 
     def form(self, search: TiledSearch) -> ClosedForm:
@@ -54,7 +56,10 @@ class TreeMethod(Heuristic):
         cost = form.evaluate(tree)
         try:
             dag, plan = expand(search.problem.problem, cost, form.dataflow, form.engine.grid)
-        except (InputError, IllegalPlanError):  # no division of its shares fits: the closed form cuts no finer
+        except (
+            InputError,
+            IllegalPlanError,
+        ):  # no division of its shares fits: the closed form cuts no finer
             return
         closed = Fraction(form.value(cost.energy, cost.cycles))
         source = f"{self.name}, closed form {float(closed):.4g}"
@@ -104,7 +109,9 @@ class GrownTrees(TreeMethod):
         total = limits.remaining
         clock = Clock(
             lambda: search.done,
-            lambda: 0.0 if total is None or limits.remaining is None else 1 - limits.remaining / max(total, 1e-9),
+            lambda: (
+                0.0 if total is None or limits.remaining is None else 1 - limits.remaining / max(total, 1e-9)
+            ),
         )
         growth = replace(Growth(), beam=self.beam, longest=self.longest)
         TreeSearch(form, clock, Random(limits.seed), offers, growth=growth, shakes=self.shakes).run()

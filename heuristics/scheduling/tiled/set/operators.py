@@ -9,8 +9,9 @@ OP5 more subbatches of a cut; what is below runs on smaller batches
 OP6 fewer subbatches
 === ====================================================================================================
 
-Trees stay valid: leaves keep a topological order, batches divide, and cuts of one child dissolve.  Together the
-operators reach every tree of the space from every other (section 4.2.1; a test counts it for small networks).
+Trees stay valid: leaves keep a topological order, batches divide, and cuts of one child dissolve.  Together
+the operators reach every tree of the space from every other (section 4.2.1; a test counts it for small
+networks).
 """
 
 from __future__ import annotations
@@ -46,7 +47,9 @@ def at(tree: Node, path: Path) -> Node:
 
 
 def replaced(tree: Node, path: Path, by: Sequence[Node]) -> Node | None:
-    """The tree with one node replaced by some (or none), cuts of one child dissolved; ``None`` for nothing left."""
+    """The tree with one node replaced by some (or none), cuts of one child dissolved; ``None`` for nothing
+    left.
+    """
     if not path:
         return by[0] if len(by) == 1 else None
     assert isinstance(tree, Cut)
@@ -70,7 +73,9 @@ def _cut(like: Cut, children: Sequence[Node]) -> Node | None:
 
 
 def fitted(node: Node, batch: int) -> Node:
-    """A subtree for another batch: groups stay where they divide it, and otherwise become their common divisor."""
+    """A subtree for another batch: groups stay where they divide it, and otherwise become their common
+    divisor.
+    """
     if node.batch == batch:
         return node
     if isinstance(node, Leaf):

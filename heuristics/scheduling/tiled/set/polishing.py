@@ -1,7 +1,8 @@
-"""Polishing: neighbouring segments become one, and every segment descends to a tree that no operator improves.
+"""Polishing: neighbouring segments become one, and every segment descends to a tree that no operator
+improves.
 
-Segments know nothing of each other, so a change of one or two of them is judged by these alone: with energy ``E``
-and cycles ``T`` of all others, the value of ``E + e`` and ``T + t``.
+Segments know nothing of each other, so a change of one or two of them is judged by these alone: with energy
+``E`` and cycles ``T`` of all others, the value of ``E + e`` and ``T + t``.
 """
 
 from __future__ import annotations
@@ -118,8 +119,6 @@ class Polisher:
         network = self.form.network
         for _, tree in neighbours(window[0], network):
             yield [tree, *window[1:]]
-            if isinstance(tree, Cut) and tree.kind == "T" and tree.groups == 1:
-                continue
         first = window[0]
         if isinstance(first, Cut) and first.kind == "T" and first.groups == 1:
             yield [*first.children, *window[1:]]

@@ -1,9 +1,9 @@
 """Better trees than annealing finds: growing segments, chains of them, merging and polishing, then shaking.
 
-Every number of subbatches of the root is tried.  Segments grow in the network's own order first, then, where the
-network has not too many down-sets, from all of these with whatever layer is ready; both times the best chain of
-all segments known is polished.  The time that is left shakes the best tree: random steps within some neighbouring
-segments and a descent from there.
+Every number of subbatches of the root is tried.  Segments grow in the network's own order first, then, where
+the network has not too many down-sets, from all of these with whatever layer is ready; both times the best
+chain of all segments known is polished.  The time that is left shakes the best tree: random steps within some
+neighbouring segments and a descent from there.
 """
 
 from __future__ import annotations
@@ -161,4 +161,3 @@ class TreeSearch:
         changed = self._polisher(group, self.clock.stop).shake(row, self.random)
         if changed is not row and self._value(changed, group) <= self._value(row, group):
             self._offer(changed, group)
-

@@ -25,7 +25,13 @@ from tilewright.formulation.scheduling.tiled.search import AtomicPlan, TiledSear
 from tilewright.solvers.cpsat_run import CpSatRun, Values
 from tilewright.solvers.scheduling.tiled.bounds import dag_bounds
 from tilewright.solvers.scheduling.tiled.exact.decode import hint, plan_of
-from tilewright.solvers.scheduling.tiled.exact.incumbent import SIZES, Beginning, chosen_atoms, placed_plans
+from tilewright.solvers.scheduling.tiled.exact.incumbent import (
+    SIZES,
+    Beginning,
+    chosen_atoms,
+    placed_plans,
+    quick_plans,
+)
 from tilewright.solvers.scheduling.tiled.exact.instance import RoundInstance
 from tilewright.solvers.scheduling.tiled.exact.order import OrderModel
 from tilewright.solvers.scheduling.tiled.exact.space import RoundSpace, idle_steps
@@ -69,10 +75,20 @@ class Exact:
         problem = search.problem.problem
         if problem.objective != tiled_objective("makespan"):
             return Outcome(message="exact proves the makespan; other objectives are not stated", error=True)
-        begun = chosen_atoms(problem, search, self.atoms, self.sizes)
+        given = search.answer
+        if given is None:
+            begun = chosen_atoms(problem, search, self.atoms, self.sizes)
+        else:
+            begun = Beginning(given.dag, [*quick_plans(given.dag, problem.machine)], None)
+            outside = RoundSpace(problem, given.dag, given.plan.steps).outside(given)
+            if outside is not None:
+                return Outcome(
+                    message=f"the plan to begin with is no round plan, so none is proven: {outside}"
+                )
         if begun.dag.tasks > self.atoms:
             return self.unstated(search, begun)
-        fewest = min((idle_steps(plan) for plan in begun.plans), default=0)
+        needed = begun.plans if given is None else [given.plan]
+        fewest = min((idle_steps(plan) for plan in needed), default=0)
         space = RoundSpace(problem, begun.dag, max(self.idle, fewest))
         search.problem = space
         for plan in begun.plans:
@@ -150,7 +166,7 @@ class RoundProof:
     def longest(self) -> int:
         """Cycles that no best plan exceeds: every round with its longest task and all data everywhere."""
         instance = self.instance
-        slowest = min(instance.dram_rate, *(rate for rate in instance.link_rates if rate is not None))
+        slowest = min(rate for rate in (instance.dram_rate, *instance.link_rates) if rate is not None)
         copies = instance.engines + 1
         moved = -(-copies * sum(instance.size) // slowest)
         hops = instance.hop_cycles * len(instance.net.rates)
@@ -178,7 +194,7 @@ class RoundProof:
     # -- stages --------------------------------------------------------------------------------------
 
     def relaxed(self) -> None:
-        """Orders of few rounds for a better plan, then bound and order by the relaxation, and its best plan."""
+        """Orders of few rounds for a better plan, then bound and order of the relaxation."""
         fewest = -(-self.instance.tasks // self.instance.engines) + self.space.idle + 1
         for rounds, share in ((fewest + SPARE, FIRST_SHARE), (None, ORDERS_SHARE)):
             if self.search.done or self.closed():

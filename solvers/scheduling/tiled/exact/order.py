@@ -85,7 +85,7 @@ class OrderModel:
             self.rounds.place(r, here)
 
     def starts(self) -> None:
-        """A round that runs a task begins no earlier, and ends the plan no sooner, than its longest chains."""
+        """The longest chains before and after a task bound when its round begins."""
         model, rounds, unit = self.model, self.rounds, self.instance.unit
         heads, tails = path_lengths(self.instance.dag)
         starts = [model.new_int_var(0, rounds.longest, "") for _ in range(self.count)]

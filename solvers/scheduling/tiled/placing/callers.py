@@ -115,4 +115,6 @@ def _by_mip(statement: PlacingStatement, begin: Ints, limits: Limits, child: Chi
         if reply.get("values") is not None:
             found = statement.engines_of(reply["values"])
             engine = min((engine, found), key=statement.problem.cost)
-    return engine, math.ceil((bound * (1 - ROUNDING) - ROUNDING) / linear.scale)
+    grain = max(1, math.gcd(*linear.objective.values()))  # all costs are multiples of it
+    least = math.ceil((bound * (1 - ROUNDING) - ROUNDING) / grain) * grain
+    return engine, -(-least // linear.scale)

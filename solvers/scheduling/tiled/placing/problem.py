@@ -47,8 +47,12 @@ class RoundPlacing:
         return total + sum(size * int(self.hops[engine[i], engine[j]]) for i, j, size in self.pairs)
 
 
-def round_sources(dag: AtomicDag, step: Ints) -> dict[tuple[int, int], int]:
-    """Bytes by (reader, source): the task that made what is read or read it last, -1 for DRAM."""
+Sources = dict[int, list[tuple[int, int, int]]]
+"""Per task the (reader, source, bytes) in which it is either; the source -1 is DRAM."""
+
+
+def round_sources(dag: AtomicDag, step: Ints) -> Sources:
+    """From where every task reads: the task that made the data or read it last, or DRAM."""
     order = np.lexsort((np.arange(dag.tasks), step))
     readers: dict[int, list[int]] = {}
     found: dict[tuple[int, int], int] = {}
@@ -62,15 +66,15 @@ def round_sources(dag: AtomicDag, step: Ints) -> dict[tuple[int, int], int]:
                 earlier.append(task)
             key = (task, source)
             found[key] = found.get(key, 0) + int(dag.block_bytes[block])
-    return found
+    by_task: Sources = {}
+    for (reader, source), size in found.items():
+        for task in {reader, source} - {-1}:
+            by_task.setdefault(task, []).append((reader, source, size))
+    return by_task
 
 
 def placing_of(
-    machine: TiledMachine,
-    sources: dict[tuple[int, int], int],
-    step: Ints,
-    rounds: Sequence[int],
-    engine: Ints | None,
+    machine: TiledMachine, sources: Sources, step: Ints, rounds: Sequence[int], engine: Ints | None
 ) -> RoundPlacing:
     """The problem of some rounds.
 
@@ -88,7 +92,7 @@ def placing_of(
     place = {int(task): i for i, task in enumerate(tasks)}
     single = np.zeros((len(tasks), engines), dtype=np.int64)
     pairs: dict[tuple[int, int], int] = {}
-    for (reader, source), size in sources.items():
+    for reader, source, size in {one for task in place for one in sources.get(task, ())}:
         here, there = place.get(reader), place.get(source)
         if here is not None and there is not None:
             key = (min(here, there), max(here, there))

@@ -11,10 +11,20 @@ import numpy as np
 from tilewright.formulation.limits import Limits
 from tilewright.formulation.scheduling.tiled.dag import AtomicDag
 from tilewright.hardware.scheduling.tiled.machine import TiledMachine
+from tilewright.hardware.scheduling.tiled.topology import topology
 from tilewright.solvers.mapping.mip.child import Child
 from tilewright.solvers.scheduling.tiled.placing.callers import PlacingAnswer, solve_placing
-from tilewright.solvers.scheduling.tiled.placing.problem import Ints, placing_of, round_sources
+from tilewright.solvers.scheduling.tiled.placing.problem import (
+    Ints,
+    Longs,
+    Sources,
+    placing_of,
+    round_sources,
+)
 from tilewright.solvers.scheduling.tiled.placing.statement import PlacingStatement
+
+LEAST = 1.0
+"""Seconds that a window may take at least."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +57,8 @@ def place_windows(
 ) -> Iterator[tuple[Ints, Window]]:
     """Engines after every window, and what the window came to; the rounds outside it stand.
 
-    Each window overlaps the one before it by all its rounds but one, or half of them where it has many.
+    Windows overlap by half their rounds at least; those that cost most come first, and each has a second at
+    least, so that limits leave out the others.
 
     Parameters
     ----------
@@ -64,15 +75,17 @@ def place_windows(
     rounds = np.unique(step)
     rounds = rounds[(rounds >= first) & (rounds <= (int(rounds[-1]) if last is None else last))]
     begins = range(0, max(1, len(rounds) - width + 1), max(1, width // 2))
+    costs = round_costs(machine, sources, step, rounds, engine)
     now = engine.copy()
     with child_of(solver, limits) as child:
-        for n, begin in enumerate(begins):
+        dearest = sorted(begins, key=lambda begin: (-int(costs[begin : begin + width].sum()), begin))
+        for n, begin in enumerate(dearest):
             if limits.expired:
                 return
             chosen = rounds[begin : begin + width].tolist()
             problem = placing_of(machine, sources, step, chosen, now)
             here = now[problem.tasks].astype(np.int32)
-            share = limits.share(1 / (len(begins) - n))
+            share = window_share(limits, len(begins) - n)
             answer = solve_placing(PlacingStatement(problem, machine), here, solver, share, child)
             now = now.copy()
             now[problem.tasks] = answer.engine
@@ -102,12 +115,32 @@ def least_transfers(
         for n, begin in enumerate(begins):
             problem = placing_of(machine, sources, step, rounds[begin : begin + width].tolist(), None)
             here = engine[problem.tasks].astype(np.int32)
-            share = limits.share(1 / (len(begins) - n))
+            share = window_share(limits, len(begins) - n)
             answer: PlacingAnswer = solve_placing(
                 PlacingStatement(problem, machine), here, solver, share, child
             )
             total += answer.bound
     return total
+
+
+def window_share(limits: Limits, left: int) -> Limits:
+    """The time of the next of so many windows: an equal part of what is left, or `LEAST` seconds."""
+    remaining = limits.remaining
+    return (
+        limits if remaining is None else limits.share(min(1.0, max(1 / left, LEAST / max(LEAST, remaining))))
+    )
+
+
+def round_costs(machine: TiledMachine, sources: Sources, step: Ints, rounds: Ints, engine: Ints) -> Longs:
+    """Bytes times hops of what the tasks of each round read from other engines."""
+    net = topology(machine)
+    at = {int(r): i for i, r in enumerate(rounds)}
+    found = np.zeros(len(rounds), dtype=np.int64)
+    for task, rows in sources.items():
+        for reader, source, size in rows:
+            if reader == task and source >= 0 and int(step[task]) in at:
+                found[at[int(step[task])]] += size * net.distance(int(engine[source]), int(engine[task]))
+    return found
 
 
 def child_of(solver: str, limits: Limits) -> AbstractContextManager[Child | None]:

@@ -1,7 +1,7 @@
 """All trees of a small network: the oracle for everything that searches.
 
-The space: every topological order, every tree over it whose cuts have at least two children, either kind of every
-cut, and every number of subbatches that divides its batch.
+The space: every topological order, every tree over it whose cuts have at least two children, either kind of
+every cut, and every number of subbatches that divides its batch.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
 """Proven trees: the best chain of all segments of a space, over all topological orders.
 
-Spaces are LS and LP (section 3.4), and all trees whose cuts have at least two children; in LS a root T cut may have
-a single child, all layers in turn without DRAM between them.  Children of a root T cut know nothing of each other,
-so the best tree is a chain of segments, found by Pareto labels over down-sets.  That looks at every segment once
-where enumeration looks at every row of them.
+Spaces are LS and LP (section 3.4), and all trees whose cuts have at least two children; in LS a root T cut
+may have a single child, all layers in turn without DRAM between them.  Children of a root T cut know nothing
+of each other, so the best tree is a chain of segments, found by Pareto labels over down-sets.  That looks at
+every segment once where enumeration looks at every row of them.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from tilewright.formulation.scheduling.tiled.set.closed_form import ClosedForm
 from tilewright.formulation.scheduling.tiled.set.tree import Node, rooted
 from tilewright.heuristics.scheduling.tiled.set.chains import Segments, best_chain, down_sets
+from tilewright.solvers.scheduling.tiled.set.bounds import Floors
 from tilewright.solvers.scheduling.tiled.set.segments import SegmentMaker
 
 
@@ -33,17 +34,24 @@ class ProvenTree:
     proven: bool
 
 
-def best_tree(form: ClosedForm, space: str, stop: Callable[[], bool] = lambda: False) -> ProvenTree:
+def best_tree(
+    form: ClosedForm, space: str, stop: Callable[[], bool] = lambda: False, known: Node | None = None
+) -> ProvenTree:
     """The best tree of a space.
 
     Parameters
     ----------
     space : ``ls``, ``lp`` or ``all``
     stop : whether the time is up
+    known : a tree of the space to begin with, so that what cannot be better is left out
     """
     sets, whole = down_sets(form.network)
     best: Node | None = None
     least, proven = float("inf"), whole
+    floors = None
+    if known is not None:
+        cost = form.evaluate(known)
+        best, least, floors = known, form.value(cost.energy, cost.cycles), Floors(form)
     batch = form.batch
     for groups in range(1, batch + 1):
         if batch % groups:
@@ -51,7 +59,7 @@ def best_tree(form: ClosedForm, space: str, stop: Callable[[], bool] = lambda: F
         samples = batch // groups
         loads = batch if form.rules.split_root_weights_once else samples
         segments = Segments()
-        proven &= SegmentMaker(form, samples, loads, stop).fill(segments, sets, space)
+        proven &= SegmentMaker(form, samples, loads, stop, least, floors).fill(segments, sets, space)
         row, exact = best_chain(segments, sets, form.value)
         proven &= exact
         if row:
@@ -60,4 +68,3 @@ def best_tree(form: ClosedForm, space: str, stop: Callable[[], bool] = lambda: F
             if value < least:
                 best, least = rooted([one.tree for one in row], batch, groups), value
     return ProvenTree(best, least, proven)
-

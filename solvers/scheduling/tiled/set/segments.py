@@ -1,24 +1,26 @@
 """All segments of a kind, behind every down-set: what exact chains choose from.
 
-``ls``: layers in turn on all tiles, a T cut of leaves.  ``lp``: layers side by side, an S cut of leaves.  ``all``:
-every tree whose cuts have at least two children.  Leaves alone are segments of each kind.
+``ls``: layers in turn on all tiles, a T cut of leaves.  ``lp``: layers side by side, an S cut of leaves.
+``all``: every tree whose cuts have at least two children.  Leaves alone are segments of each kind.
 
 With one sample and the paper's rules an LS segment is a path: a leaf's cost depends on the layout of the leaf
 before it and on whether anyone but the next one reads it.  Leaves that do not read the one before them gain
-nothing from its company, since every node is bounded by its own traffic, so only those that do continue a path;
-paths that end in the same leaf with the same past are compared by energy and cycles.
+nothing from its company, since every node is bounded by its own traffic, so only those that do continue a
+path; paths that end in the same leaf with the same past are compared by energy and cycles.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from math import inf
 
 from tilewright.formulation.scheduling.tiled.set.closed_form import ClosedForm
 from tilewright.formulation.scheduling.tiled.set.intra_layer import LeafCost
 from tilewright.formulation.scheduling.tiled.set.tree import Cut, Leaf, Node
 from tilewright.heuristics.scheduling.tiled.set.chains import Segment, Segments
 from tilewright.heuristics.scheduling.tiled.set.growing import ready_layers
+from tilewright.solvers.scheduling.tiled.set.bounds import Floors
 from tilewright.solvers.scheduling.tiled.set.enumeration import trees_over
 
 SPACES = ("ls", "lp", "all")
@@ -33,17 +35,25 @@ class SegmentMaker:
     samples : of one run of a segment
     loads : samples for which weights are loaded once
     stop : whether the time is up
+    known : the value of a tree of the space; segments that cannot be part of a better one are left out
     """
 
     form: ClosedForm
     samples: int
     loads: int
     stop: Callable[[], bool]
+    known: float = inf
+    floors: Floors | None = None
+
+    def __post_init__(self) -> None:
+        self._rest: dict[int, tuple[float, float]] = {}
 
     def fill(self, segments: Segments, sets: list[int], space: str) -> bool:
         """Add every segment of a space; returns whether these are all."""
         rules = self.form.rules
-        by_paths = space == "ls" and self.samples == 1 and rules.weight_shift and not rules.segment_bounds_only
+        by_paths = (
+            space == "ls" and self.samples == 1 and rules.weight_shift and not rules.segment_bounds_only
+        )
         for start in sets[:-1]:
             made = self._paths(start) if by_paths else self._sequences(start, space)
             for one in made:
@@ -52,7 +62,32 @@ class SegmentMaker:
                     return False
         return True
 
+    def _hopeless(self, tree: Node) -> bool:
+        """Whether the least that a segment and all other layers take is no better than what is known."""
+        if self.floors is None or self.known == inf:
+            return False
+        form, floors, tiles = self.form, self.floors, self.form.engine.grid.tiles
+        runs = form.batch // self.samples
+        rate = form.machine.dram_rate
+        if tree.mask not in self._rest:
+            others = [layer for layer in range(len(form.network)) if not tree.mask >> layer & 1]
+            energy = (
+                sum(floors.tile_energy) + sum(floors.weight_bytes(one) for one in others) * floors.byte_energy
+            )
+            cycles = max(
+                sum(floors.work[one] for one in others) / tiles,
+                sum(floors.weight_bytes(one) for one in others) / rate,
+            )
+            self._rest[tree.mask] = energy, cycles
+        energy, cycles = self._rest[tree.mask]
+        moved = runs * floors.moved(tree)
+        energy = (energy + moved * floors.byte_energy) * (1 - 1e-6)
+        cycles += max(runs * floors.tree_cycles(tree, tiles), moved / rate)
+        return form.value(energy, cycles) >= self.known
+
     def _segment(self, start: int, tree: Node) -> Segment | None:
+        if self._hopeless(tree):
+            return None
         cost = self.form.segment(tree, self.loads)
         if isinstance(cost, str):
             return None
@@ -80,7 +115,9 @@ class SegmentMaker:
         elif space == "all":
             whole = len(order) == len(self.form.network)
             for tree in trees_over(order, self.samples):
-                if not (whole and (isinstance(tree, Cut) and tree.kind == "T" or self.samples < self.form.batch)):
+                if not (
+                    whole and ((isinstance(tree, Cut) and tree.kind == "T") or self.samples < self.form.batch)
+                ):
                     yield tree
         else:
             for groups in range(1, self.samples + 1):
@@ -143,7 +180,9 @@ class _Path:
 
 @dataclass(frozen=True, slots=True)
 class _Past:
-    """What the costs to come know of a path: layers done, the last one, its direct layouts, the leaf before it."""
+    """What the costs to come know of a path: layers done, the last one, its direct layouts, the leaf before
+    it.
+    """
 
     done: int
     layer: int

@@ -23,7 +23,6 @@ from tilewright.api.mapping.machine import Machine, machine_of
 from tilewright.formulation.limits import Limits
 from tilewright.formulation.objective import parse_objective
 from tilewright.formulation.stopping import NEVER, Stop
-from tilewright.hardware.changes import plain
 from tilewright.hardware.mapping.design_cost import design_costs
 from tilewright.hardware.mapping.design_space import design_space
 from tilewright.hardware.mapping.variations import Variation, variation
@@ -135,6 +134,12 @@ class ExplorationDocument(Displayed):
         return self.record.best
 
 
+Vary = (
+    MappingABC[str, object] | MappingABC[tuple[str, ...], object] | MappingABC[str | tuple[str, ...], object]
+)
+"""Values by the field, or by the fields that change together."""
+
+
 @dataclass(frozen=True)
 class ExploreRequest:
     """The arguments of `explore`, which explains them."""
@@ -165,7 +170,7 @@ class ExploreRequest:
 def explore(
     model: Layer | Network | str | Path,
     machine: Machine | str | Path,
-    vary: MappingABC[str | tuple[str, ...], object],
+    vary: Vary,
     objective: str = "edp",
     *,
     batch: int | None = None,
@@ -218,7 +223,7 @@ def explore(
         request = ExploreRequest(
             model=model,
             machine=machine,
-            axes=tuple(variation(field, plain(values)) for field, values in vary.items()),
+            axes=tuple(variation(field, values) for field, values in vary.items()),
             objective=objective,
             batch=batch,
             layers=tuple(layers),

@@ -1,0 +1,133 @@
+"""``tilewright evaluate`` for resource allocation trees: closed form of every node, graph, and the plan."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from tilewright.cli.exits import Exit
+from tilewright.cli.terminal.console import show, write
+from tilewright.formulation.scheduling.tiled.evaluator import Evaluation
+from tilewright.formulation.scheduling.tiled.set.closed_form import NodeCost, UnfitTreeError
+from tilewright.formulation.scheduling.tiled.set.expansion import expand
+from tilewright.formulation.scheduling.tiled.set.tree import InvalidTreeError, Leaf, nodes
+from tilewright.report.records.files import parse_record
+from tilewright.report.records.mapping.build import versions
+from tilewright.report.records.scheduling.tiled.set_tree import SetTreeRecord, StatedTree, stated_tree
+from tilewright.report.text.scheduling.tiled.set_tree import spatial_temporal_graph
+from tilewright.solvers.scheduling.tiled.set.bounds import tree_bounds
+from tilewright.workloads.errors import InputError
+
+SCHEMA = "tilewright.evaluation/1"
+
+
+def evaluate_tree(data: dict[str, Any], where: str, objective: str | None, form: str) -> int:
+    """Evaluate the tree of a file; returns the exit code.
+
+    Raises
+    ------
+    InputError : for a file that states no tree, or one that the machine cannot run
+    """
+    record = parse_record(data, SetTreeRecord, where)
+    try:
+        stated = stated_tree(record, where, objective)
+        cost = stated.form.evaluate(stated.tree)
+    except (InvalidTreeError, UnfitTreeError) as error:
+        raise InputError(where, "tree", str(error)) from None
+    plan = _plan(stated, cost)
+    if form == "json":
+        write(json.dumps(_document(stated, cost, plan), indent=2, ensure_ascii=False) + "\n")
+    else:
+        _print(stated, cost, plan)
+    return Exit.OK
+
+
+def _plan(stated: StatedTree, cost: NodeCost) -> Evaluation | None:
+    """What the common evaluator says of the tree's plan."""
+    if stated.problem is None:
+        return None
+    dag, plan = expand(stated.problem, cost, stated.form.dataflow, stated.form.engine.grid)
+    return stated.problem.evaluate(dag, plan)
+
+
+def _rows(stated: StatedTree, cost: NodeCost) -> list[dict[str, Any]]:
+    """Every node with its figures, in the order of the text."""
+    depths = [depth for depth, _ in nodes(stated.tree)]
+    rows = []
+    for depth, one in zip(depths, cost.walk(), strict=True):
+        node = one.node
+        row: dict[str, Any] = {
+            "depth": depth,
+            "batch": node.batch,
+            "first_tile": one.first,
+            "tiles": one.tiles,
+        }
+        if isinstance(node, Leaf):
+            row |= {"layer": stated.form.network.layers[node.layer].name}
+        else:
+            row |= {"cut": node.kind, "groups": node.groups}
+        row |= {"energy_pj": one.energy, "cycles": one.cycles, "hop_bytes": one.hops, "dram_bytes": one.dram}
+        row |= {"busiest_link_bytes": one.busiest_link, "buffer_bytes": int((one.buffer + one.weights).max())}
+        if one.leaf is not None:
+            row |= {"partition": str(one.leaf.partition), "stored": one.stored, "streamed": one.leaf.streamed}
+        rows.append(row)
+    return rows
+
+
+def _document(stated: StatedTree, cost: NodeCost, plan: Evaluation | None) -> dict[str, Any]:
+    bounds = tree_bounds(stated.form)
+    value = stated.form.value(cost.energy, cost.cycles)
+    told: dict[str, Any] = {
+        "schema": SCHEMA,
+        "command": "evaluate",
+        "network": stated.record.network,
+        "system": stated.record.system,
+        "batch": stated.record.batch,
+        "closed_form": {"value": value, "energy_pj": cost.energy, "cycles": cost.cycles},
+        "bound": bounds.value,
+        "gap": (value - bounds.value) / value,
+        "nodes": _rows(stated, cost),
+    }
+    if plan is not None:
+        told["plan"] = {
+            "energy_pj": plan.energy.total,
+            "cycles": plan.cycles,
+            "dram_bytes": plan.dram_read_bytes + plan.dram_write_bytes,
+            "hop_bytes": plan.hop_bytes,
+        }
+    return told | {"versions": versions()}
+
+
+def _print(stated: StatedTree, cost: NodeCost, plan: Evaluation | None) -> None:
+    from rich.text import Text
+
+    from tilewright.report.text.tables import plain_table
+
+    titles = ("node", "tiles", "cycles", "energy", "DRAM", "hops", "busiest link", "buffer")
+    table = plain_table([(title, "left" if title == "node" else "right") for title in titles])
+    for row in _rows(stated, cost):
+        name = (
+            f"{row['layer']} {row['batch']}"
+            if "layer" in row
+            else f"{row['cut']} {row['batch']}/{row['groups']}"
+        )
+        span = f"{row['first_tile']}-{row['first_tile'] + row['tiles'] - 1}"
+        figures = [row[key] for key in ("dram_bytes", "hop_bytes", "busiest_link_bytes", "buffer_bytes")]
+        cells = [f"{one:,}" for one in figures]
+        table.add_row(
+            "  " * row["depth"] + name,
+            span,
+            f"{row['cycles']:,}",
+            f"{row['energy_pj'] / 1e6:,.2f} µJ",
+            *cells,
+        )
+    value, bound = stated.form.value(cost.energy, cost.cycles), tree_bounds(stated.form).value
+    lines = [
+        f"closed form  {value:.6g} ({cost.cycles:,} cycles, {cost.energy / 1e9:.4f} mJ), "
+        f"bound {bound:.6g}, gap {(value - bound) / value:.1%}"
+    ]
+    if plan is not None:
+        value = stated.form.value(plan.energy.total, plan.cycles)
+        lines.append(f"as a plan    {value:.6g} ({plan.cycles:,} cycles, {plan.energy.total / 1e9:.4f} mJ)")
+    graph = spatial_temporal_graph(cost, stated.form.dataflow, stated.form.network)
+    show(table, "", *(Text(line) for line in graph), "", *(Text(line) for line in lines))

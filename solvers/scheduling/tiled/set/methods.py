@@ -1,0 +1,70 @@
+"""Proven trees as methods on tiled machines.
+
+What is proven is the closed form over a space of trees; the plan that a tree means is judged like any other,
+and no claim is made about plans.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from random import Random
+
+from tilewright.formulation.method import Outcome
+from tilewright.formulation.scheduling.tiled.search import TiledSearch
+from tilewright.heuristics.scheduling.tiled.set.annealing import Cooling, anneal, first_tree
+from tilewright.heuristics.scheduling.tiled.set.methods import TreeMethod
+from tilewright.solvers.scheduling.tiled.set.bounds import tree_bounds
+from tilewright.solvers.scheduling.tiled.set.exact import best_tree
+
+
+@dataclass(frozen=True)
+class ChainedTrees(TreeMethod):
+    """The best tree of a space by the closed form, over all topological orders."""
+
+    space = ""
+
+    def solve(self, search: TiledSearch) -> Outcome:
+        """Prove the best tree and offer its plan; the message says what is proven of the closed form."""
+        form = self.form(search)
+        known = None
+        if self.space == "all":
+            begun = first_tree(form)
+            if begun is not None:
+                numbers = Random(search.limits.seed)
+                known = anneal(
+                    form, begun, Cooling(), numbers, lambda: search.done, lambda tree, value: None
+                )[0]
+        found = best_tree(form, self.space, lambda: search.done, known)
+        if found.tree is None:
+            return Outcome(message=f"no {self.space} tree fits")
+        self.offer_tree(search, form, found.tree)
+        least = tree_bounds(form).value
+        word = "proven least" if found.proven else "not proven"
+        gap = (found.value - least) / found.value
+        return Outcome(
+            message=f"closed form {found.value:.6g}, {word} of {self.space} trees, gap to all trees {gap:.1%}"
+        )
+
+
+@dataclass(frozen=True)
+class LayerSequentialTrees(ChainedTrees):
+    """LS (section 3.4): segments of layers in turn under a root T cut."""
+
+    name = "set-ls"
+    space = "ls"
+
+
+@dataclass(frozen=True)
+class LayerPipelineTrees(ChainedTrees):
+    """LP (section 3.4): segments of layers side by side under a root T cut."""
+
+    name = "set-lp"
+    space = "lp"
+
+
+@dataclass(frozen=True)
+class AllTrees(ChainedTrees):
+    """Every tree whose cuts have at least two children; for networks of up to eight layers or so."""
+
+    name = "set-all"
+    space = "all"

@@ -1,0 +1,116 @@
+"""``explore`` on the command line: files, formats, checks and bad calls."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from calls import Call
+
+import tilewright as tw
+from tilewright.report.records.mapping.explore import ExploreDocument
+from tilewright.report.records.schemas import EXPLORE, generated_schema, result_schema
+
+SPM, RF = "levels.SPM.capacity=16kB..64kB*4", "levels.RF.capacity=16B..64B*2"
+LAYERS = """\
+- {name: a, layer: "conv:N=1,K=8,C=8,P=7,Q=1,R=3,S=1", count: 2}
+- {name: b, layer: "gemm:M=1,N=16,K=32"}
+"""
+
+
+@pytest.fixture
+def model(tmp_path: Path) -> str:
+    """A file of two small layers, one of them twice."""
+    path = tmp_path / "layers.yaml"
+    path.write_text(LAYERS)
+    return str(path)
+
+
+def test_command_line(call: Call, model: str, tmp_path: Path) -> None:
+    """Table, JSON, CSV, plot, page and check of one exploration, by the schema that ships."""
+    base = ("explore", model, "-a", "dmazerunner-256", "--vary", SPM, "--vary", RF)
+    files = {name: tmp_path / f"e.{name}" for name in ("json", "csv", "svg", "html")}
+    outcome = call(
+        *base,
+        "--out",
+        files["json"],
+        "--plot",
+        files["svg"],
+        "--report",
+        files["html"],
+        "--against",
+        "capacity",
+    )
+    assert outcome.code == 0, outcome.err
+    assert "proven optimal" in outcome.out
+    assert "proven complete" in outcome.out
+    assert all(len(line) <= 80 for line in outcome.out.splitlines())
+    assert "plotly" in files["html"].read_text()
+    assert "svg" in files["svg"].read_text()
+    jsonschema = pytest.importorskip("jsonschema")
+    document = json.loads(files["json"].read_text())
+    jsonschema.validate(document, result_schema(EXPLORE))
+    assert result_schema(EXPLORE) == generated_schema(ExploreDocument)
+    assert call("check", files["json"]).code == 0
+    csv = call(*base, "--format", "csv", "-q").out.splitlines()
+    assert len(csv) == 7
+    assert csv[0].startswith("index,levels.SPM.capacity,levels.RF.capacity,status,value")
+
+
+@pytest.mark.parametrize(
+    ("change", "told"),
+    [
+        (lambda d: d["best"].update(value=1, value_exact="1"), "best"),
+        (lambda d: d["best"].update(optimal=False), "best: value, bound"),
+        (lambda d: d["designs"][0].update(status="solved"), "status: solved"),
+        (lambda d: d["designs"][1]["fields"].update({"levels.RF.capacity": "1 kB"}), "fields"),
+        (lambda d: d["designs"][2].update(pes=7), "pes: 7"),
+        (lambda d: d["machine_file"]["levels"][0].update(energy=1), "best.result.arch"),
+        (lambda d: d["best"]["result"]["layers"][0].update(value=1), "value: 1"),
+        (lambda d: d["totals"]["statuses"].update(solved=9), "totals.statuses"),
+    ],
+)
+def test_changed_documents_fail_the_check(
+    call: Call, explored: dict[str, Any], tmp_path: Path, change: Any, told: str
+) -> None:
+    """A claim that does not follow from the document is told, with exit code 5."""
+    document = json.loads(json.dumps(explored))
+    change(document)
+    path = tmp_path / "changed.json"
+    path.write_text(json.dumps(document))
+    outcome = call("check", path)
+    assert outcome.code == 5, outcome.err
+    assert told in " ".join(outcome.out.split())
+
+
+@pytest.fixture(scope="module")
+def explored(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
+    """A document to change."""
+    path = tmp_path_factory.mktemp("explored") / "layers.yaml"
+    path.write_text(LAYERS)
+    axes = dict(axis.split("=") for axis in (SPM, RF))
+    found = tw.explore(str(path), "dmazerunner-256", axes)
+    return json.loads(json.dumps(found.to_dict()))  # type: ignore[no-any-return]
+
+
+@pytest.mark.parametrize(
+    ("flags", "told"),
+    [
+        (("--vary", "levels.SPX.capacity=1kB,2kB"), "did you mean 'SPM'"),
+        (("--vary", "levels.SPM.capacity=3kB"), "all 1 designs"),
+        (("--vary", SPM, "--objective", "E^0.5*D"), "whole powers"),
+        (("--vary", SPM, "--solver", "random"), "proves nothing"),
+        (("--vary", SPM, "--against", "GLB.capacity"), "--against"),
+        (("--vary", SPM, "--store", "x.txt"), "x.txt"),
+        (("--vary", SPM, "--out", "x.yaml"), "x.yaml"),
+        ((), "--vary"),
+    ],
+)
+def test_bad_calls_are_one_line(call: Call, model: str, flags: tuple[str, ...], told: str) -> None:
+    """What is wrong is told before anything is searched, with exit code 2."""
+    outcome = call("explore", model, "-a", "dmazerunner-256", *flags)
+    assert outcome.code == 2
+    assert len(outcome.err.strip().splitlines()) == 1
+    assert told in outcome.err

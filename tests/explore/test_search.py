@@ -1,0 +1,268 @@
+"""Explorations against all designs solved one by one, with limits that strike in the middle."""
+
+from __future__ import annotations
+
+import json
+import threading
+from dataclasses import replace
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import tilewright as tw
+from tilewright.api.mapping.exploration import ExploreRequest, answered
+from tilewright.formulation.mapping.problem import layer_problem
+from tilewright.formulation.objective import parse_objective
+from tilewright.hardware.mapping.design_cost import design_quantities
+from tilewright.hardware.mapping.design_space import Design, design_space
+from tilewright.hardware.mapping.load import load_description
+from tilewright.hardware.mapping.variations import parse_variation
+from tilewright.report.checks.mapping.explore import explore_faults
+from tilewright.report.records.mapping.explore import ExploreDocument
+from tilewright.solvers.mapping.solve import solve
+from tilewright.workloads.catalog import resolve_model
+
+SPM, RF = "levels.SPM.capacity=16kB..64kB*4", "levels.RF.capacity=16B..64B*2"
+LAYERS = """\
+- {name: a, layer: "conv:N=1,K=8,C=8,P=7,Q=1,R=3,S=1", count: 2}
+- {name: b, layer: "gemm:M=1,N=16,K=32"}
+"""
+
+
+@pytest.fixture
+def model(tmp_path: Path) -> str:
+    """A file of two small layers, one of them twice."""
+    path = tmp_path / "layers.yaml"
+    path.write_text(LAYERS)
+    return str(path)
+
+
+def requested(model: str, machine: str, axes: tuple[str, ...], **asked: Any) -> ExploreRequest:
+    return ExploreRequest(model, machine, tuple(parse_variation(axis) for axis in axes), **asked)
+
+
+def run(request: ExploreRequest, watcher: Any = None, stop: threading.Event | None = None) -> ExploreDocument:
+    import time
+
+    return answered(request, stop or threading.Event(), time.monotonic(), watcher).record
+
+
+def alone(request: ExploreRequest) -> tuple[list[Design], dict[str, dict[int, Fraction]], dict[str, int]]:
+    """Every design solved for itself: keys by layer, and how often each layer counts."""
+    space = design_space(*load_description(str(request.machine)), "m", request.axes)
+    distinct = resolve_model(str(request.model)).distinct_layers(mac_only=True)
+    keys: dict[str, dict[int, Fraction]] = {}
+    for layer in distinct:
+        keys[layer.layer.name] = {}
+        for design in space.designs:
+            if design.engine is None:
+                continue
+            goal = parse_objective(request.objective)
+            found = solve(layer_problem(layer.layer.operator, design.engine, goal), "branch")
+            assert found.status in ("optimal", "infeasible")
+            if found.key is not None:
+                keys[layer.layer.name][design.index] = found.key
+    return list(space.designs), keys, {layer.layer.name: layer.count for layer in distinct}
+
+
+def sums(keys: dict[str, dict[int, Fraction]], counts: dict[str, int]) -> dict[int, Fraction]:
+    shared = set.intersection(*(set(one) for one in keys.values()))
+    return {index: sum(counts[name] * keys[name][index] for name in keys) for index in shared}  # type: ignore[misc]
+
+
+SPACES = [
+    ("dmazerunner-256", (SPM, RF), "edp"),
+    pytest.param(
+        "dmazerunner-256", ("levels.SPM.fanout.axes.pe.size=16..64*2", RF), "energy", marks=pytest.mark.slow
+    ),
+    ("dmazerunner-256", ("compute.mac_energy=0.01,0.5,2", "levels.DRAM.energy=50,200"), "ed2p"),
+    ("tpu-edge", ("levels.0.bandwidth=1 B/cycle..16 B/cycle*4", "levels.1.capacity=4kB..64kB*4"), "cycles"),
+    pytest.param(
+        "tpu-edge", ("levels.1.capacity:levels.1.energy=8kB:1,32kB:2,128kB:4",), "edp", marks=pytest.mark.slow
+    ),
+]
+
+
+@pytest.mark.parametrize(("machine", "axes", "objective"), SPACES)
+def test_best_and_bounds_are_those_of_all_designs(
+    model: str, machine: str, axes: tuple[str, ...], objective: str
+) -> None:
+    """The best design is the best of all, and no bound is above the truth."""
+    request = requested(model, machine, axes, objective=objective, each_layer=True)
+    found = run(request)
+    _, keys, counts = alone(request)
+    values = sums(keys, counts)
+    assert found.complete
+    assert found.best is not None
+    assert found.best.optimal
+    assert Fraction(found.best.value_exact) == min(values.values())
+    assert found.best.index == min(values, key=lambda index: (values[index], index))
+    for record in found.designs:
+        if record.bound_exact is not None and record.index in values:
+            assert Fraction(record.bound_exact) <= values[record.index]
+        if record.status == "solved":
+            assert record.value_exact == str(values[record.index])
+        if record.status == "discarded":
+            assert values[record.index] > min(values.values())
+    for one in found.layer_bests:
+        assert Fraction(one.value_exact) == min(keys[one.layer].values())
+    assert not explore_faults(found, "document")
+
+
+@pytest.mark.parametrize("against", ["RF.capacity * 256 + SPM.capacity / 4"])
+def test_front_is_that_of_all_designs(model: str, against: str) -> None:
+    """No design of the front is missing, and none on it is beaten."""
+    axes = ("levels.SPM.fanout.axes.pe.size=32,64", *(SPM, RF)[:1], "levels.RF.capacity=16B,64B")
+    request = requested(model, "dmazerunner-256", axes, against=against)
+    found = run(request)
+    designs, keys, counts = alone(request)
+    values = sums(keys, counts)
+    from tilewright.hardware.mapping.design_cost import design_costs
+
+    costs = dict(enumerate(design_costs(against, designs)))
+    assert design_quantities(designs[0])["pes"] == 32
+    front = {
+        (costs[one], values[one])
+        for one in values
+        if not any(
+            (costs[o], values[o]) != (costs[one], values[one])
+            and costs[o] <= costs[one]
+            and values[o] <= values[one]
+            for o in values
+        )
+    }
+    assert found.front is not None
+    assert found.front.complete
+    assert {(costs[one], values[one]) for one in found.front.designs} == front
+
+
+@pytest.mark.slow
+def test_every_design_has_a_value(model: str) -> None:
+    """With ``every`` beaten designs have values too, all of them right."""
+    request = requested(model, "dmazerunner-256", (SPM, RF), every=True)
+    found, (_, keys, counts) = run(request), alone(request)
+    assert {one.index: one.value_exact for one in found.designs} == {
+        index: str(value) for index, value in sums(keys, counts).items()
+    }
+
+
+class Counting:
+    """Counts searches, and stops after some."""
+
+    def __init__(self, most: int = 10**9) -> None:
+        self.stop, self.cells, self.most = threading.Event(), 0, most
+
+    def goal(self, *_: object) -> None:
+        pass
+
+    def told(self, *_: object) -> None:
+        self.cells += 1
+        if self.cells >= self.most:
+            self.stop.set()
+
+
+def test_stopped_in_the_middle_and_resumed(model: str, tmp_path: Path) -> None:
+    """What is known is told, nothing proven is searched again, and the answer is the same."""
+    request = requested(model, "dmazerunner-256", (SPM, RF))
+    whole, counting = run(request), Counting()
+    run(request, counting)
+    stored = replace(request, store=tmp_path / "s.sqlite")
+    first = Counting(most=2)
+    part = run(stored, first, first.stop)
+    assert not part.complete
+    assert first.cells == 2
+    assert not explore_faults(part, "document")
+    second = Counting()
+    rest = run(stored, second)
+    assert rest.complete
+    assert second.cells <= counting.cells
+    assert rest.totals.cells["kept"] >= 1
+    assert whole.best is not None
+    assert rest.best is not None
+    assert rest.best.value_exact == whole.best.value_exact
+    third = Counting()
+    again = run(stored, third)
+    assert third.cells == 0
+    assert again.best == replace_result(again, rest)
+
+
+def replace_result(again: ExploreDocument, rest: ExploreDocument) -> object:
+    """The best design of the one with the times of the other."""
+    assert again.best is not None
+    assert rest.best is not None
+    return rest.best.model_copy(update={"result": again.best.result})
+
+
+def test_time_limit_leaves_bounds(model: str) -> None:
+    """A limit that strikes before anything is found leaves a whole document without a best design."""
+    found = run(requested(model, "dmazerunner-256", (SPM, RF), seconds=1e-6))
+    assert not found.complete
+    assert found.best is None
+    assert {one.status for one in found.designs} == {"open"}
+    assert all(one.bound for one in found.designs)
+
+
+def test_demands_of_utilization_compare_nothing(model: str) -> None:
+    """Under a demand that smaller machines meet more easily the best is still the best."""
+    request = requested(
+        model, "tpu-edge", ("levels.1.capacity=8kB,64kB",), constraints=("utilization>=0.0001",)
+    )
+    found = run(request)
+    _, keys, counts = alone(request)
+    assert found.best is not None
+    assert Fraction(found.best.value_exact) == min(sums(keys, counts).values())
+
+
+@pytest.mark.slow
+def test_workers_find_the_same(model: str, tmp_path: Path) -> None:
+    """Two worker processes prove the same best design."""
+    request = requested(model, "dmazerunner-256", (SPM, RF), store=tmp_path / "s.sqlite")
+    one, two = run(request), run(replace(request, jobs=2, store=None))
+    assert one.best is not None
+    assert two.best is not None
+    assert (one.best.value_exact, two.best.optimal) == (two.best.value_exact, True)
+
+
+REFERENCE = json.loads((Path(__file__).parents[1] / "data" / "dmazerunner_dse.json").read_text())
+SHAPES = {
+    "conv2_2": "conv:N=4,K=64,C=64,H=56,W=56,R=3,S=3,pad=1",
+    "conv5_2": "conv:N=4,K=512,C=512,H=7,W=7,R=3,S=3,pad=1",
+}
+GRID = {"levels.SPM.capacity": "16kB..1MB*2", "levels.RF.capacity": "16B..1kB*2"}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("layer", SHAPES)
+def test_designs_of_the_paper(layer: str) -> None:
+    """Every one of the 49 designs is at or below what the authors found, and the best is proven."""
+    found = tw.explore(tw.layer(SHAPES[layer]), "dmazerunner-256", GRID, every=True, layer_limit=20)
+    assert found.optimal
+    for row, (_, _, best, _) in zip(found.rows(), REFERENCE["layers"][layer], strict=True):
+        if best is not None:
+            assert row["value"] <= best * (1 + 1e-12)
+
+
+@pytest.mark.slow
+def test_best_design_of_the_paper() -> None:
+    """conv5_2: the best of 49 designs is proven, most of them are never solved."""
+    found = tw.explore(tw.layer(SHAPES["conv5_2"]), "dmazerunner-256", GRID)
+    best = min(row[2] for row in REFERENCE["layers"]["conv5_2"] if row[2] is not None)
+    assert found.optimal
+    assert found.value is not None
+    assert found.value <= best
+    assert found.record.totals.statuses["discarded"] >= 30
+    assert found.record.totals.unsearched >= 15
+    assert tw.check(found).holds
+
+
+def test_axis_of_python_and_display(model: str) -> None:
+    """The interface of Python takes lists and tied fields, and shows itself in 80 columns."""
+    found = tw.explore(
+        model, "tpu-edge", {("levels.1.capacity", "levels.1.energy"): [("8 kB", 1), ("64 kB", 2)]}
+    )
+    assert found.fields.keys() == {"levels.1.capacity", "levels.1.energy"}
+    assert all(len(line) <= 80 for line in str(found).splitlines())
+    assert found.machine.name.startswith("tpu-edge[")
+    assert found.mappings.optimal

@@ -1,0 +1,94 @@
+"""Trees as plans of the common kind, and the methods that find them."""
+
+import pytest
+
+from tilewright.formulation.limits import Limits
+from tilewright.formulation.result import Status
+from tilewright.formulation.scheduling.tiled.problem import TiledProblem, tiled_objective
+from tilewright.formulation.scheduling.tiled.set.closed_form import ClosedForm, engine_form
+from tilewright.formulation.scheduling.tiled.set.expansion import expand
+from tilewright.formulation.scheduling.tiled.set.networks import set_network
+from tilewright.formulation.scheduling.tiled.set.rules import Rules
+from tilewright.formulation.scheduling.tiled.set.tree import Cut, Leaf, Node, rooted
+from tilewright.hardware.scheduling.tiled.load import load_tiled_machine
+from tilewright.hardware.scheduling.tiled.machine import TiledMachine
+from tilewright.solvers.scheduling.tiled.running import plan_run
+from tilewright.workloads.catalog import resolve_model
+
+EDGE = load_tiled_machine("set-edge-4x4")
+FREE = EDGE.changed(link_rate=1e15, port_rate=1e15, dram_rate=1e15, dram_port_rate=1e15, hop_cycles=0)
+"""Neither links nor DRAM ever bind."""
+
+
+def stated(model: str, batch: int, machine: TiledMachine) -> tuple[TiledProblem, ClosedForm]:
+    """A problem and its closed form."""
+    problem = TiledProblem(resolve_model(model, 1), machine, tiled_objective("edp"), batch=batch)
+    network = set_network(problem.units, model)
+    return problem, engine_form(network, machine, batch, Rules())
+
+
+def segmented(form: ClosedForm, kind: str, size: int, groups: int) -> Node:
+    """Segments of equal length, those that do not fit layer by layer."""
+    row: list[Node] = []
+    for low in range(0, len(form.network), size):
+        layers = range(low, min(low + size, len(form.network)))
+        inner = tuple(Leaf(layer, form.batch // groups) for layer in layers)
+        made: Node = Cut("S" if kind == "S" else "T", form.batch, groups, inner)
+        fits = len(inner) > 1 and not isinstance(form.segment(made, form.batch), str)
+        row.extend([made] if fits else [Leaf(layer, form.batch) for layer in layers])
+    return rooted(row, form.batch)
+
+
+@pytest.mark.parametrize(("model", "batch"), [("darknet19", 1), ("googlenet", 1), ("resnet50", 4)])
+def test_plans_of_t_cuts_take_what_the_closed_form_says(model: str, batch: int) -> None:
+    """Where neither links nor DRAM bind, a plan of T cuts takes the closed form's cycles exactly."""
+    problem, form = stated(model, batch, FREE)
+    for size, groups in ((1, 1), (5, 1), (3, batch)):
+        cost = form.evaluate(segmented(form, "T", size, groups))
+        dag, plan = expand(problem, cost, form.dataflow, form.engine.grid)
+        assert all(len(one.parts) == 2 for one in dag.tilings)
+        assert problem.evaluate(dag, plan).cycles == cost.cycles
+
+
+@pytest.mark.parametrize("model", ["darknet19", "googlenet"])
+def test_plans_of_pipelines_are_legal(model: str) -> None:
+    """S cuts over samples expand to legal plans with all work done, no more DRAM traffic than the tree's."""
+    problem, form = stated(model, 4, EDGE)
+    cost = form.evaluate(segmented(form, "S", 2, 4))
+    dag, plan = expand(problem, cost, form.dataflow, form.engine.grid)
+    found = problem.evaluate(dag, plan)
+    assert dag.macs == 4 * sum(
+        unit.layer.operator.macs for unit in problem.units if unit.layer.operator.is_mac
+    )
+    assert found.dram_read_bytes + found.dram_write_bytes <= cost.dram
+
+
+def test_layers_beyond_the_chip_are_streamed() -> None:
+    """A fully-connected layer of 102 MB on 16 MB of buffers is streamed, and its plan is legal."""
+    problem, form = stated("alexnet", 1, load_tiled_machine("set-edge-4x4"))
+    cost = form.evaluate(segmented(form, "T", 1, 1))
+    assert any(one.leaf is not None and one.leaf.streamed for one in cost.walk())
+    dag, plan = expand(problem, cost, form.dataflow, form.engine.grid)
+    assert problem.evaluate(dag, plan).cycles > 0
+
+
+@pytest.mark.parametrize(
+    "method",
+    [
+        "set[shakes=3,beam=1]",
+        "set-sa[steps=2]",
+        "set-ls",
+        "set-lp",
+        "set[figures=program,rules=program,shakes=2,beam=1]",
+    ],
+)
+def test_methods_find_legal_plans(method: str) -> None:
+    """Every method gives a plan that the evaluator accepts and that no bound contradicts."""
+    problem = TiledProblem(resolve_model("darknet19", 1), EDGE, tiled_objective("edp"))
+    result = plan_run(lambda: problem, method, Limits(20)).run()
+    assert result.status is Status.FEASIBLE, result.message
+    assert result.answer is not None
+    fresh = problem.evaluate(result.answer.dag, result.answer.plan)
+    assert result.key is not None
+    assert problem.objective.value(result.key) == pytest.approx(problem.value(fresh), rel=1e-12)
+    assert not method.startswith("set-l") or "proven least" in result.message

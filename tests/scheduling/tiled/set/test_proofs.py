@@ -1,0 +1,150 @@
+"""Exact chains and bounds against plain enumeration; searches against both."""
+
+import itertools
+from random import Random
+
+import pytest
+from set_cases import form_of, part, value_of
+
+from tilewright.formulation.scheduling.tiled.set.closed_form import ClosedForm, UnfitTreeError
+from tilewright.formulation.scheduling.tiled.set.program_networks import program_network
+from tilewright.formulation.scheduling.tiled.set.tree import Cut, Leaf, Node, chain, rooted
+from tilewright.heuristics.scheduling.tiled.set.annealing import Cooling, anneal, first_tree
+from tilewright.heuristics.scheduling.tiled.set.growing import Growth
+from tilewright.heuristics.scheduling.tiled.set.tree_search import Clock, TreeSearch
+from tilewright.solvers.scheduling.tiled.set.bounds import tree_bounds
+from tilewright.solvers.scheduling.tiled.set.enumeration import all_trees, topological_orders
+from tilewright.solvers.scheduling.tiled.set.exact import best_tree
+
+SMALL = [
+    ("resnet", (2, 3, 4, 5, 6), 1),
+    ("darknet", (10, 11, 12, 13), 1),
+    ("goog", (5, 6, 7), 2),
+    ("resnet", (10, 11, 12), 4),
+]
+LONGER = [
+    ("darknet", tuple(range(8, 14)), 1),
+    ("resnet", (30, 31, 32, 33), 4),
+    ("trans_cell", (78, 79, 80), 4),
+]
+
+
+def least(form: ClosedForm) -> float:
+    """The least value of all trees, each evaluated on its own."""
+    found: float = min(value_of(form, tree) for tree in all_trees(form.network, form.batch))
+    return found
+
+
+@pytest.mark.parametrize(("network", "layers", "batch"), SMALL)
+def test_all_trees_are_proven(network: str, layers: tuple[int, ...], batch: int) -> None:
+    """The best tree of all is the enumeration's, whether or not a tree is known before."""
+    form = form_of(part(network, layers), batch)
+    want = least(form)
+    found = best_tree(form, "all")
+    assert found.proven
+    assert found.value == want
+    assert found.tree is not None
+    assert value_of(form, found.tree) == pytest.approx(want, rel=1e-12)
+    begun = first_tree(form)
+    assert begun is not None
+    assert best_tree(form, "all", known=begun[0]).value == pytest.approx(want, rel=1e-12)
+    assert tree_bounds(form).value <= want
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("network", "layers", "batch"), LONGER)
+def test_longer_ones_are_proven(network: str, layers: tuple[int, ...], batch: int) -> None:
+    """The same for six layers, and for batch 4."""
+    test_all_trees_are_proven(network, layers, batch)
+
+
+def rows(form: ClosedForm, kind: str) -> list[Node]:
+    """Every LS or LP tree of a network: every order, every way to divide it into segments."""
+    found = []
+    for order in topological_orders(form.network):
+        for borders in itertools.product((False, True), repeat=len(order) - 1):
+            cuts = [0, *(i + 1 for i, border in enumerate(borders) if border), len(order)]
+            row: list[Node] = []
+            for low, high in itertools.pairwise(cuts):
+                inner = tuple(Leaf(layer, 1) for layer in order[low:high])
+                row.append(inner[0] if len(inner) == 1 else Cut("S" if kind == "lp" else "T", 1, 1, inner))
+            found.append(rooted(row, 1))
+    return found
+
+
+@pytest.mark.parametrize("space", ["ls", "lp"])
+@pytest.mark.parametrize("layers", [(2, 3, 4, 5, 6, 7), (14, 15, 16, 17, 18)])
+def test_chains_are_proven(space: str, layers: tuple[int, ...]) -> None:
+    """LS and LP are the best of all their trees over all orders."""
+    form = form_of(part("resnet", layers))
+    found = best_tree(form, space)
+    assert found.proven
+    assert found.value == pytest.approx(min(value_of(form, tree) for tree in rows(form, space)), rel=1e-12)
+
+
+@pytest.mark.parametrize("space", ["ls", "lp"])
+def test_resnet50_is_proven(space: str) -> None:
+    """LS and LP of the whole network are proven, and their trees cost what is said, above the bound."""
+    form = form_of(program_network("resnet"))
+    found = best_tree(form, space)
+    assert found.proven
+    assert found.tree is not None
+    assert value_of(form, found.tree) == pytest.approx(found.value, rel=1e-12)
+    assert tree_bounds(form).value < found.value
+
+
+def search(form: ClosedForm, seed: int, shakes: int, growth: Growth) -> tuple[Node | None, float]:
+    """What the search for trees finds without a limit of time."""
+    told: list[float] = []
+    clock = Clock(lambda: False, lambda: 0.0)
+    keep = lambda tree, value: told.append(value)  # noqa: E731
+    searching = TreeSearch(form, clock, Random(seed), keep, growth=growth, shakes=shakes)
+    tree = searching.run()
+    assert told == sorted(told, reverse=True)
+    return tree, searching.value
+
+
+def test_searches_are_above_the_optimum_and_below_annealing() -> None:
+    """On small graphs no search undercuts the optimum; the search for trees stays within 5 % of it."""
+    for network, layers, batch in SMALL:
+        form = form_of(part(network, layers), batch)
+        want = best_tree(form, "all").value
+        tree, value = search(form, 1, 30, Growth())
+        assert tree is not None
+        assert value_of(form, tree) == pytest.approx(value, rel=1e-12)
+        lone = isinstance(tree, Cut) and len(tree.children) == 1
+        assert lone or value >= want * (1 - 1e-12)
+        assert value <= want * 1.05
+        begun = first_tree(form)
+        assert begun is not None
+        annealed = anneal(form, begun, Cooling(steps=20), Random(1), lambda: False, lambda tree, value: None)
+        assert want * (1 - 1e-12) <= annealed[1] <= begun[1]
+
+
+@pytest.mark.slow
+def test_search_quality() -> None:
+    """On the program's platform and figures: at most 6.0e15, 3.30e15 and 3.0e15, gaps at most 15 %."""
+    for name, limit, gap in (
+        ("resnet", 6.0e15, 0.2),
+        ("darknet", 3.30e15, 0.15),
+        ("trans_cell", 3.0e15, 1.0),
+    ):
+        form = form_of(program_network(name))
+        _, value = search(form, 1, 40, Growth())
+        assert value <= limit
+        assert 0 <= 1 - tree_bounds(form).value / value <= gap
+
+
+def test_a_tree_that_does_not_fit_says_why() -> None:
+    """Too many children, poor allocations and full buffers are named."""
+    form = form_of(program_network("resnet"))
+    count = len(form.network)
+    with pytest.raises(UnfitTreeError, match="children of an S cut on 16 tiles"):
+        form.evaluate(Cut("S", 1, 1, tuple(Leaf(layer, 1) for layer in range(count))))
+    poor = form.allocation(Cut("S", 1, 1, (Leaf(0, 1), Leaf(1, 1))), 2)
+    assert isinstance(poor, str)
+    assert "are used to" in poor
+    vgg = form_of(program_network("vgg"), 4)
+    whole = rooted([chain(tuple(range(len(vgg.network))), 4)], 4)
+    with pytest.raises(UnfitTreeError, match="a buffer has"):
+        vgg.evaluate(whole)

@@ -1,0 +1,69 @@
+"""Trees in files on the command line."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tilewright.cli.main import run
+
+DATA = json.loads((Path(__file__).parents[3] / "data" / "set_schedules.json").read_text())
+WANT: dict[str, Any] = DATA["runs"][1]["modes"]["SET"]
+
+
+def called(capsys: pytest.CaptureFixture[str], *words: str) -> tuple[int, str, str]:
+    """Exit code and output of a command."""
+    code = run(list(words))
+    told = capsys.readouterr()
+    return code, told.out, told.err
+
+
+def test_reference_tree_from_a_file(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """A file with the program's tree, figures and defects gives its totals, node by node."""
+    path = tmp_path / "tree.json"
+    stated = {"network": "program:resnet", "figures": "program", "defects": "all", "tree": WANT["ra_tree"]}
+    path.write_text(json.dumps(stated))
+    code, out, _ = called(capsys, "evaluate", str(path), "-f", "json")
+    told = json.loads(out)
+    assert code == 0
+    assert told["closed_form"]["cycles"] == WANT["Latency"]
+    assert told["closed_form"]["energy_pj"] == pytest.approx(WANT["Energy"], rel=1e-5)
+    assert [row["dram_bytes"] for row in told["nodes"]] == [node["dram"] for node in WANT["nodes"]]
+    assert "plan" not in told
+
+
+def test_tree_of_the_catalog_with_graph_and_plan(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """A tree over a model of the catalog is drawn, and judged as a plan beside its closed form."""
+    path = tmp_path / "tree.yaml"
+    names = ["conv1", "pool1", "conv2", "pool2", "conv3", "conv4", "conv5", "pool5", "fc6", "fc7", "fc8"]
+    lines = ["network: alexnet", "batch: 2", "defects: [idle_tiles_receive]", "tree: |", "  T 2/1", "      T 2/2"]
+    lines += [f"          {name} 1" for name in names[:3]] + [f"      {name} 2" for name in names[3:]]
+    path.write_text("\n".join(lines))
+    code, out, _ = called(capsys, "evaluate", str(path))
+    assert code == 0
+    assert "tile  0" in out
+    assert "a conv1" in out
+    assert "closed form" in out
+    assert "as a plan" in out
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"tree": "T 1/1\n\tconv1 1\n"}, "is not in the tree"),
+        ({"network": "program:resnetx"}, "did you mean 'resnet'"),
+        ({"defects": ["none"]}, "expected some of"),
+        ({"colour": 1}, "colour"),
+    ],
+)
+def test_broken_files_are_one_line(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], change: dict[str, Any], message: str
+) -> None:
+    """What is wrong with a file is one line and exit code 2."""
+    path = tmp_path / "tree.json"
+    path.write_text(json.dumps({"network": "program:resnet", "tree": WANT["ra_tree"]} | change))
+    code, _, err = called(capsys, "evaluate", str(path))
+    assert code == 2
+    assert message in err
+    assert len(err.strip().splitlines()) <= 3

@@ -1,0 +1,100 @@
+"""Trees: validity, text, the six operators, and the space that they span."""
+
+import itertools
+from random import Random
+
+import pytest
+from set_cases import part
+
+from tilewright.formulation.scheduling.tiled.set.program_networks import program_network
+from tilewright.formulation.scheduling.tiled.set.tree import (
+    Cut,
+    InvalidTreeError,
+    Leaf,
+    Node,
+    chain,
+    check_tree,
+    layer_order,
+)
+from tilewright.formulation.scheduling.tiled.set.tree_text import format_tree, parse_tree
+from tilewright.heuristics.scheduling.tiled.set.operators import neighbours, random_step
+from tilewright.solvers.scheduling.tiled.set.enumeration import all_trees, trees_over
+
+COUNTS = {1: (10, 62, 430, 3194, 24850), 2: (28, 232), 4: (54, 558)}
+
+
+@pytest.mark.parametrize(("batch", "counts"), COUNTS.items())
+def test_numbers_of_trees(batch: int, counts: tuple[int, ...]) -> None:
+    """Over one order of three layers and more there are as many trees as counted independently."""
+    for layers, count in enumerate(counts, 3):
+        trees = trees_over(tuple(range(layers)), batch)
+        assert len(trees) == len(set(trees)) == count
+
+
+@pytest.mark.parametrize(
+    ("network", "layers", "batch"),
+    [("resnet", (2, 3, 4, 5, 6), 1), ("resnet", (0, 1, 2, 5), 2), ("resnet", (3, 4, 5), 4)],
+)
+def test_operators_connect_the_space(network: str, layers: tuple[int, ...], batch: int) -> None:
+    """Every tree is reached from SET's first one, and every step gives a valid tree of the space."""
+    small = part(network, layers)
+    every = set(all_trees(small, batch))
+    first: Node = chain(tuple(range(len(small))), batch)
+    seen, todo = {first}, [first]
+    used = set()
+    while todo:
+        for number, tree in neighbours(todo.pop(), small):
+            used.add(number)
+            if tree not in seen:
+                check_tree(tree, small, batch)
+                seen.add(tree)
+                todo.append(tree)
+    assert seen == every
+    assert used == ({1, 2, 3, 4, 5, 6} if batch > 1 else {1, 2, 3, 4})
+
+
+def test_random_steps_stay_valid() -> None:
+    """Hundreds of random steps on whole networks at batch 4 give valid trees, each one its text's tree."""
+    random = Random(5)
+    for name in ("resnet", "trans_cell"):
+        network = program_network(name)
+        tree: Node = chain(tuple(range(len(network))), 4)
+        for _ in range(300):
+            made = random_step(tree, network, random)
+            if made is not None:
+                tree = made
+                check_tree(tree, network, 4)
+        assert parse_tree(format_tree(tree, network), network, 4) == tree
+        assert layer_order(tree) != tuple(range(len(network)))
+
+
+BROKEN = {
+    "twice": "T 1/1\n\tconv1 1\n\tconv1 1\n",
+    "reads": "T 1/1\n\tpool1 1\n\tconv1 1\n",
+    "not in the tree": "T 1/1\n\tconv1 1\n\tpool1 1\n",
+    "formula 8": "T 2/2\n\tconv1 2\n",
+    "formula 4": "T 3/2\n\tconv1 1\n",
+    "has children": "T 1/1\n\tS 1/1\n",
+    "expected 'T b/g'": "T 1/1\n\tconv1\n",
+    "unknown name": "T 1/1\n\tconvolution 1\n",
+    "indented": "T 1/1\n\t\tconv1 1\n",
+    "a second root": "T 1/1\n\tconv1 1\nT 1/1\n",
+    "empty": "\n",
+}
+
+
+@pytest.mark.parametrize(("message", "text"), BROKEN.items())
+def test_broken_trees_are_refused(message: str, text: str) -> None:
+    """A tree that breaks a formula or cannot be read is refused with the node, line or formula."""
+    with pytest.raises(InvalidTreeError, match=message.replace("(", r"\(")):
+        parse_tree(text, program_network("resnet"))
+
+
+def test_enumerated_trees_differ_and_are_valid() -> None:
+    """Every enumerated tree is valid, and its cuts have at least two children."""
+    small = part("resnet", (2, 3, 4, 5))
+    for tree in all_trees(small, 2):
+        check_tree(tree, small, 2)
+    pairs = itertools.combinations(trees_over((0, 1, 2), 1), 2)
+    assert all(one != other for one, other in pairs)
+    assert Cut("T", 1, 1, (Leaf(0, 1), Leaf(1, 1))) != Cut("S", 1, 1, (Leaf(0, 1), Leaf(1, 1)))
