@@ -82,8 +82,8 @@ def replaced(
     for (a, b), size in _traffic(dag, local).items():
         for axis, own in enumerate((x, y)):
             begin, end = (
-                own[local[one]] if one in local else machine.position(int(engine[one]))[axis]
-                for one in (a, b)
+                own[local[task]] if task in local else machine.position(int(engine[task]))[axis]
+                for task in (a, b)
             )
             reach = machine.width if axis == 0 else machine.height
             way = model.new_int_var(0, reach - 1, "")
