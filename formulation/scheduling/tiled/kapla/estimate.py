@@ -115,7 +115,7 @@ class Estimator:
         self, scheme: SegmentScheme, places: list[tuple[int, int]], apart: bool
     ) -> list[LeafFloor] | str:
         dataflow = self._flows(scheme.start)
-        direct, stored = dataflow.flow(scheme.tree)
+        direct, stored = dataflow.flow_bits(scheme.tree)
         batch = scheme.batch // scheme.groups
         runs = max(1, self.loads // batch)
         found = []
