@@ -36,6 +36,8 @@ COMPOSITION_ROOTS = {
     "cli.doctor": "times a small proof of each wing",
     "cli.catalog": "lists and shows what both wings ship",
     "report.records.schemas.__main__": "prints the schema of any kind of document",
+    "benchmarks.arena": "methods for tiled machines side by side, kept in the store of all benchmarks",
+    "cli.benchmarks.compare": "the arena's verb",
     "benchmarks.studies": "programs that measure, each its own; those of schedules among them",
 }
 """Modules outside a ``scheduling/`` folder that may import from one, with all below them."""

@@ -14,21 +14,22 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from tilewright.formulation.options import option
+from tilewright.formulation.scheduling.tiled.dag import AtomicDag
 from tilewright.formulation.scheduling.tiled.problem import TiledProblem
 from tilewright.formulation.scheduling.tiled.search import TiledSearch
 from tilewright.heuristics.scheduling.tiled.annealing import Annealing, annealed_sizes
 from tilewright.heuristics.scheduling.tiled.coarsening import workable
 from tilewright.heuristics.scheduling.tiled.genetic import Genetics, genetic_sizes
 from tilewright.heuristics.scheduling.tiled.planning import BUFFERING, Heuristic
-from tilewright.heuristics.scheduling.tiled.refining import Judged, Sizes, climb
+from tilewright.heuristics.scheduling.tiled.refining import HANDOVERS, Judged, Sizes, climb
 from tilewright.heuristics.scheduling.tiled.rounds import TIES
-from tilewright.heuristics.scheduling.tiled.shares import shared_sizes
+from tilewright.heuristics.scheduling.tiled.shares import HANDOVER, shared_sizes
 from tilewright.heuristics.scheduling.tiled.stages import MAPPINGS, ORDERS, Stages
 
 BEST = "best"
 STARTS = ("shares", "repaired", "printed")
 """Sizes that compete by default."""
-PLACED = ("matching", "zigzag")
+PLACED = ("zigzag", "matching")
 """Ways to place that compete by default."""
 
 Start = tuple[Judged, Sizes, str, str]
@@ -92,27 +93,41 @@ class AtomicDataflow(Heuristic):
         )
 
     def start(self, search: TiledSearch, stages: Stages) -> Start | None:
-        """The best of all starts that the options leave open; ``None`` where time is up before."""
+        """The best of what the options leave open; ``None`` where time is up before.
+
+        First the sizes compete, then the orders for the best sizes, then the ways to place.
+        """
         problem = search.problem.problem
+        orders = ORDERS if self.order == BEST else (self.order,)
+        mappings = PLACED if self.mapping == BEST else (self.mapping,)
         best: Start | None = None
+
+        def tried(atoms: str, sizes: Sizes, dag: AtomicDag, order: str, mapping: str) -> None:
+            nonlocal best
+            if not search.done:
+                source = f"{self.name} {atoms}, {order}, {mapping}"
+                found = stages.planned(dag, stages.steps(dag, order), mapping, source)
+                if best is None or found[0] < best[0][0]:
+                    best = found, sizes, order, mapping
+
         for atoms, wanted in self._sizes(problem, search.limits.seed):
-            sizes, dag = workable(problem, wanted, room=self.room)
-            # the quickest order first, so that there is a plan early
-            for order in reversed(ORDERS) if self.order == BEST else (self.order,):
-                step = stages.steps(dag, order)
-                for mapping in PLACED if self.mapping == BEST else (self.mapping,):
-                    if search.done:
-                        return best
-                    found = stages.planned(dag, step, mapping, f"{self.name} {atoms}, {order}, {mapping}")
-                    if best is None or found[0] < best[0][0]:
-                        best = found, sizes, order, mapping
+            if not search.done:
+                tried(atoms, *workable(problem, wanted, room=self.room), orders[0], mappings[0])
+        for order in orders[1:]:
+            if best is not None:
+                tried("same sizes", best[1], best[0][1].dag, order, mappings[0])
+        for mapping in mappings[1:]:
+            if best is not None:
+                tried("same sizes", best[1], best[0][1].dag, best[2], mapping)
         return best
 
     def _sizes(self, problem: TiledProblem, seed: int) -> Iterator[tuple[str, Sizes]]:
         for atoms in STARTS if self.atoms == BEST else (self.atoms,):
             numbers = random.Random(seed)
             if atoms == "shares":
-                yield atoms, shared_sizes(problem, room=self.room)
+                for handover in HANDOVERS if self.refine else (HANDOVER,):
+                    sizes = shared_sizes(problem, room=self.room, handover=handover)
+                    yield f"{atoms} {handover}", sizes
             elif atoms == "genetic":
                 yield atoms, genetic_sizes(problem, numbers, Genetics(), room=self.room)
             else:

@@ -8,7 +8,7 @@ since tasks of one step do not overlap steps); the evaluator judges the result a
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import numpy as np
 import numpy.typing as npt
@@ -25,10 +25,10 @@ from tilewright.formulation.scheduling.tiled.plan import (
 )
 from tilewright.hardware.scheduling.tiled.machine import TiledMachine
 from tilewright.heuristics.scheduling.tiled import levelling_kernel as machine_code
+from tilewright.heuristics.scheduling.tiled.levelling_loads import NEVER, Casts, Copies
 
 Ints = npt.NDArray[np.int32]
 Longs = npt.NDArray[np.int64]
-NEVER = machine_code.NEVER
 
 
 def levelled(
@@ -50,8 +50,28 @@ def levelled(
     rounds, tries, most : passes over all steps, moves per transfer, transfers per step
     far : steps before its use in which data may arrive
     """
+    return levelled_and_cycles(dag, machine, plan, Effort(rounds, tries, most, far), seed)[0]
+
+
+@dataclass(frozen=True, slots=True)
+class Effort:
+    """How much levelling tries, see `levelled`."""
+
+    rounds: int = 4
+    tries: int = 8
+    most: int = 16
+    far: int = 128
+
+
+def levelled_and_cycles(
+    dag: AtomicDag, machine: TiledMachine, plan: Plan, effort: Effort, seed: int = 0
+) -> tuple[Plan, float | None]:
+    """The plan with its transfers moved, and the cycles that it takes by levelling's own account.
+
+    Transfers that come to agree in source and steps are one multicast, so that the evaluator may find less.
+    """
     if bool((plan.first != plan.last).any()) or not len(plan.transfers):
-        return plan
+        return plan, None
     net, graph = network_of(machine), graph_of(dag)
     moving, held = plan.transfers, plan.residency
     starts = np.concatenate([[0], np.cumsum(np.bincount(held.block, minlength=dag.blocks))]).astype(np.int64)
@@ -63,14 +83,14 @@ def levelled(
     tasks = kernel.Tasks(plan.engine, plan.first, plan.last)
     fault, (ready, _local, served, supplies, *_) = kernel.check(graph, tasks, moves, holds, net, plan.steps)
     if fault[0] != kernel.OK:
-        return plan
+        return plan, None
     inward = moving.target < machine.engines
     if len(np.unique(supplies[inward])) != int(inward.sum()):
-        return plan  # a copy that several transfers bring together
+        return plan, None  # a copy that several transfers bring together
     read_by = np.full(len(held), NEVER, dtype=np.int64)
     np.minimum.at(read_by, served, np.repeat(plan.first, np.diff(dag.read_starts)))
     casts = _casts(dag, machine, plan, group, supplies, read_by, holds, ready)
-    copies = machine_code.Copies(
+    copies = Copies(
         held.block,
         held.engine,
         held.start.copy(),
@@ -89,7 +109,7 @@ def levelled(
     whole = np.where(dag.block_parent >= 0, stored[np.maximum(dag.block_parent, 0)], NEVER)
     stored = np.minimum(stored, whole).astype(np.int32)
     links, dram = _fixed_loads(net, moving, back, plan.steps)
-    machine_code.level(
+    taken = machine_code.level(
         net,
         casts,
         copies,
@@ -98,10 +118,7 @@ def levelled(
         dag.block_parent,
         stored,
         plan.steps,
-        rounds,
-        tries,
-        most,
-        far,
+        machine_code.Tries(effort.rounds, effort.tries, effort.most, effort.far),
         seed,
     )
     number = np.repeat(np.arange(len(casts.block)), np.diff(casts.starts))
@@ -120,7 +137,7 @@ def levelled(
         ),
     )
     columns = [one.astype(np.int64) for one in (copies.block, copies.engine, copies.start, copies.end)]
-    return replace(plan, transfers=transfers, residency=make_residency(*columns))
+    return replace(plan, transfers=transfers, residency=make_residency(*columns)), float(taken)
 
 
 def _casts(
@@ -132,7 +149,7 @@ def _casts(
     read_by: Longs,
     holds: kernel.Holds,
     ready: Ints,
-) -> machine_code.Casts:
+) -> Casts:
     """The multicasts into engines, with their targets in the order of the plan."""
     moving = plan.transfers
     chosen = np.flatnonzero(moving.target < machine.engines)
@@ -152,7 +169,7 @@ def _casts(
     whole = kernel.holdings(holds, parent, source[inside], moving.first[at], moving.last[at])
     fits = (own >= 0) & (ready[np.maximum(own, 0)] < moving.first[at])
     holder[inside] = np.where(fits, own, whole)
-    return machine_code.Casts(
+    return Casts(
         moving.block[head].copy(),
         source.copy(),
         moving.first[head].copy(),

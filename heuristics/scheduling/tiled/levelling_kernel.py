@@ -1,7 +1,6 @@
-"""The machine code of levelling: moves of transfers in time and between sources, step by step.
+"""The machine code of levelling: moves of multicasts in time and between sources.
 
-Tasks take one step each here, so that a plan takes the sum of its steps, and a step takes the longer of its
-busiest link and its longest task with what that waits for.  A move touches only the steps of its window.
+A move touches the steps of its old and new window alone, so that a trial costs some hundred links.
 """
 
 from __future__ import annotations
@@ -12,215 +11,72 @@ import numpy as np
 import numpy.typing as npt
 from numba import njit
 
+from tilewright.formulation.scheduling.tiled.counting_sort import counting_sort
 from tilewright.formulation.scheduling.tiled.kernel import Network
+from tilewright.heuristics.scheduling.tiled.levelling_loads import (
+    NEVER,
+    Casts,
+    Copies,
+    Loads,
+    Scratch,
+    busiest,
+    cost,
+    draw,
+    put,
+    slowest,
+    tree,
+)
 
 Ints = npt.NDArray[np.int32]
 Longs = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]
 
-NEVER = 1 << 30
-SMOOTH = 0.02
-"""Weight of the load of all links beside that of the busiest, so that moves on plateaus have a direction."""
+AGAIN = 4
+"""Moves that one pass makes for one step at most."""
+
+ENOUGH = 1e-4
+"""Part of the plan that a pass must gain for another to follow."""
 
 
-class Casts(NamedTuple):
-    """Multicasts: the transfers of a plan that share block, source and steps.
-
-    Parameters
-    ----------
-    block, source, first, last, size : of each; the source is a place
-    holder : the residency that the source reads, -1 for DRAM
-    due : the step by which the first target reads it
-    starts, engine, held, needed : per target its engine, the residency that it supplies, and the step by
-        which that is read; targets of cast ``g`` are ``starts[g] : starts[g + 1]``
-    """
-
-    block: Ints
-    source: Ints
-    first: Ints
-    last: Ints
-    size: Longs
-    holder: Ints
-    due: Ints
-    starts: Longs
-    engine: Ints
-    held: Ints
-    needed: Ints
-
-
-class Copies(NamedTuple):
-    """Residencies, in the order of a plan.
+class Setting(NamedTuple):
+    """What levelling works on.
 
     Parameters
     ----------
-    ready : the last step of what supplies it
-    passed : the first step of a transfer that reads it, `NEVER` if none
-    of_block : per block, where its residencies begin
+    parent : per block the task of which it is (part of) the result
+    stored : per block, the last step of its write-back, `NEVER` without one
+    due_starts, due : multicasts by the step by which they are read
+    work : cycles of the task of every step and engine, 0 without one, shape (steps, engines)
+    touched, old : room for the steps of a move and what they were
     """
 
-    block: Ints
-    engine: Ints
-    start: Ints
-    end: Ints
-    ready: Ints
-    passed: Ints
-    of_block: Longs
+    net: Network
+    casts: Casts
+    copies: Copies
+    loads: Loads
+    room: Scratch
+    parent: Ints
+    stored: Ints
+    due_starts: Longs
+    due: Longs
+    work: Longs
+    touched: Longs
+    old: Floats
 
 
-class Loads(NamedTuple):
-    """What a plan loads.
+class Tries(NamedTuple):
+    """How much is tried.
 
     Parameters
     ----------
-    link : bytes, shape (steps, links)
-    dram : bytes per step
-    full : bytes in every buffer, shape (engines, steps)
-    wait, task, smooth : per step the cycles of the busiest link, of the longest task with its wait, and a
-        norm of all links
+    rounds, tries, most : passes over all steps, moves per multicast, multicasts per step and pass
+    far : steps before its use in which data may arrive
     """
 
-    link: Floats
-    dram: Floats
-    full: Longs
-    wait: Floats
-    task: Floats
-    smooth: Floats
-
-
-class Scratch(NamedTuple):
-    """Room for one move: marks of links, and trees of links."""
-
-    mark: Longs
-    stamp: Longs
-    tree: Ints
-    late: Floats
-    seen: Longs
-
-
-@njit(cache=True, nogil=True)
-def _draw(state: Any, below: int) -> Any:  # pragma: no cover
-    """A whole number from 0 to ``below - 1`` (splitmix64)."""
-    state[0] += np.uint64(0x9E3779B97F4A7C15)
-    z = state[0]
-    z = (z ^ (z >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
-    z = (z ^ (z >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
-    return np.int64((z ^ (z >> np.uint64(31))) >> np.uint64(33)) % below
-
-
-@njit(cache=True, nogil=True)
-def _tree(net: Network, casts: Casts, g: int, source: int, room: Scratch) -> Any:  # pragma: no cover
-    """The links of a multicast from a source, into ``room.tree``; how many."""
-    room.mark[0] += 1
-    mark, n = room.mark[0], 0
-    for q in range(casts.starts[g], casts.starts[g + 1]):
-        route = source * net.places + casts.engine[q]
-        for r in range(net.starts[route], net.starts[route + 1]):
-            link = net.links[r]
-            if room.stamp[link] != mark:
-                room.stamp[link] = mark
-                room.tree[n] = link
-                n += 1
-    return n
-
-
-@njit(cache=True, nogil=True)
-def _put(
-    net: Network, casts: Casts, g: int, sign: float, loads: Loads, room: Scratch
-) -> None:  # pragma: no cover
-    """Add (or take away) what a multicast loads."""
-    n = _tree(net, casts, g, casts.source[g], room)
-    share = sign * casts.size[g] / (casts.last[g] - casts.first[g] + 1)
-    for step in range(casts.first[g], casts.last[g] + 1):
-        for i in range(n):
-            loads.link[step, room.tree[i]] += share
-        if casts.source[g] >= net.engines:
-            loads.dram[step] += share
-
-
-@njit(cache=True, nogil=True)
-def _busiest(net: Network, step: int, loads: Loads) -> Any:  # pragma: no cover
-    """The link that a step waits for longest (-1: DRAM); notes the wait and the norm."""
-    longest = loads.dram[step] / net.dram_rate
-    total = longest**6
-    busiest = -1
-    for link in range(len(net.rates)):
-        load = loads.link[step, link]
-        if load > 0.0:
-            need = load / net.rates[link]
-            square = need * need
-            total += square * square * square
-            if need > longest:
-                longest, busiest = need, link
-    loads.wait[step] = longest
-    loads.smooth[step] = total ** (1.0 / 6.0)
-    return busiest
-
-
-@njit(cache=True, nogil=True)
-def _slowest(
-    net: Network,
-    step: int,
-    casts: Casts,
-    due_starts: Longs,
-    due: Longs,
-    work: Longs,
-    loads: Loads,
-    room: Scratch,
-) -> Any:  # pragma: no cover
-    """The engine that a step waits for, and the link that delays it (-1: DRAM, -2: none); notes the time."""
-    room.late[:] = 0.0
-    memory = 0.0
-    any_late = False
-    for i in range(due_starts[step], due_starts[step + 1]):
-        g = due[i]
-        if casts.last[g] != step:
-            continue
-        any_late = True
-        share = casts.size[g] / (casts.last[g] - casts.first[g] + 1)
-        if casts.source[g] >= net.engines:
-            memory += share
-        room.mark[0] += 1
-        mark = room.mark[0]
-        for q in range(casts.starts[g], casts.starts[g + 1]):
-            if casts.needed[q] != step:
-                continue
-            route = casts.source[g] * net.places + casts.engine[q]
-            for r in range(net.starts[route], net.starts[route + 1]):
-                link = net.links[r]
-                if room.stamp[link] != mark:
-                    room.stamp[link] = mark
-                    room.late[link] += share
-    slowest, longest, cause = -1, 0.0, -2
-    for e in range(net.engines):
-        if work[step, e] > longest:
-            slowest, longest = e, float(work[step, e])
-    if any_late:
-        for i in range(due_starts[step], due_starts[step + 1]):
-            g = due[i]
-            if casts.last[g] != step:
-                continue
-            for q in range(casts.starts[g], casts.starts[g + 1]):
-                if casts.needed[q] != step:
-                    continue
-                e = casts.engine[q]
-                route = casts.source[g] * net.places + e
-                wait, link_of = 0.0, -2
-                for r in range(net.starts[route], net.starts[route + 1]):
-                    link = net.links[r]
-                    if room.late[link] / net.rates[link] > wait:
-                        wait, link_of = room.late[link] / net.rates[link], link
-                if casts.source[g] >= net.engines and memory / net.dram_rate > wait:
-                    wait, link_of = memory / net.dram_rate, -1
-                wait += max(0, net.starts[route + 1] - net.starts[route] - 2) * net.hop_cycles
-                if wait + work[step, e] > longest:
-                    longest, slowest, cause = wait + work[step, e], e, link_of
-    loads.task[step] = longest
-    return slowest, cause
-
-
-@njit(cache=True, nogil=True, inline="always")
-def _cost(loads: Loads, step: int) -> Any:  # pragma: no cover
-    return max(loads.wait[step], loads.task[step]) + SMOOTH * loads.smooth[step]
+    rounds: int
+    tries: int
+    most: int
+    far: int
 
 
 @njit(cache=True, nogil=True)
@@ -296,6 +152,131 @@ def _source(
 
 
 @njit(cache=True, nogil=True)
+def _suspects(of: Setting, step: int, far: int, found: Longs) -> Any:  # pragma: no cover
+    """The multicasts that a step waits for, into ``found``; how many."""
+    net, casts, loads, room = of.net, of.casts, of.loads, of.room
+    link = busiest(net, step, loads)
+    low, high, late = of.due_starts[step], of.due_starts[min(len(of.due_starts) - 1, step + far + 1)], False
+    if loads.task[step] > loads.wait[step]:
+        _, link = slowest(net, step, casts, of.due_starts, of.due, of.work, loads, room)
+        high, late = of.due_starts[step + 1], True
+    n = 0
+    for i in range(low, high):
+        g = of.due[i]
+        if casts.first[g] > step or casts.last[g] < step or (late and casts.last[g] != step):
+            continue
+        hit = link == -1 and casts.source[g] >= net.engines
+        if link >= 0:
+            for r in range(tree(net, casts, g, casts.source[g], room)):
+                hit |= room.tree[r] == link
+        if hit:
+            found[n] = g
+            n += 1
+    return n
+
+
+@njit(cache=True, nogil=True)
+def _proposed(of: Setting, g: int, low: int, top: int, draws: Any) -> Any:  # pragma: no cover
+    """Another source, window or both for a multicast.
+
+    Returns
+    -------
+    legal, source, holder, first, last
+    """
+    casts, copies = of.casts, of.copies
+    b = casts.block[g]
+    source, holder = casts.source[g], casts.holder[g]
+    first, last = casts.first[g], casts.last[g]
+    kind = draw(draws, 4)
+    if kind > 0:
+        reach = top - low
+        last = top - int((draw(draws, 1 << 20) / (1 << 20)) ** 3 * (reach + 1))
+        first = max(low, last - (1 << draw(draws, 5)) + 1)
+        if holder >= 0:
+            first = max(first, copies.ready[holder] + 1)
+    if kind < 3:
+        source, holder = _source(
+            of.net, casts, g, copies, of.parent[b], of.stored[b], first, last, draw(draws, 1 << 20)
+        )
+    elif holder < 0 and of.parent[b] >= 0 and of.stored[b] >= first:
+        source = -1
+    legal = source >= 0 and low <= first <= last <= top
+    if legal and holder >= 0 and (copies.end[holder] < last or copies.ready[holder] >= first):
+        legal = False
+    if source == casts.source[g] and first == casts.first[g] and last == casts.last[g]:
+        legal = False
+    return legal, source, holder, first, last
+
+
+@njit(cache=True, nogil=True)
+def _moved(of: Setting, g: int, source: int, holder: int, first: int, last: int) -> Any:  # pragma: no cover
+    """Move a multicast; take it back where that gains nothing.
+
+    Returns
+    -------
+    gained, cycles that the plan takes more (or less)
+    """
+    net, casts, copies, loads, room = of.net, of.casts, of.copies, of.loads, of.room
+    o_source, o_holder, o_first, o_last = casts.source[g], casts.holder[g], casts.first[g], casts.last[g]
+    m = 0
+    for r in range(min(first, o_first), max(last, o_last) + 1):
+        if first <= r <= last or o_first <= r <= o_last:
+            of.touched[m] = r
+            m += 1
+    delta, longer = 0.0, 0.0
+    for r in range(m):
+        s = of.touched[r]
+        of.old[r, 0], of.old[r, 1], of.old[r, 2] = loads.wait[s], loads.task[s], loads.smooth[s]
+        delta -= cost(loads, s)
+        longer -= max(loads.wait[s], loads.task[s])
+    put(net, casts, g, -1.0, loads, room)
+    _set(casts, g, source, holder, first, last, copies, loads)
+    put(net, casts, g, 1.0, loads, room)
+    due = casts.due[g]
+    for r in range(m):
+        s = of.touched[r]
+        busiest(net, s, loads)
+        if s == due:
+            slowest(net, s, casts, of.due_starts, of.due, of.work, loads, room)
+        delta += cost(loads, s)
+        longer += max(loads.wait[s], loads.task[s])
+    if delta < -1e-6:
+        return True, longer
+    put(net, casts, g, -1.0, loads, room)
+    _set(casts, g, o_source, o_holder, o_first, o_last, copies, loads)
+    put(net, casts, g, 1.0, loads, room)
+    for r in range(m):
+        s = of.touched[r]
+        loads.wait[s], loads.task[s], loads.smooth[s] = of.old[r, 0], of.old[r, 1], of.old[r, 2]
+    return False, 0.0
+
+
+@njit(cache=True, nogil=True)
+def _relieved(of: Setting, step: int, tries: Tries, suspects: Longs, draws: Any) -> Any:  # pragma: no cover
+    """Try to shorten a step by one move; whether one was found, and cycles that the plan takes more."""
+    casts, copies = of.casts, of.copies
+    n = _suspects(of, step, tries.far, suspects)
+    for _ in range(min(n, tries.most)):
+        pick = draw(draws, n)
+        g = suspects[pick]
+        n -= 1
+        suspects[pick] = suspects[n]
+        low = _earliest(of.net, casts, g, copies, of.loads, tries.far)
+        top = casts.due[g]
+        for q in range(casts.starts[g], casts.starts[g + 1]):
+            top = min(top, copies.passed[casts.held[q]] - 1)
+        if top < low:
+            continue
+        for _try in range(tries.tries):
+            legal, source, holder, first, last = _proposed(of, g, low, top, draws)
+            if legal:
+                gained, longer = _moved(of, g, source, holder, first, last)
+                if gained:
+                    return True, longer
+    return False, 0.0
+
+
+@njit(cache=True, nogil=True)
 def level(
     net: Network,
     casts: Casts,
@@ -305,61 +286,40 @@ def level(
     parent: Ints,
     stored: Ints,
     steps: int,
-    rounds: int,
-    tries: int,
-    most: int,
-    far: int,
+    tries: Tries,
     seed: int,
 ) -> Any:  # pragma: no cover
     """Move multicasts while that shortens steps; they are changed in place.
 
     Parameters
     ----------
-    work : cycles of the task of every step and engine, 0 without one, shape (steps, engines)
     back : loads of what may not move, shapes (steps, links) and (steps,), and the buffers' contents
-    parent : per block the task of which it is (part of) the result
-    stored : per block, the last step of its write-back, `NEVER` without one
-    rounds, tries, most : passes over all steps, moves per multicast, multicasts per step and pass
-    far : steps before its use in which data may arrive
 
     Returns
     -------
     cycles : of the plan
     """
     draws = np.array([2 * seed + 1], dtype=np.uint64)
-    links = len(net.rates)
-    count = len(casts.block)
+    links, count = len(net.rates), len(casts.block)
     loads = Loads(back[0], back[1], back[2], np.zeros(steps), np.zeros(steps), np.zeros(steps))
     room = Scratch(
         np.zeros(1, dtype=np.int64),
         np.full(links, -1, dtype=np.int64),
         np.empty(links, dtype=np.int32),
         np.zeros(links),
-        np.full(steps, -1, dtype=np.int64),
     )
-    due_starts = np.zeros(steps + 1, dtype=np.int64)
+    due_starts, due = counting_sort(casts.due, np.arange(count), steps)
+    touched, old = np.empty(steps, dtype=np.int64), np.empty((steps, 3), dtype=np.float64)
+    of = Setting(net, casts, copies, loads, room, parent, stored, due_starts, due, work, touched, old)
     for g in range(count):
-        due_starts[min(casts.due[g], steps - 1) + 1] += 1
-    for step in range(steps):
-        due_starts[step + 1] += due_starts[step]
-    at = due_starts[:-1].copy()
-    due = np.empty(count, dtype=np.int64)
-    for g in range(count):
-        step = min(casts.due[g], steps - 1)
-        due[at[step]] = g
-        at[step] += 1
-    for g in range(count):
-        _put(net, casts, g, 1.0, loads, room)
+        put(net, casts, g, 1.0, loads, room)
     total = 0.0
     for step in range(steps):
-        _busiest(net, step, loads)
-        _slowest(net, step, casts, due_starts, due, work, loads, room)
+        busiest(net, step, loads)
+        slowest(net, step, casts, due_starts, due, work, loads, room)
         total += max(loads.wait[step], loads.task[step])
-    touched = np.empty(2 * steps, dtype=np.int64)
-    old = np.empty((2 * steps, 3), dtype=np.float64)
-    candidates = np.empty(count, dtype=np.int64)
-    turn = np.int64(0)
-    for _ in range(rounds):
+    suspects = np.empty(count, dtype=np.int64)
+    for _ in range(tries.rounds):
         before = total
         # copies that are sources: the first step in which one is read
         copies.passed[:] = NEVER
@@ -367,141 +327,14 @@ def level(
             if casts.holder[g] >= 0:
                 copies.passed[casts.holder[g]] = min(copies.passed[casts.holder[g]], casts.first[g])
         for step in range(steps):
-            plain = 0.0
-            for e in range(net.engines):
-                plain = max(plain, float(work[step, e]))
-            for _again in range(4):
+            plain = work[step].max()
+            for _again in range(AGAIN):
                 if max(loads.wait[step], loads.task[step]) <= plain + 0.5:
                     break
-                busiest = _busiest(net, step, loads)
-                n = 0
-                if loads.wait[step] >= loads.task[step]:
-                    last_due = min(steps, step + far + 1)
-                    for i in range(due_starts[step], due_starts[last_due]):
-                        g = due[i]
-                        if casts.first[g] > step or casts.last[g] < step:
-                            continue
-                        if busiest == -1:
-                            hit = casts.source[g] >= net.engines
-                        else:
-                            hit = False
-                            k = _tree(net, casts, g, casts.source[g], room)
-                            for r in range(k):
-                                hit |= room.tree[r] == busiest
-                        if hit:
-                            candidates[n] = g
-                            n += 1
-                else:
-                    _e, cause = _slowest(net, step, casts, due_starts, due, work, loads, room)
-                    for i in range(due_starts[step], due_starts[step + 1]):
-                        g = due[i]
-                        if casts.last[g] != step:
-                            continue
-                        if cause == -1:
-                            hit = casts.source[g] >= net.engines
-                        else:
-                            hit = False
-                            k = _tree(net, casts, g, casts.source[g], room)
-                            for r in range(k):
-                                hit |= room.tree[r] == cause
-                        if hit:
-                            candidates[n] = g
-                            n += 1
-                better = False
-                for _c in range(min(n, most)):
-                    pick = _draw(draws, n)
-                    g = candidates[pick]
-                    n -= 1
-                    candidates[pick] = candidates[n]
-                    low = _earliest(net, casts, g, copies, loads, far)
-                    top = casts.due[g]
-                    for q in range(casts.starts[g], casts.starts[g + 1]):
-                        top = min(top, copies.passed[casts.held[q]] - 1)
-                    top = min(top, steps - 1)
-                    if top < low:
-                        continue
-                    for _t in range(tries):
-                        first, last = casts.first[g], casts.last[g]
-                        source, holder = casts.source[g], casts.holder[g]
-                        kind = _draw(draws, 4)
-                        if kind > 0:
-                            reach = top - low
-                            back_by = int((_draw(draws, 1 << 20) / (1 << 20)) ** 3 * (reach + 1))
-                            last = top - back_by
-                            span = 1 << _draw(draws, 5)
-                            first = max(low, last - span + 1)
-                            if holder >= 0:
-                                first = max(first, copies.ready[holder] + 1)
-                        if kind < 3:
-                            source, holder = _source(
-                                net,
-                                casts,
-                                g,
-                                copies,
-                                parent[casts.block[g]],
-                                stored[casts.block[g]],
-                                first,
-                                last,
-                                _draw(draws, 1 << 20),
-                            )
-                            if source < 0:
-                                continue
-                        elif holder < 0 and parent[casts.block[g]] >= 0 and stored[casts.block[g]] >= first:
-                            continue
-                        if first > last or last > top:
-                            continue
-                        if holder >= 0 and copies.end[holder] < last:
-                            continue
-                        o_source, o_holder = casts.source[g], casts.holder[g]
-                        o_first, o_last = casts.first[g], casts.last[g]
-                        if source == o_source and first == o_first and last == o_last:
-                            continue
-                        turn += 1
-                        m = 0
-                        for r in range(o_first, o_last + 1):
-                            room.seen[r] = turn
-                            touched[m] = r
-                            m += 1
-                        for r in range(first, last + 1):
-                            if room.seen[r] != turn:
-                                touched[m] = r
-                                m += 1
-                        delta = 0.0
-                        for r in range(m):
-                            s = touched[r]
-                            old[r, 0], old[r, 1], old[r, 2] = loads.wait[s], loads.task[s], loads.smooth[s]
-                            delta -= _cost(loads, s)
-                            total -= max(loads.wait[s], loads.task[s])
-                        _put(net, casts, g, -1.0, loads, room)
-                        _set(casts, g, source, holder, first, last, copies, loads)
-                        _put(net, casts, g, 1.0, loads, room)
-                        for r in range(m):
-                            s = touched[r]
-                            _busiest(net, s, loads)
-                        d = casts.due[g]
-                        if room.seen[min(d, steps - 1)] == turn or (first <= d <= last):
-                            _slowest(net, d, casts, due_starts, due, work, loads, room)
-                        for r in range(m):
-                            s = touched[r]
-                            delta += _cost(loads, s)
-                            total += max(loads.wait[s], loads.task[s])
-                        if delta < -1e-6:
-                            better = True
-                            break
-                        for r in range(m):
-                            s = touched[r]
-                            total -= max(loads.wait[s], loads.task[s])
-                        _put(net, casts, g, -1.0, loads, room)
-                        _set(casts, g, o_source, o_holder, o_first, o_last, copies, loads)
-                        _put(net, casts, g, 1.0, loads, room)
-                        for r in range(m):
-                            s = touched[r]
-                            loads.wait[s], loads.task[s], loads.smooth[s] = old[r, 0], old[r, 1], old[r, 2]
-                            total += max(loads.wait[s], loads.task[s])
-                    if better:
-                        break
-                if not better:
+                found, longer = _relieved(of, step, tries, suspects, draws)
+                total += longer
+                if not found:
                     break
-        if before - total < 1e-4 * before:
+        if before - total < ENOUGH * before:
             break
     return total

@@ -27,10 +27,13 @@ def zigzag(machine: TiledMachine) -> Ints:
     return rows.ravel()
 
 
-def layer_sequential(dag: AtomicDag, machine: TiledMachine) -> Assignment:
+def layer_sequential(dag: AtomicDag, machine: TiledMachine, *, waves: bool = True) -> Assignment:
     """One layer after the other, each dealt out over all engines along the zig-zag.
 
-    Where sums are divided, all first parts of a layer come before the second ones.
+    Parameters
+    ----------
+    waves : where sums are divided, finish those of as many results as there are engines before the next ones
+        begin, so that they can leave early; otherwise all first parts of a layer come before the second ones
     """
     along = zigzag(machine)
     engine = np.zeros(dag.tasks, dtype=np.int32)
@@ -38,12 +41,12 @@ def layer_sequential(dag: AtomicDag, machine: TiledMachine) -> Assignment:
     now = 0
     for unit in range(len(dag.units)):
         begin, end, slots = int(dag.base[unit]), int(dag.base[unit + 1]), int(dag.slots[unit])
-        for slot in range(slots):
-            tasks = np.arange(begin + slot, end, slots)
-            place = np.arange(len(tasks))
-            engine[tasks] = along[place % machine.engines]
-            step[tasks] = now + place // machine.engines
-            now += -(-len(tasks) // machine.engines)
+        rounds = -(-(end - begin) // (slots * machine.engines))
+        place, slot = np.divmod(np.arange(end - begin), slots)
+        engine[begin:end] = along[place % machine.engines]
+        wave = place // machine.engines
+        step[begin:end] = now + (wave * slots + slot if waves else slot * rounds + wave)
+        now += rounds * slots
     return engine, step
 
 

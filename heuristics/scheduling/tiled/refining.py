@@ -18,11 +18,14 @@ from tilewright.formulation.scheduling.tiled.search import AtomicPlan
 from tilewright.formulation.scheduling.tiled.tiling import AtomSize
 from tilewright.heuristics.scheduling.tiled.shares import shared_size_list
 
-MOST_SIZES = 24
+MOST_SIZES = 8
 """Sizes per layer and kind of estimate that moves try."""
 
-SHARES = (1, 2, 4)
+SHARES = (1, 2)
 """Parts of the machine that the estimates give a layer."""
+
+HANDOVERS = (24, 12, 48, 96)
+"""Cycles between rounds that estimates count: fine atoms suit wide links, coarse ones narrow links."""
 
 Sizes = tuple[AtomSize, ...]
 Judged = tuple[Fraction, AtomicPlan]
@@ -51,13 +54,21 @@ class SizeMoves:
         first = self._alike[unit][0]
         if first not in self._menus:
             found: dict[AtomSize, None] = {}
-            for share in SHARES:
-                engines = max(1, self._problem.machine.engines // share)
-                for room in (self._room, 1.0):
-                    sizes = shared_size_list(
-                        self._problem, self._problem.units[first], engines, room=room, most=MOST_SIZES
-                    )
-                    found.update(dict.fromkeys(sizes))
+            lists = [
+                shared_size_list(
+                    self._problem,
+                    self._problem.units[first],
+                    max(1, self._problem.machine.engines // share),
+                    room=room,
+                    most=MOST_SIZES,
+                    handover=handover,
+                )
+                for share in SHARES
+                for room in (self._room, 1.0)
+                for handover in HANDOVERS
+            ]
+            for rank in range(MOST_SIZES):
+                found.update(dict.fromkeys(one[rank] for one in lists if rank < len(one)))
             self._menus[first] = list(found)
         return self._menus[first]
 
@@ -69,12 +80,22 @@ class SizeMoves:
         weights : per layer, how likely it is drawn
         """
         unit = random_numbers.choices(range(len(sizes)), weights)[0]
-        menu = [one for one in self.menu(unit) if one != sizes[unit]]
-        if not menu:
-            return None
-        size = random_numbers.choice(menu)
-        chosen = self._alike[unit] if random_numbers.random() < 0.5 else [unit]
-        return tuple(size if i in chosen else one for i, one in enumerate(sizes))
+        return self.redrawn(sizes, [unit], random_numbers)
+
+    def redrawn(self, sizes: Sizes, units: Sequence[int], random_numbers: random.Random) -> Sizes | None:
+        """Sizes with some layers', or those of all layers like them, drawn anew, well-liked ones more often.
+
+        ``None`` where none of them has another size.
+        """
+        found = list(sizes)
+        alike = random_numbers.random() < 0.5
+        for unit in units:
+            menu = [one for one in self.menu(unit) if one != sizes[unit]]
+            if menu:
+                size = menu[int(len(menu) * random_numbers.random() ** 3)]
+                for i in self._alike[unit] if alike else [unit]:
+                    found[i] = size
+        return tuple(found) if tuple(found) != sizes else None
 
 
 def climb(

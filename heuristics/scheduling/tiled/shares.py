@@ -26,6 +26,9 @@ PARTS = (1, 2, 3, 4, 5, 6, 7, 8, 10, 12, 14, 16, 20, 24, 28, 32, 48, 56, 64)
 WIDTHS = PARTS[:8]
 SUMS = (1, 2, 4, 8, 16, 64, 256)
 
+HANDOVER = 24
+"""Cycles between one round and the next: ways through the network, and arrivals that are not even."""
+
 
 @dataclass(frozen=True, eq=False)
 class SizeMenu:
@@ -36,12 +39,14 @@ class SizeMenu:
     sizes : [rows, columns, inputs, outputs], shape (candidates, 4)
     atoms : atoms per sample
     need : bytes in the buffer while one runs (a bound), for one sample per atom
+    fetch : of these, the bytes of operands that come from elsewhere
     cycles : of one atom
     """
 
     sizes: Longs
     atoms: Longs
     need: Longs
+    fetch: Longs
     cycles: Longs
 
     def size(self, at: int) -> AtomSize:
@@ -51,22 +56,30 @@ class SizeMenu:
 
     def picked(self, which: npt.NDArray[np.generic]) -> SizeMenu:
         """Some of the sizes, by their numbers or by flags."""
-        return SizeMenu(self.sizes[which], self.atoms[which], self.need[which], self.cycles[which])
+        return SizeMenu(
+            self.sizes[which], self.atoms[which], self.need[which], self.fetch[which], self.cycles[which]
+        )
 
 
 def shared_sizes(
-    problem: TiledProblem, *, room: float = 0.5, engines: Sequence[int] | None = None
+    problem: TiledProblem,
+    *,
+    room: float = 0.5,
+    engines: Sequence[int] | None = None,
+    handover: int = HANDOVER,
 ) -> tuple[AtomSize, ...]:
     """Per unit the size of atoms with the least estimated time when the unit has its engines to itself.
 
     The estimate is the number of rounds over all engines times the longer of an atom's cycles and
-    the cycles in which its operands and result pass the engine's port; ties go to fewer bytes.
+    the cycles in which its operands pass the engine's port, and those of the first atom once more,
+    which nothing hides; ties go to fewer bytes.
 
     Parameters
     ----------
     room : part of the buffer that an atom takes at most, so that the next one's operands can arrive
         meanwhile; where no atom takes as little, all of it
     engines : per unit how many it has; by default all
+    handover : cycles that estimates count between one round and the next; more of them make larger atoms
 
     Raises
     ------
@@ -74,27 +87,35 @@ def shared_sizes(
     """
     counts = [problem.machine.engines] * len(problem.units) if engines is None else engines
     return tuple(
-        shared_size_list(problem, unit, count, room=room)[0]
+        shared_size_list(problem, unit, count, room=room, handover=handover)[0]
         for unit, count in zip(problem.units, counts, strict=True)
     )
 
 
 def shared_size_list(
-    problem: TiledProblem, unit: Unit, engines: int, *, room: float = 0.5, most: int = 1
+    problem: TiledProblem,
+    unit: Unit,
+    engines: int,
+    *,
+    room: float = 0.5,
+    most: int = 1,
+    handover: int = HANDOVER,
 ) -> list[AtomSize]:
     """The sizes of least estimated time, best first; see `shared_sizes`."""
-    menu = shared_menu(problem, unit, engines, room=room)
+    menu = shared_menu(problem, unit, engines, room=room, handover=handover)
     return [menu.size(at) for at in range(min(most, len(menu.atoms)))]
 
 
-def shared_menu(problem: TiledProblem, unit: Unit, engines: int, *, room: float = 0.5) -> SizeMenu:
+def shared_menu(
+    problem: TiledProblem, unit: Unit, engines: int, *, room: float = 0.5, handover: int = HANDOVER
+) -> SizeMenu:
     """All sizes that fit, those of least estimated time first; see `shared_sizes`."""
     menu = fitting_menu(problem, unit, room)
     parts = -(-shape_of(unit.layer.operator).parts // menu.sizes[:, 2])
     # parts of a sum follow each other; only boxes of results run side by side
     rounds = -(-(menu.atoms // parts) * problem.batch // engines) * parts
-    fetch = menu.need / problem.machine.port_rate
-    time = rounds * np.maximum(menu.cycles, fetch) + fetch
+    fetch = menu.fetch / problem.machine.port_rate
+    time = rounds * (np.maximum(menu.cycles, fetch) + handover) + fetch
     return menu.picked(np.lexsort((menu.atoms * menu.need, time)))
 
 
@@ -181,16 +202,17 @@ def size_menu(
         atoms = atoms * np.array([len(one) - 1 for one in menu], dtype=np.int64)[pick[axis]]
     results = span(0) * span(1) * span(2)
     divided = span(3) < shape.parts
-    need = results * np.where(divided, 8, engine.element_bytes) + late * results * engine.element_bytes
+    held = results * np.where(divided, 8, engine.element_bytes)
+    fetch = late * results * engine.element_bytes
     depth = shapes.inputs if operator.is_mac else shapes.outputs
     for tensor in operator.inputs:
         if tensor.role is Role.WEIGHT:
             elements = shapes.groups * shapes.outputs * shapes.inputs * (shapes.taps if stored_weights else 1)
         else:
             elements = shapes.input_positions * shapes.groups * depth * shapes.samples
-        need = need + elements * engine.element_bytes
+        fetch = fetch + elements * engine.element_bytes
     found = np.stack([span(1), span(2), span(3), span(0)], axis=1)
-    return SizeMenu(found, atoms, need, atom_costs(engine, shapes).cycles)
+    return SizeMenu(found, atoms, held + fetch, fetch, atom_costs(engine, shapes).cycles)
 
 
 def _covered(operator: Operator) -> int:

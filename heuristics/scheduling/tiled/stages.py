@@ -19,7 +19,7 @@ from tilewright.heuristics.scheduling.tiled.refining import Judged, Sizes
 from tilewright.heuristics.scheduling.tiled.rounds import RoundOrder
 from tilewright.workloads.errors import InputError
 
-ORDERS = ("rules", "lists", "layers")
+ORDERS = ("waves", "layers", "lists", "rules")
 MAPPINGS = ("matching", "nearest", "permutations", "zigzag")
 
 GAIN = Fraction(1999, 2000)
@@ -54,18 +54,21 @@ class Stages:
     def steps(self, dag: AtomicDag, order: str) -> Ints:
         """A round per task by one of `ORDERS`."""
         machine = self.search.problem.problem.machine
-        if order == "layers":
-            return layer_sequential(dag, machine)[1]
+        if order in ("layers", "waves"):
+            return layer_sequential(dag, machine, waves=order == "waves")[1]
         if order == "lists":
             return list_order(dag, machine)[1]
         return RoundOrder(dag, machine.engines, self.options, self.lookahead).steps()
 
     def planned(self, dag: AtomicDag, step: Ints, mapping: str, source: str) -> Judged:
         """The plan of some rounds under one of `MAPPINGS`, levelled once, offered."""
+        engine = place(dag, self.search.problem.problem.machine, step, mapping)
+        return self.placed(dag, step, engine, source)
+
+    def placed(self, dag: AtomicDag, step: Ints, engine: Ints, source: str) -> Judged:
+        """The plan of some rounds and engines, levelled once, offered."""
         machine = self.search.problem.problem.machine
-        plan = complete(
-            dag, machine, place(dag, machine, step, mapping), step, eviction=BUFFERING[self.buffering]
-        )
+        plan = complete(dag, machine, engine, step, eviction=BUFFERING[self.buffering])
         if not self.levels:
             return self.offered(dag, plan, source)
         found = self.offered(dag, levelled(dag, machine, plan), source)
@@ -81,11 +84,16 @@ class Stages:
             return None
         return self.planned(dag, self.steps(dag, order), mapping, source)
 
-    def settled(self, judged: Judged) -> Judged:
-        """A plan levelled for as long as that gains anything, every state of it offered."""
+    def settled(self, judged: Judged, *, seed: int | None = None) -> Judged:
+        """A plan levelled for as long as that gains anything, every state of it offered.
+
+        Parameters
+        ----------
+        seed : of its moves; by default the search's
+        """
         if not self.levels:
             return judged
-        seed = self.search.limits.seed
+        seed = self.search.limits.seed if seed is None else seed
         while not self.search.done:
             seed += 1
             key, answer = judged

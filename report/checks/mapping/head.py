@@ -60,8 +60,8 @@ def _layer_faults(document: ResultDocument, layer: LayerRecord) -> Iterator[str]
     if space is not None and space.storage != (settings.storage or "even"):
         yield f"space.storage: {space.storage}, settings.storage is {settings.storage or 'even'}"
     if space is not None and space.tiles and (space.asked_tiles == "every") != (settings.tiles == "every"):
-        found = ", ".join(sorted(set(space.tiles.values())))
-        yield f"space.tiles: {found}, settings.tiles is {settings.tiles}"
+        kinds = ", ".join(sorted(set(space.tiles.values())))
+        yield f"space.tiles: {kinds}, settings.tiles is {settings.tiles}"
     if layer.seed != settings.seed:
         yield f"seed: {layer.seed}, settings.seed is {settings.seed}"
     for field, wanted, found in (

@@ -43,8 +43,7 @@ def heads_and_rests(dag: AtomicDag, machine: TiledMachine, effort: int = EFFORT)
     ----------
     effort : visits of tasks and edges at most
     """
-    starts, producers = dag.edges
-    starts, producers = _distinct(starts, producers, dag.tasks)
+    starts, producers = _distinct(*dag.edges, dag.tasks)
     unit_starts = dag.base.astype(np.int64)
     outside = np.flatnonzero(dag.block_parent < 0)
     readers = np.repeat(np.arange(dag.tasks), np.diff(dag.read_starts))
@@ -59,7 +58,7 @@ def heads_and_rests(dag: AtomicDag, machine: TiledMachine, effort: int = EFFORT)
         machine.engines,
         (block_starts, block_readers, dag.block_bytes, fetched),
         machine.on_chip_bytes,
-        float(machine.dram_rate),
+        fetch_rate(machine),
     )
     last = dag.tasks - 1
     to = np.repeat(np.arange(dag.tasks), np.diff(starts))
@@ -75,9 +74,14 @@ def heads_and_rests(dag: AtomicDag, machine: TiledMachine, effort: int = EFFORT)
         machine.engines,
         (block_starts, block_readers, dag.block_bytes, nothing),
         machine.on_chip_bytes,
-        float(machine.dram_rate),
+        fetch_rate(machine),
     )
     return heads, rests[::-1].copy()
+
+
+def fetch_rate(machine: TiledMachine) -> float:
+    """Bytes per cycle that can enter from DRAM: its own rate, or that of all its ports together."""
+    return float(min(machine.dram_rate, machine.dram_port_rate * len(machine.dram_ports)))
 
 
 def _grouped(

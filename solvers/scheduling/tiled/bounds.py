@@ -33,7 +33,7 @@ from tilewright.formulation.scheduling.tiled.paths import path_lengths
 from tilewright.formulation.scheduling.tiled.problem import TiledProblem
 from tilewright.formulation.scheduling.tiled.trips import whole_shapes
 from tilewright.hardware.scheduling.tiled.machine import TiledMachine
-from tilewright.solvers.scheduling.tiled.ancestors import EFFORT, heads_and_rests
+from tilewright.solvers.scheduling.tiled.ancestors import EFFORT, fetch_rate, heads_and_rests
 
 Longs = npt.NDArray[np.int64]
 
@@ -122,7 +122,7 @@ def _staged(first_read: Longs, size: Longs, machine: TiledMachine) -> int:
     for a in _thresholds(first_read):
         later = int(size[first_read >= a].sum()) - machine.on_chip_bytes
         if later > 0:
-            best = max(best, int(a) + math.ceil(later / machine.dram_rate))
+            best = max(best, int(a) + math.ceil(later / fetch_rate(machine)))
     return best
 
 

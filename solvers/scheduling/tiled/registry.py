@@ -6,6 +6,7 @@ from tilewright.formulation.registry import Entry, Registry
 from tilewright.formulation.scheduling.tiled.search import TiledMethod
 
 _ROOM = "tilewright.heuristics.scheduling.tiled"
+_PROOFS = "tilewright.solvers.scheduling.tiled"
 _PAPER = "Atomic Dataflow (Zheng et al.)"
 
 METHODS: Registry[TiledMethod] = Registry(
@@ -40,6 +41,18 @@ METHODS: Registry[TiledMethod] = Registry(
             "RammerLists",
             "Every engine takes the ready atom with the longest way to the end",
             "Rammer (Ma et al.)",
+        ),
+        "sizes": Entry(
+            f"{_PROOFS}.sizes",
+            "ChosenSizes",
+            "Sizes of atoms by a choice proven over all layers under an estimate",
+            "multiple choice by CP-SAT",
+        ),
+        "lns": Entry(
+            f"{_PROOFS}.lns",
+            "LargeNeighbourhoods",
+            "Sizes of neighbouring layers, places of some rounds, and transfers in turn",
+            "large neighbourhood search with CP-SAT",
         ),
         "windows": Entry(
             "tilewright.solvers.scheduling.tiled.placing.method",

@@ -39,6 +39,10 @@ EVERY = (
     "atomic[atoms=printed,order=rules,mapping=permutations,buffering=occupation,refine=off]",
     "atomic[atoms=repaired,order=rules,options=3,lookahead=2,mapping=nearest,moves=5]",
     "atomic[atoms=shares,order=layers,mapping=zigzag,refine=off]",
+    "atomic[atoms=genetic,moves=2]",
+    "sizes",
+    "sizes[goal=spread,order=lists,mapping=zigzag]",
+    "lns[steps=9,proof=0.5]",
 )
 
 

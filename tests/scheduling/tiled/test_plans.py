@@ -234,7 +234,7 @@ def ratios(
             problem = TiledProblem(network, machine, tiled_objective("makespan"))
             for seed in range(seeds):
                 rng = random.Random(seed)
-                sizes = shared_sizes(problem, room=rng.choice([0.2, 0.35, 0.5]))
+                sizes = shared_sizes(problem, room=rng.choice([0.2, 0.35, 0.5]), handover=128)
                 dag = problem.dag(sizes)
                 order = orders[seed % len(orders)]
                 plan = complete(dag, machine, *order(dag, machine), ahead=rng.choice([2, 4, 8]))

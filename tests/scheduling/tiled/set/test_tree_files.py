@@ -37,7 +37,14 @@ def test_tree_of_the_catalog_with_graph_and_plan(tmp_path: Path, capsys: pytest.
     """A tree over a model of the catalog is drawn, and judged as a plan beside its closed form."""
     path = tmp_path / "tree.yaml"
     names = ["conv1", "pool1", "conv2", "pool2", "conv3", "conv4", "conv5", "pool5", "fc6", "fc7", "fc8"]
-    lines = ["network: alexnet", "batch: 2", "defects: [idle_tiles_receive]", "tree: |", "  T 2/1", "      T 2/2"]
+    lines = [
+        "network: alexnet",
+        "batch: 2",
+        "defects: [idle_tiles_receive]",
+        "tree: |",
+        "  T 2/1",
+        "      T 2/2",
+    ]
     lines += [f"          {name} 1" for name in names[:3]] + [f"      {name} 2" for name in names[3:]]
     path.write_text("\n".join(lines))
     code, out, _ = called(capsys, "evaluate", str(path))

@@ -1,0 +1,222 @@
+"""The machine code of levelling: what transfers load, step by step, and what every step waits for.
+
+Tasks take one step each here, so that a plan takes the sum of its steps, and a step takes the longer of its
+busiest link and its longest task with what that waits for.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+from numba import njit
+
+from tilewright.formulation.scheduling.tiled.kernel import Network
+
+Ints = npt.NDArray[np.int32]
+Longs = npt.NDArray[np.int64]
+Floats = npt.NDArray[np.float64]
+
+NEVER = 1 << 30
+SMOOTH = 0.02
+"""Weight of the load of all links beside that of the busiest, so that moves on plateaus have a direction."""
+
+
+class Casts(NamedTuple):
+    """Multicasts: the transfers of a plan that share block, source and steps.
+
+    Parameters
+    ----------
+    block, source, first, last, size : of each; the source is a place
+    holder : the residency that the source reads, -1 for DRAM
+    due : the step by which the first target reads it
+    starts, engine, held, needed : per target its engine, the residency that it supplies, and the step by
+        which that is read; targets of cast ``g`` are ``starts[g] : starts[g + 1]``
+    """
+
+    block: Ints
+    source: Ints
+    first: Ints
+    last: Ints
+    size: Longs
+    holder: Ints
+    due: Ints
+    starts: Longs
+    engine: Ints
+    held: Ints
+    needed: Ints
+
+
+class Copies(NamedTuple):
+    """Residencies, in the order of a plan.
+
+    Parameters
+    ----------
+    ready : the last step of what supplies it
+    passed : the first step of a transfer that reads it, `NEVER` if none
+    of_block : per block, where its residencies begin
+    """
+
+    block: Ints
+    engine: Ints
+    start: Ints
+    end: Ints
+    ready: Ints
+    passed: Ints
+    of_block: Longs
+
+
+class Loads(NamedTuple):
+    """What a plan loads.
+
+    Parameters
+    ----------
+    link : bytes, shape (steps, links)
+    dram : bytes per step
+    full : bytes in every buffer, shape (engines, steps)
+    wait, task, smooth : per step the cycles of the busiest link, of the longest task with its wait, and a
+        norm of all links
+    """
+
+    link: Floats
+    dram: Floats
+    full: Longs
+    wait: Floats
+    task: Floats
+    smooth: Floats
+
+
+class Scratch(NamedTuple):
+    """Room for one multicast: marks of links, its tree, and what arrives late over every link."""
+
+    mark: Longs
+    stamp: Longs
+    tree: Ints
+    late: Floats
+
+
+@njit(cache=True, nogil=True)
+def draw(state: Any, below: int) -> Any:  # pragma: no cover
+    """A whole number from 0 to ``below - 1`` (splitmix64)."""
+    state[0] += np.uint64(0x9E3779B97F4A7C15)
+    z = state[0]
+    z = (z ^ (z >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+    z = (z ^ (z >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    return np.int64((z ^ (z >> np.uint64(31))) >> np.uint64(33)) % below
+
+
+@njit(cache=True, nogil=True)
+def tree(net: Network, casts: Casts, g: int, source: int, room: Scratch) -> Any:  # pragma: no cover
+    """The links of a multicast from a source, into ``room.tree``; how many."""
+    room.mark[0] += 1
+    mark, n = room.mark[0], 0
+    for q in range(casts.starts[g], casts.starts[g + 1]):
+        route = source * net.places + casts.engine[q]
+        for r in range(net.starts[route], net.starts[route + 1]):
+            link = net.links[r]
+            if room.stamp[link] != mark:
+                room.stamp[link] = mark
+                room.tree[n] = link
+                n += 1
+    return n
+
+
+@njit(cache=True, nogil=True)
+def put(
+    net: Network, casts: Casts, g: int, sign: float, loads: Loads, room: Scratch
+) -> None:  # pragma: no cover
+    """Add (or take away) what a multicast loads."""
+    n = tree(net, casts, g, casts.source[g], room)
+    share = sign * casts.size[g] / (casts.last[g] - casts.first[g] + 1)
+    for step in range(casts.first[g], casts.last[g] + 1):
+        for i in range(n):
+            loads.link[step, room.tree[i]] += share
+        if casts.source[g] >= net.engines:
+            loads.dram[step] += share
+
+
+@njit(cache=True, nogil=True)
+def busiest(net: Network, step: int, loads: Loads) -> Any:  # pragma: no cover
+    """The link that a step waits for longest (-1: DRAM); notes the wait and the norm."""
+    longest = loads.dram[step] / net.dram_rate
+    total = longest**6
+    busiest = -1
+    for link in range(len(net.rates)):
+        load = loads.link[step, link]
+        if load > 0.0:
+            need = load / net.rates[link]
+            square = need * need
+            total += square * square * square
+            if need > longest:
+                longest, busiest = need, link
+    loads.wait[step] = longest
+    loads.smooth[step] = total ** (1.0 / 6.0)
+    return busiest
+
+
+@njit(cache=True, nogil=True)
+def slowest(
+    net: Network,
+    step: int,
+    casts: Casts,
+    due_starts: Longs,
+    due: Longs,
+    work: Longs,
+    loads: Loads,
+    room: Scratch,
+) -> Any:  # pragma: no cover
+    """The engine that a step waits for, and the link that delays it (-1: DRAM, -2: none); notes the time."""
+    room.late[:] = 0.0
+    memory = 0.0
+    any_late = False
+    for i in range(due_starts[step], due_starts[step + 1]):
+        g = due[i]
+        if casts.last[g] != step:
+            continue
+        any_late = True
+        share = casts.size[g] / (casts.last[g] - casts.first[g] + 1)
+        if casts.source[g] >= net.engines:
+            memory += share
+        room.mark[0] += 1
+        mark = room.mark[0]
+        for q in range(casts.starts[g], casts.starts[g + 1]):
+            if casts.needed[q] != step:
+                continue
+            route = casts.source[g] * net.places + casts.engine[q]
+            for r in range(net.starts[route], net.starts[route + 1]):
+                link = net.links[r]
+                if room.stamp[link] != mark:
+                    room.stamp[link] = mark
+                    room.late[link] += share
+    slowest, longest, cause = -1, 0.0, -2
+    for e in range(net.engines):
+        if work[step, e] > longest:
+            slowest, longest = e, float(work[step, e])
+    if any_late:
+        for i in range(due_starts[step], due_starts[step + 1]):
+            g = due[i]
+            if casts.last[g] != step:
+                continue
+            for q in range(casts.starts[g], casts.starts[g + 1]):
+                if casts.needed[q] != step:
+                    continue
+                e = casts.engine[q]
+                route = casts.source[g] * net.places + e
+                wait, link_of = 0.0, -2
+                for r in range(net.starts[route], net.starts[route + 1]):
+                    link = net.links[r]
+                    if room.late[link] / net.rates[link] > wait:
+                        wait, link_of = room.late[link] / net.rates[link], link
+                if casts.source[g] >= net.engines and memory / net.dram_rate > wait:
+                    wait, link_of = memory / net.dram_rate, -1
+                wait += max(0, net.starts[route + 1] - net.starts[route] - 2) * net.hop_cycles
+                if wait + work[step, e] > longest:
+                    longest, slowest, cause = wait + work[step, e], e, link_of
+    loads.task[step] = longest
+    return slowest, cause
+
+
+@njit(cache=True, nogil=True, inline="always")
+def cost(loads: Loads, step: int) -> Any:  # pragma: no cover
+    return max(loads.wait[step], loads.task[step]) + SMOOTH * loads.smooth[step]

@@ -1,0 +1,209 @@
+"""Sizes of atoms by a choice that is proven over all layers at once, under an estimate.
+
+Every layer has some candidates (`shared_size_list`).  Two goals:
+
+``time``   the sum over layers of rounds times the longer of compute and fetching, plus, for every layer that
+           reads another, the first atom's fetching where nothing hides it: the producer ends all its results
+           in one round, or the reader needs all of its inputs at once
+``spread`` the least difference between the longest and the shortest atom of all layers (what algorithm 1 of
+           Atomic Dataflow aims for by annealing), among choices whose time is at most ``slack`` above the
+           least of every layer
+
+Proven is the choice, not the plan that comes of it: the evaluator judges that against a bound over all sizes.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from ortools.sat.python import cp_model
+
+from tilewright import __version__
+from tilewright.formulation.method import Outcome
+from tilewright.formulation.options import option
+from tilewright.formulation.scheduling.tiled.coordinates import shape_of
+from tilewright.formulation.scheduling.tiled.problem import TiledProblem
+from tilewright.formulation.scheduling.tiled.search import TiledSearch
+from tilewright.formulation.scheduling.tiled.tiling import AtomSize
+from tilewright.heuristics.scheduling.tiled.shares import HANDOVER, SizeMenu, fitting_menu
+from tilewright.heuristics.scheduling.tiled.stages import MAPPINGS, ORDERS, Stages
+
+GOALS = ("time", "spread")
+
+
+@dataclass(frozen=True, slots=True)
+class Candidate:
+    """A size that a layer may take.
+
+    Parameters
+    ----------
+    cycles : of one atom
+    time : estimated cycles of the layer, without the first fetch
+    fetch : cycles of that
+    waves, parts : rounds of finished results, and parts of their sums
+    """
+
+    size: AtomSize
+    cycles: int
+    time: int
+    fetch: int
+    waves: int
+    parts: int
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """The sizes chosen, the goal's value, and whether no other choice of candidates has less."""
+
+    sizes: tuple[AtomSize, ...]
+    value: int
+    proven: bool
+
+
+def candidates(problem: TiledProblem, most: int, room: float) -> list[list[Candidate]]:
+    """Per layer its candidates: those of least time, and those of each order of magnitude of cycles.
+
+    Raises
+    ------
+    InputError : for a layer whose least atom fits no buffer
+    """
+    return [
+        _of_menu(problem, fitting_menu(problem, unit, room), shape_of(unit.layer.operator).parts, most)
+        for unit in problem.units
+    ]
+
+
+def _of_menu(problem: TiledProblem, menu: SizeMenu, depth: int, most: int) -> list[Candidate]:
+    machine = problem.machine
+    parts = -(-depth // menu.sizes[:, 2])
+    waves = -(-(menu.atoms // parts) * problem.batch // machine.engines)
+    fetch = np.ceil(menu.fetch / machine.port_rate).astype(np.int64)
+    time = waves * parts * (np.maximum(menu.cycles, fetch) + HANDOVER)
+    order = np.lexsort((menu.atoms, time))
+    scale = np.floor(np.log2(np.maximum(1, menu.cycles[order]))).astype(np.int64)
+    rank = np.zeros(len(order), dtype=np.int64)
+    for one in np.unique(scale):
+        rank[scale == one] = np.arange(int((scale == one).sum()))
+    chosen = order[np.lexsort((np.arange(len(order)), rank))[:most]]
+    best = order[: max(1, most // 2)]
+    return [
+        Candidate(
+            AtomSize(*(int(x) for x in menu.sizes[i])),
+            int(menu.cycles[i]),
+            int(time[i]),
+            int(fetch[i]),
+            int(waves[i]),
+            int(parts[i]),
+        )
+        for i in dict.fromkeys([*best.tolist(), *chosen.tolist()])
+    ]
+
+
+def waits(producer: Candidate, reader: Candidate) -> int:
+    """Cycles that the reader's first atom waits for its operands with nothing to hide them."""
+    return reader.fetch if producer.waves == 1 or reader.parts == 1 else 0
+
+
+def chosen_sizes(
+    problem: TiledProblem,
+    menus: list[list[Candidate]],
+    goal: str,
+    *,
+    slack: float = 0.05,
+    seconds: float | None = None,
+    threads: int = 1,
+    seed: int = 0,
+) -> Choice | None:
+    """The candidates of least time or spread; ``None`` where time is up before any choice is found.
+
+    Parameters
+    ----------
+    goal : one of `GOALS`
+    slack : time beyond the least that a choice of least spread may take
+    """
+    model = cp_model.CpModel()
+    picks = [[model.new_bool_var("") for _ in menu] for menu in menus]
+    for row in picks:
+        model.add_exactly_one(row)
+    time = sum(
+        one.time * pick
+        for menu, row in zip(menus, picks, strict=True)
+        for one, pick in zip(menu, row, strict=True)
+    )
+    pairs = {(r.producer, i) for i, u in enumerate(problem.units) for r in u.reads if r.producer is not None}
+    if goal == "time":
+        late = []
+        for p, i in sorted(pairs):
+            wait = model.new_int_var(0, max(one.fetch for one in menus[i]), "")
+            late.append(wait)
+            together = [pick for one, pick in zip(menus[p], picks[p], strict=True) if one.waves == 1]
+            for one, pick in zip(menus[i], picks[i], strict=True):
+                if one.parts == 1:
+                    model.add(wait >= one.fetch).only_enforce_if(pick)
+                else:
+                    model.add(wait >= one.fetch * (pick + sum(together) - 1))
+        model.minimize(time + sum(late))
+    else:
+        longest = model.new_int_var(0, max(one.cycles for menu in menus for one in menu), "")
+        shortest = model.new_int_var(0, max(one.cycles for menu in menus for one in menu), "")
+        for menu, row in zip(menus, picks, strict=True):
+            cycles = sum(one.cycles * pick for one, pick in zip(menu, row, strict=True))
+            model.add(longest >= cycles)
+            model.add(shortest <= cycles)
+        least = sum(min(one.time for one in menu) for menu in menus)
+        model.add(time <= int((1 + slack) * least))
+        model.minimize(longest - shortest)
+    solver = cp_model.CpSolver()
+    solver.parameters.num_workers = threads
+    solver.parameters.random_seed = seed
+    if seconds is not None:
+        solver.parameters.max_time_in_seconds = seconds
+    status = solver.solve(model)
+    if status not in (cp_model.OPTIMAL, cp_model.FEASIBLE):
+        return None
+    found = tuple(
+        next(one.size for one, pick in zip(menu, row, strict=True) if solver.value(pick))
+        for menu, row in zip(menus, picks, strict=True)
+    )
+    return Choice(found, round(solver.objective_value), status == cp_model.OPTIMAL)
+
+
+@dataclass(frozen=True)
+class ChosenSizes:
+    """Sizes proven best under an estimate, then the stages behind them."""
+
+    goal: str = option("time", "what the choice makes least, over all layers", choices=GOALS)
+    most: int = option(24, "candidates per layer", low=1, high=1000)
+    slack: float = option(0.05, "time that a choice of least spread may lose", low=0.0, high=10.0)
+    room: float = option(0.5, "part of the buffer that an atom may need", low=0.05, high=1.0)
+    order: str = option("waves", "rounds, as in atomic", choices=ORDERS)
+    mapping: str = option("matching", "places, as in atomic", choices=MAPPINGS)
+
+    name = "sizes"
+    exact = False
+
+    @property
+    def version(self) -> str:
+        return __version__
+
+    def solve(self, search: TiledSearch) -> Outcome:
+        """Choose, plan, level."""
+        problem, limits = search.problem.problem, search.limits
+        found = chosen_sizes(
+            problem,
+            candidates(problem, self.most, self.room),
+            self.goal,
+            slack=self.slack,
+            seconds=None if limits.remaining is None else limits.remaining / 3,
+            threads=limits.threads,
+            seed=limits.seed,
+        )
+        if found is None:
+            return Outcome(message="no time to choose sizes")
+        stages = Stages(search, self.name)
+        proven = "proven" if found.proven else "not proven"
+        judged = stages.of_sizes(found.sizes, self.order, self.mapping, f"{self.name} {self.goal}, {proven}")
+        if judged is not None:
+            stages.settled(judged)
+        return Outcome(message=f"least {self.goal} of the estimate: {found.value} cycles, {proven}")
