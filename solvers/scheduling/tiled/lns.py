@@ -79,11 +79,11 @@ def replaced(
         for k in range(len(free)):
             model.add_exactly_one(row[k] for row in rows)
     cost = []
-    for (a, b), size in _traffic(dag, local).items():
+    for ends, size in _traffic(dag, local).items():
         for axis, own in enumerate((x, y)):
             begin, end = (
                 own[local[task]] if task in local else machine.position(int(engine[task]))[axis]
-                for task in (a, b)
+                for task in ends
             )
             reach = machine.width if axis == 0 else machine.height
             way = model.new_int_var(0, reach - 1, "")

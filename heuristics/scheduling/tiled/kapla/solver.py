@@ -35,8 +35,9 @@ class Slicing:
     splits: bool = True
 
     def spaces(self, form: ClosedForm) -> Iterator[tuple[int, SegmentSpace]]:
-        """For every number of subbatches of the root, the segments of one of them; the smallest come first, as
-        there are fewest schemes of them.
+        """For every number of subbatches of the root, the segments of one of them.
+
+        The smallest come first, as there are fewest schemes of them.
         """
         for splits in range(form.batch if self.splits else 1, 0, -1):
             if form.batch % splits == 0:
