@@ -11,7 +11,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from tilewright.formulation.scheduling.tiled.set.layers import SetNetwork
-from tilewright.formulation.scheduling.tiled.set.tree import Cut, Leaf, Node, leaves
+from tilewright.formulation.scheduling.tiled.set.tree import Cut, Leaf, Node
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,15 +129,6 @@ class DataFlow:
                 else:
                     stored |= bit
         return Reads(tuple(crossing), direct, stored)
-
-    def flow(self, tree: Node) -> tuple[dict[int, tuple[bool, ...]], set[int]]:
-        """Of a segment: per layer whether each producer is direct, and the layers that DRAM takes."""
-        direct, stored = self.flow_bits(tree)
-        layers = [leaf.layer for leaf in leaves(tree)]
-        return (
-            {one: tuple(bool(direct >> read.number & 1) for read in self.numbers(one)) for one in layers},
-            {one for one in layers if stored >> one & 1},
-        )
 
     def flow_bits(self, tree: Node) -> tuple[int, int]:
         """Of a child of a root T cut, or of a root that is none: reads that are direct, and layers whose

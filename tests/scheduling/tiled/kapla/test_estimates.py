@@ -84,7 +84,7 @@ def test_no_segment_costs_less_than_estimated(
     name: str, batch: int, system: str, seed: int, estimate: str
 ) -> None:
     """The same over thousands of segments on four machines."""
-    assert check(name, batch, system, Rules(), estimate, effort(300), seed) > 50
+    assert check(name, batch, system, Rules(), estimate, effort(300), seed) > 20
 
 
 @pytest.mark.slow
