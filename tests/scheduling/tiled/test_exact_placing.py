@@ -104,6 +104,6 @@ def test_windows_never_worsen_and_stay_above_the_bound() -> None:
 def test_the_method_offers_a_plan_and_tells_what_it_proved() -> None:
     """As users call it, the windows' method ends with a plan that is no worse than where it began."""
     problem, _ = random_problem(random.Random(3), "atomic-8x8[engines=3x2]")
-    result = plan_run(lambda: problem, "windows", Limits(1.5, threads=1)).run()
+    result = plan_run(lambda: problem, "windows", Limits(20.0, threads=1)).run()
     assert result.answer is not None
     assert "windows proven" in result.message
