@@ -174,7 +174,7 @@ def forged(document: Any, kind: str) -> Any:
     [
         ("mapping", "mapping: outside the space of the claim: C begins to live in BUF"),
         ("tiles", "space: even storage, perfect factors, tiles divisors (M K), every integer (N)"),
-        ("storage", "space: uneven storage, perfect factors, tiles divisors, the problem's is even storage"),
+        ("storage", "input_hash: operator, machine, objective"),
         ("missing", "space: missing, expected even storage, perfect factors, tiles divisors"),
         ("beside", "beside: not what the evaluator finds"),
         ("inside", "beside: the mapping lies inside the space"),

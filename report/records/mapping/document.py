@@ -97,7 +97,7 @@ class SpaceRecord(Record):
     @property
     def asked_tiles(self) -> TilesAsked | None:
         """The same of tiles."""
-        return "every" if "every integer" in self.tiles.values() else None
+        return "every" if {*self.tiles.values()} == {"every integer"} else None
 
 
 class BesideRecord(SolutionRecord):
