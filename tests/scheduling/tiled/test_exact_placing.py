@@ -101,6 +101,7 @@ def test_windows_never_worsen_and_stay_above_the_bound() -> None:
     assert 0 < bound <= costs[-1]
 
 
+@pytest.mark.slow
 def test_the_method_offers_a_plan_and_tells_what_it_proved() -> None:
     """As users call it, the windows' method ends with a plan that is no worse than where it began."""
     problem, _ = random_problem(random.Random(3), "atomic-8x8[engines=3x2]")
