@@ -28,6 +28,6 @@ def draw_contest(document: CompareDocument, path: Path) -> None:
     axes.invert_yaxis()
     axes.set_xlim(left=0)
     axes.set_xlabel(label)
-    axes.legend(loc="lower right", fontsize=8)
+    figure.legend(loc="outside upper right", fontsize=8)  # bars leave no room inside
     axes.set_title(f"{document.workload} on {document.system}, batch {document.batch}", fontsize=10)
     write_figure(figure, path, 150)
