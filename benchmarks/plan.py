@@ -10,6 +10,7 @@ from itertools import product
 from tilewright.benchmarks.cells import BenchmarkTask, Entry, Part, Place, ProblemRecord
 from tilewright.benchmarks.suites import Case, suite
 from tilewright.formulation.mapping.problem import LayerProblem, layer_problem
+from tilewright.formulation.method import is_stochastic
 from tilewright.formulation.objective import Objective, parse_objective
 from tilewright.hardware.mapping.load import load_engine
 from tilewright.solvers.mapping.methods import method
@@ -99,8 +100,7 @@ def _method(text: str, seeds: int, flag: str) -> _Method:
     """A method with as many seeds as it can use: one that draws at random says that it is ``stochastic``."""
     try:
         found = method(text, flag)
-        random = bool(getattr(found, "stochastic", False))
-        return _Method(text, found.version, found.exact, seeds if random else 1)
+        return _Method(text, found.version, found.exact, seeds if is_stochastic(found) else 1)
     except ImportError as error:
         raise InputError(flag, text, f"cannot be loaded: {error}") from None
 

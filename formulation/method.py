@@ -83,3 +83,8 @@ def parse_method(text: str, flag: str = "--solver") -> MethodText:
             raise InputError(flag, text, f"option {key!r} is given twice")
         options[key] = value
     return MethodText(match["name"], options)
+
+
+def is_stochastic(method: object) -> bool:
+    """Whether a method's answer depends on the seed; one that draws at random says so by ``stochastic``."""
+    return bool(getattr(method, "stochastic", False))

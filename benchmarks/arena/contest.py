@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from tilewright.benchmarks.cells import BenchmarkTask, Entry, Part, Place
+from tilewright.formulation.method import is_stochastic
 from tilewright.formulation.scheduling.tiled.problem import TiledProblem
 from tilewright.report.records.mapping.operator import Record
 from tilewright.report.records.scheduling.tiled.document import inputs_hash
@@ -56,7 +57,7 @@ def entries(contest: Contest) -> list[Entry]:
     found: list[Entry] = []
     for name in contest.methods:
         method = METHODS.make(name, "--methods")
-        for seed in range(contest.seeds if draws_at_random(name) else 1):
+        for seed in range(contest.seeds if is_stochastic(method) else 1):
             place = Place(
                 SUITE,
                 f"{network} batch {contest.problem.batch}",
@@ -69,8 +70,3 @@ def entries(contest: Contest) -> list[Entry]:
             task = BenchmarkTask(stated, hashed, name, method.version, seed, contest.seconds, contest.threads)
             found.append(Entry(place, 1, task))
     return found
-
-
-def draws_at_random(name: str) -> bool:
-    """Whether a method's answer depends on the seed; it says so by ``stochastic``."""
-    return bool(getattr(METHODS.make(name, "--methods"), "stochastic", False))

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from tilewright.cli import options
+from tilewright.cli.benchmarks import flags as runs
 from tilewright.cli.exits import Exit
 from tilewright.workloads.errors import InputError, OutputError
 
@@ -52,9 +53,7 @@ def bench_command(
             "all for every heuristic.",
         ),
     ] = ALL,
-    seeds: Annotated[
-        int, typer.Option("--seeds", help="Runs of methods that draw at random.", rich_help_panel="Search")
-    ] = 5,
+    seeds: runs.Seeds = 5,
     time_limit: Annotated[
         str, typer.Option("--time-limit", "-t", metavar="TIME", help="Per run.", rich_help_panel="Search")
     ] = "5",
@@ -73,24 +72,9 @@ def bench_command(
     threads: Annotated[
         int, typer.Option("--threads", help="Of a parallel solver within a run.", rich_help_panel="Search")
     ] = 1,
-    jobs: Annotated[
-        int | None,
-        typer.Option(
-            "--jobs", "-j", help="Runs side by side; one per core by default.", rich_help_panel="Execution"
-        ),
-    ] = None,
-    cluster: Annotated[
-        str | None,
-        typer.Option(
-            "--cluster",
-            metavar="ADDRESS",
-            help="Run on this Dask cluster instead.",
-            rich_help_panel="Execution",
-        ),
-    ] = None,
-    fresh: Annotated[
-        bool, typer.Option("--fresh", help="Run again what the store has.", rich_help_panel="Execution")
-    ] = False,
+    jobs: runs.Jobs = None,
+    cluster: runs.Cluster = None,
+    fresh: runs.Fresh = False,
     out: Annotated[
         Path, typer.Option("--out", metavar="STORE", help="SQLite file.", rich_help_panel="Output")
     ] = STORE,
@@ -136,8 +120,7 @@ def bench_command(
         factors=factors,
         threads=threads,
     )
-    if cluster is not None and jobs is not None:
-        raise InputError("--jobs", None, "the cluster decides how much runs side by side, expected no --jobs")
+    runs.check_workers(jobs, cluster)
     return _bench(request, out, options.parse_threads(jobs), cluster, format, fresh=fresh, quiet=quiet)
 
 
@@ -186,22 +169,16 @@ def _bench(
 
     from tilewright.benchmarks.plan import make_plan
     from tilewright.benchmarks.rows import read_rows
-    from tilewright.benchmarks.run import Answers, run_cells
+    from tilewright.benchmarks.run import run_cells
     from tilewright.benchmarks.store import Store
     from tilewright.benchmarks.work import CELLS
     from tilewright.cli.benchmarks.progress import bench_progress
     from tilewright.cli.benchmarks.tables import show_summary
     from tilewright.cli.terminal.signals import graceful_stop
-    from tilewright.solvers.cluster import cluster_answers, connected
-    from tilewright.solvers.pool import local_answers
 
     check_store(out)
     plan = make_plan(request)
-    answers: Answers
-    if cluster is None:
-        answers = partial(local_answers, CELLS, jobs)
-    else:
-        answers = partial(cluster_answers, CELLS, connected(cluster))
+    answers = runs.answers_of(CELLS, jobs, cluster)
     with told(out), Store(out, create=True) as store:
         with graceful_stop() as stop, ExitStack() as stack:
             progress = bench_progress(stack, quiet=quiet)

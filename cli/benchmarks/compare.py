@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from tilewright.cli import options
+from tilewright.cli.benchmarks import flags as runs
 from tilewright.cli.benchmarks.bench import check_store, split_list, told
 from tilewright.cli.exits import Exit
 from tilewright.cli.scheduling import flags
@@ -50,27 +51,12 @@ def compare_command(
     time_limit: Annotated[
         str, typer.Option("--time-limit", "-t", metavar="TIME", help="Per run.", rich_help_panel="Search")
     ] = "60",
-    seeds: Annotated[
-        int, typer.Option("--seeds", help="Runs of methods that draw at random.", rich_help_panel="Search")
-    ] = 5,
+    seeds: runs.Seeds = 5,
     threads: Annotated[
         int, typer.Option("--threads", help="Of a parallel method within a run.", rich_help_panel="Search")
     ] = 1,
-    jobs: Annotated[
-        int | None,
-        typer.Option(
-            "--jobs", "-j", help="Runs side by side; one per core by default.", rich_help_panel="Execution"
-        ),
-    ] = None,
-    cluster: Annotated[
-        str | None,
-        typer.Option(
-            "--cluster",
-            metavar="ADDRESS",
-            help="Run on this Dask cluster instead.",
-            rich_help_panel="Execution",
-        ),
-    ] = None,
+    jobs: runs.Jobs = None,
+    cluster: runs.Cluster = None,
     store: Annotated[
         Path,
         typer.Option(
@@ -80,9 +66,7 @@ def compare_command(
             rich_help_panel="Execution",
         ),
     ] = STORE,
-    fresh: Annotated[
-        bool, typer.Option("--fresh", help="Run again what the store has.", rich_help_panel="Execution")
-    ] = False,
+    fresh: runs.Fresh = False,
     format: options.ShortFormat = "table",
     out: flags.Document = None,
     plot: flags.Plot = None,
@@ -99,7 +83,6 @@ def compare_command(
     from tilewright.formulation.scheduling.tiled.problem import TiledProblem, tiled_objective
     from tilewright.hardware.scheduling.tiled.load import load_tiled_machine
     from tilewright.workloads.catalog import resolve_model
-    from tilewright.workloads.errors import InputError
 
     options.parse_choice(format, "--format", FORMATS)
     options.parse_choice(objective, "--objective", flags.OBJECTIVES)
@@ -107,8 +90,7 @@ def compare_command(
         options.parse_count(count, flag)
     seconds = options.parse_duration(time_limit)
     assert seconds is not None
-    if cluster is not None and jobs is not None:
-        raise InputError("--jobs", None, "the cluster decides how much runs side by side, expected no --jobs")
+    runs.check_workers(jobs, cluster)
     _check_files(out, plot, report)
     problem = TiledProblem(
         resolve_model(model, 1), load_tiled_machine(system), tiled_objective(objective), batch=batch
@@ -153,20 +135,14 @@ def _run(
     from tilewright.benchmarks.arena.contest import entries
     from tilewright.benchmarks.arena.document import compare_document
     from tilewright.benchmarks.arena.work import RUNS, prepare
-    from tilewright.benchmarks.run import Answers, run_cells
+    from tilewright.benchmarks.run import run_cells
     from tilewright.benchmarks.store import Store
     from tilewright.cli.benchmarks.progress import bench_progress
     from tilewright.cli.terminal.signals import graceful_stop
-    from tilewright.solvers.cluster import cluster_answers, connected
-    from tilewright.solvers.pool import local_answers
 
     check_store(path)
     cells = entries(contest)
-    answers: Answers
-    if cluster is None:
-        answers = partial(local_answers, RUNS, jobs)
-    else:
-        answers = partial(cluster_answers, RUNS, connected(cluster))
+    answers = runs.answers_of(RUNS, jobs, cluster)
     with told(path), Store(path, create=True) as store:
         with graceful_stop() as stop, ExitStack() as stack:
             progress = bench_progress(stack, quiet=quiet)

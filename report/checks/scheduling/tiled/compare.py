@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from tilewright.formulation.method import is_stochastic
 from tilewright.formulation.scheduling.tiled.problem import TiledProblem
 from tilewright.formulation.scheduling.tiled.search import TiledGoal
 from tilewright.report.records.claims import number
@@ -69,7 +70,7 @@ def _problem_faults(document: CompareDocument, problem: TiledProblem) -> Iterato
 def _contestant_faults(document: CompareDocument, one: ContestantRecord) -> Iterator[str]:
     where = f"contestants.{one.method}"
     try:
-        stochastic = bool(getattr(METHODS.make(one.method), "stochastic", False))
+        stochastic = is_stochastic(METHODS.make(one.method))
     except InputError as error:
         yield f"{where}: {error.message}"
         return
