@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -86,12 +86,14 @@ def convert(
     known = registry.targets()
     if target not in known:
         raise InputError("--to", None, unknown_name(target, known))
-    if not inputs:
+    if not inputs and arch is None and layer is None:
         raise InputError("convert", None, "expected at least one file")
-    name = Path(inputs[0]).stem
-    bundle = Bundle(name, settings or Settings(), Ledger())
+    bundle = Bundle("machine", settings or Settings(), Ledger())
     if arch is not None:
         bundle.engine = load_engine(arch) if isinstance(arch, str) else arch
+        bundle.name = bundle.engine.name
+    if inputs:
+        bundle.name = Path(inputs[0]).stem
     if layer is not None:
         bundle.layers += _layers(layer) if isinstance(layer, str) else [layer]
     foreign = [(one, read_source(Path(one))) for one in inputs if _may_be_foreign(one)]
@@ -103,7 +105,7 @@ def convert(
         _read_own(one, bundle)
     outputs = [output for writer in registry.writers(target) for output in writer.write(bundle)]
     if not outputs:
-        raise InputError(inputs[0], None, f"holds nothing that can be written for {target}")
+        raise InputError(bundle.name, None, f"holds nothing that can be written for {target}")
     return Conversion(target, tuple(inputs), tuple(outputs), tuple(bundle.ledger.losses), bundle)
 
 
@@ -165,6 +167,4 @@ def _read_mappings(data: Any, path: Path, bundle: Bundle) -> None:
         bundle.engine = engine
         if (stored.name, operator) not in bundle.layers:
             bundle.layers.append((stored.name, operator))
-        from dataclasses import replace
-
         bundle.mappings.append(replace(stored, operator=operator, engine=engine))

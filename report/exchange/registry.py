@@ -84,11 +84,12 @@ def targets() -> list[str]:
 
 def formats() -> Sequence[dict[str, Any]]:
     """Every format and direction as a row: program, thing, direction, what of it."""
-    rows = [("from", reader) for reader in readers()]
-    return [
-        {"program": one.PEER, "thing": one.KIND, "direction": way, "what": one.ABOUT}
-        for way, one in [*rows, *(("to", writer) for writer in _writers())]
-    ]
+    found: list[dict[str, Any]] = []
+    for one in readers():
+        found.append({"program": one.PEER, "thing": one.KIND, "direction": "from", "what": one.ABOUT})
+    for other in _writers():
+        found.append({"program": other.PEER, "thing": other.KIND, "direction": "to", "what": other.ABOUT})
+    return found
 
 
 def _writers() -> list[Writer]:

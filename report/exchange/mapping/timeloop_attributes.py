@@ -17,7 +17,7 @@ from tilewright.report.exchange.mapping.chain import told_limit
 from tilewright.report.exchange.mapping.machine_text import is_exact_rate, rate_text
 from tilewright.report.exchange.source import Field
 
-_SIZES = ("width", "depth", "entries", "sizeKB", "datawidth", "word-bits", "word_bits")
+_SIZES: tuple[str, ...] = ("width", "depth", "entries", "sizeKB", "datawidth", "word-bits", "word_bits")
 _SIZES += ("block_size", "block-size", "cluster_size")
 _RATES = ("read_bandwidth", "write_bandwidth", "shared_bandwidth")
 _OTHER = {
@@ -138,7 +138,7 @@ def element_bits(levels: Sequence[dict[str, Any]], bundle: Bundle) -> int:
     """Bits of an element: the user's word, or what most memories hold (sizes are in elements)."""
     if bundle.settings.element_bits is not None:
         return bundle.settings.element_bits
-    widths = Counter(level["datawidth"] for level in levels)
+    widths: Counter[int] = Counter(level["datawidth"] for level in levels)
     return widths.most_common(1)[0][0]
 
 

@@ -90,8 +90,9 @@ def read(top: Field, bundle: Bundle) -> None:
 def _read_directive(
     entry: Field, directives: _Directives, sites: Sites, operator: Operator, bundle: Bundle
 ) -> None:
+    given = entry.fields()
     kind, target = entry.at("type").one_of(_TYPES), entry.at("target")
-    for key, extra in entry.fields().items():
+    for key, extra in given.items():
         if key not in _KNOWN:
             extra.lose(bundle.ledger, Effect.COST, "is no part of a mapping that is known here")
     if kind == "spatial":
@@ -205,8 +206,8 @@ def _in_order(directives: _Directives, sites: Sites) -> list[_Loop]:
 def _tiles(loops: Sequence[_Loop], operator: Operator, place: Field) -> list[int | None]:
     """The tile inside every loop; ``None`` for a loop of a single iteration.
 
-    Tiles are the products of the factors inside.  The last rounds have to make up the bound: with factors ``f``
-    and last rounds ``r`` it is ``1 + sum((r - 1) * product of the f inside)``.
+    Tiles are the products of the factors inside.  The last rounds have to make up the bound: with factors
+    ``f`` and last rounds ``r`` it is ``1 + sum((r - 1) * product of the f inside)``.
     """
     inside = dict.fromkeys(operator.bounds, 1)
     covered = dict.fromkeys(operator.bounds, 1)

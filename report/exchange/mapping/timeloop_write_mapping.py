@@ -129,8 +129,8 @@ def _levels(mapping: Mapping, operator: Operator, engine: Engine) -> dict[str, _
     sites = Sites.of(engine)
     owner = {axis: array for array, axes in sites.arrays.items() for axis in axes}
     found = {name: _Level() for name in sites.levels}
-    for array, level in sites.below.items():
-        found[level].arrays[array] = []
+    for array, below in sites.below.items():
+        found[below].arrays[array] = []
     depth = stored = 0
     for node, step in _steps(mapping, operator):
         if isinstance(node, Storage):

@@ -18,7 +18,7 @@ ABOUT = "accelerator: memories and operational_array"
 
 _OPERANDS = {Role.INPUT: "I1", Role.WEIGHT: "I2", Role.OUTPUT: "O"}
 _UNLIMITED = 2**20
-_LARGE = 2**50
+_LARGE = 2**49
 _MOST_AXES = 4
 
 
