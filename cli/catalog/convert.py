@@ -84,14 +84,14 @@ def convert_command(
         count = len(found.grave)
         things = "a thing that changes" if count == 1 else f"{count} things that change"
         raise InputError(files[0], None, f"{things} an answer cannot be stated; --lossy writes it without")
-    _write(found, out)
+    _write(found, out, quiet=quiet)
     if not quiet:
         for loss in found.losses:
             tell(f"tilewright: {loss.text}")
     return Exit.OK
 
 
-def _write(found: Conversion, out: Path | None) -> None:
+def _write(found: Conversion, out: Path | None, *, quiet: bool) -> None:
     """To standard output, one file, or a folder."""
     from tilewright.workloads.disk import check_writable, write_file
 
@@ -117,7 +117,8 @@ def _write(found: Conversion, out: Path | None) -> None:
         check_writable(place)
     for place, output in zip(places, found.outputs, strict=True):
         write_file(place, output.text)
-        tell(f"tilewright: {place}")
+        if not quiet:
+            tell(f"tilewright: {place}")
 
 
 def _settings(energies: list[str], element_bits: int | None, clock: str | None) -> Settings:
