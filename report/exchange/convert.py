@@ -11,7 +11,7 @@ from tilewright.hardware.mapping.engine import Engine
 from tilewright.hardware.mapping.load import list_presets, load_engine
 from tilewright.report.exchange import registry
 from tilewright.report.exchange.bundle import Bundle, Settings
-from tilewright.report.exchange.losses import SCHEMA, Ledger, Loss
+from tilewright.report.exchange.losses import SCHEMA, Effect, Ledger, Loss
 from tilewright.report.exchange.outputs import Output
 from tilewright.report.exchange.source import Field, read_source
 from tilewright.report.records.files import is_result, read_data
@@ -96,6 +96,7 @@ def convert(
         bundle.name = Path(inputs[0]).stem
     if layer is not None:
         bundle.layers += _layers(layer) if isinstance(layer, str) else [layer]
+        bundle.layers_given = True
     foreign = [(one, read_source(Path(one))) for one in inputs if _may_be_foreign(one)]
     own = [one for one in inputs if not any(one == other for other, top in foreign if _recognised(top))]
     _read_foreign([top for one, top in foreign if one not in own], bundle)
@@ -153,7 +154,12 @@ def _read_own(text: str, bundle: Bundle) -> None:
         if isinstance(data, dict) and {"levels", "compute"} & set(data):
             bundle.engine = load_engine(path)
             return
-    bundle.layers += _layers(text)
+    network = resolve_model(text)
+    others = len(network.layers) - len(network.mac_layers)
+    if others:
+        message = f"{others} layers without multiply-accumulates are left out"
+        bundle.ledger.told(text, Effect.NONE, message, "layers")
+    bundle.layers += [(one.name, one.operator) for one in network.mac_layers]
 
 
 def _read_mappings(data: Any, path: Path, bundle: Bundle) -> None:
