@@ -19,17 +19,22 @@ from reference import TIMELOOP, load, mapping
 from timeloop_counter import Nest
 
 from tilewright.formulation.mapping.cost import cost_model
-from tilewright.formulation.mapping.evaluator import evaluate_mapping
+from tilewright.formulation.mapping.evaluator import Evaluation, evaluate_mapping
 from tilewright.formulation.mapping.mapping import Mapping
 from tilewright.hardware.mapping.engine import ArrayAxis, Engine, Fanout
 from tilewright.report.exchange.bundle import Bundle, Settings
 from tilewright.report.exchange.convert import convert
 from tilewright.report.exchange.losses import Ledger
-from tilewright.report.exchange.mapping import timeloop_read_mapping
+from tilewright.report.exchange.mapping import (
+    timeloop_read_mapping,
+    timeloop_read_problem,
+    timeloop_write_mapping,
+    timeloop_write_problem,
+)
 from tilewright.report.exchange.mapping.timeloop_write_mapping import canonical, directives
 from tilewright.report.exchange.mapping.timeloop_write_problem import letters
 from tilewright.report.exchange.outputs import NotStatedError
-from tilewright.report.exchange.source import Field
+from tilewright.report.exchange.source import Field, read_source
 from tilewright.report.records.mapping.mapping_file import StoredMapping, render_mapping
 from tilewright.workloads.errors import InputError
 from tilewright.workloads.mapping.operator import Operator
@@ -53,45 +58,69 @@ def read_back(data: list[dict[str, Any]], operator: Operator, engine: Engine) ->
     return bundle.mappings[0].mapping
 
 
-def exported(stored: StoredMapping, folder: Path) -> list[str]:
-    """The files of a mapping for Timeloop, by their paths."""
-    own = folder / "own.yaml"
-    own.write_text(render_mapping(stored))
-    found = convert([str(own)], "timeloop")
-    paths = []
-    for output in found.outputs:
-        (folder / output.name).write_text(output.text)
-        paths.append(str(folder / output.name))
-    return paths
+def texts_of(stored: StoredMapping) -> dict[str, str]:
+    """Problem and mapping as Timeloop's files, by their names."""
+    assert stored.operator is not None
+    layers = [(stored.name, stored.operator)]
+    bundle = Bundle("test", Settings(), Ledger(), engine=stored.engine, layers=layers, mappings=[stored])
+    written = [*timeloop_write_problem.write(bundle), *timeloop_write_mapping.write(bundle)]
+    return {output.name: output.text for output in written}
+
+
+def per_instance(evaluation: Evaluation, pes: int) -> dict[str, list[float]]:
+    """Reads, fills, updates and tile by level and tensor."""
+    found: dict[str, list[float]] = {}
+    for one in evaluation.accesses:
+        instances = pes if one.level == "RF" else 1
+        counts = [count / instances for count in (one.reads, one.fills, one.updates)]
+        found[f"{one.level} {one.tensor}"] = [*counts, one.tile]
+    return found
 
 
 @pytest.mark.parametrize("row", ROWS, ids=[str(index) for index in range(24)])
 def test_the_24_mappings(row: MappingABC[str, Any], tmp_path: Path) -> None:
-    """Exported as text and read back they are the same; the text by itself has the reference's counts."""
+    """Written as text and read back they are the same; the text by itself has the reference's counts."""
     operator = convolution(row)
     own = mapping(operator, row["tiling"], row["orders"])
-    paths = exported(StoredMapping("layer", own, operator, TIMELOOP), tmp_path)
-    back = convert(paths, "tilewright").bundle.mappings[0]
+    texts = texts_of(StoredMapping("layer", own, operator, TIMELOOP))
+    bundle = Bundle("test", Settings(), Ledger(), engine=TIMELOOP)
+    for (name, text), reader in zip(
+        texts.items(), (timeloop_read_problem, timeloop_read_mapping), strict=True
+    ):
+        (tmp_path / name).write_text(text)
+        reader.read(read_source(tmp_path / name), bundle)
+    assert not bundle.ledger.losses
+    [back] = bundle.mappings
+    assert back.mapping == canonical(own, operator, TIMELOOP)
+    assert back.operator is not None
+    again = evaluate_mapping(back.operator, TIMELOOP, cost_model("hierarchy"), back.mapping)
+    assert per_instance(again, math.prod(row["tiling"]["Spatial"])) == row["counts"]
+    assert again.cycles == row["cycles"]
+    nest = Nest("---\n".join(texts.values()), LEVELS, {"inter_pe_spatial": "SPM"})
+    counted = {
+        f"{level} {space}": nest.counts(space, index)
+        for (index, level), space in itertools.product(enumerate(LEVELS), "IWO")
+    }
+    assert counted == row["counts"]
+
+
+def test_all_files_of_a_mapping(tmp_path: Path) -> None:
+    """A mapping file goes out as architecture, energies, problem and mapping, and comes back from these."""
+    row = ROWS[0]
+    operator = convolution(row)
+    own = mapping(operator, row["tiling"], row["orders"])
+    path = tmp_path / "own.yaml"
+    path.write_text(render_mapping(StoredMapping("layer", own, operator, TIMELOOP)))
+    paths = []
+    for output in convert([str(path)], "timeloop").outputs:
+        (tmp_path / output.name).write_text(output.text)
+        paths.append(str(tmp_path / output.name))
+    [back] = convert(paths, "tilewright").bundle.mappings
     assert back.mapping == canonical(own, operator, TIMELOOP)
     assert back.engine is not None
     assert back.operator is not None
     again = evaluate_mapping(back.operator, back.engine, cost_model("hierarchy"), back.mapping)
-    pes = math.prod(row["tiling"]["Spatial"])
-    per_instance = {
-        f"{one.level} {one.tensor}": [
-            *(count / (pes if one.level == "RF" else 1) for count in (one.reads, one.fills, one.updates)),
-            one.tile,
-        ]
-        for one in again.accesses
-    }
-    assert per_instance == row["counts"]
-    text = "---\n".join(Path(path).read_text() for path in paths if "arch" not in path and "ert" not in path)
-    nest = Nest(text, LEVELS, {"inter_pe_spatial": "SPM"})
-    counts = {
-        f"{level} {space}": nest.counts(space, index)
-        for (index, level), space in itertools.product(enumerate(LEVELS), "IWO")
-    }
-    assert counts == row["counts"]
+    assert per_instance(again, math.prod(row["tiling"]["Spatial"])) == row["counts"]
 
 
 def in_timeloops_words(row: MappingABC[str, Any], *, split: bool) -> list[dict[str, Any]]:

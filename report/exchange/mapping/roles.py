@@ -13,6 +13,7 @@ Axes = Sequence[Sequence[str]]
 
 ROLE_NAMES = {"inputs": Role.INPUT, "input": Role.INPUT, "weights": Role.WEIGHT, "weight": Role.WEIGHT}
 ROLE_NAMES |= {"outputs": Role.OUTPUT, "output": Role.OUTPUT}
+ROLE_NAMES |= {"i": Role.INPUT, "w": Role.WEIGHT, "o": Role.OUTPUT}
 """What other programs call tensors, in small letters."""
 
 CONVOLUTION = {letter: letter for letter in "NGKCPQRS"} | {"M": "K"}
