@@ -131,10 +131,15 @@ def test_an_accelforge_machine() -> None:
     assert engine is not None
     assert engine.clock_mhz == 1000
     main, buffer, register = engine.levels
-    assert (main.read_energy, main.read_bandwidth) == (64, 16)
-    assert (buffer.read_energy, buffer.write_energy, buffer.capacity) == (2, 4, 16384)
-    assert (buffer.read_bandwidth, buffer.write_bandwidth) == (64, 32)
-    assert (register.keeps, register.capacity) == ({Role.WEIGHT}, 1)
+    assert main.read_energy == 64
+    assert main.read_bandwidth == 16
+    assert buffer.read_energy == 2
+    assert buffer.write_energy == 4
+    assert buffer.capacity == 16384
+    assert buffer.read_bandwidth == 64
+    assert buffer.write_bandwidth == 32
+    assert register.keeps == {Role.WEIGHT}
+    assert register.capacity == 1
     assert buffer.fanout is not None
     assert [axis.carries for axis in buffer.fanout.axes] == [frozenset("K"), frozenset("CRS")]
     assert told(found, Effect.COST) == []

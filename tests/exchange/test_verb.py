@@ -7,7 +7,7 @@ import shutil
 from pathlib import Path
 
 import pytest
-from calls import Outcome
+from calls import Call, Outcome
 
 import tilewright as tw
 from tilewright.cli.main import run
@@ -17,22 +17,22 @@ DATA = Path(__file__).parents[1] / "data" / "convert"
 
 
 @pytest.fixture
-def call(capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch):  # type: ignore[no-untyped-def]
+def call(capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Call:
     """Calls the command line in a folder with the samples."""
     for path in DATA.glob("*.yaml"):
         shutil.copy(path, tmp_path)
     monkeypatch.chdir(tmp_path)
 
-    def call_it(*args: str) -> Outcome:
+    def call_it(*args: object) -> Outcome:
         capsys.readouterr()
-        code = run([*args])
+        code = run([str(arg) for arg in args])
         captured = capsys.readouterr()
         return Outcome(int(code), captured.out, captured.err)
 
     return call_it
 
 
-def test_refused_rather_than_wrong(call, tmp_path: Path) -> None:  # type: ignore[no-untyped-def]
+def test_refused_rather_than_wrong(call: Call, tmp_path: Path) -> None:
     """What changes an answer is listed and nothing is written but the report; ``--lossy`` writes it."""
     given = ["convert", "eyeriss.arch.yaml", "--to", "tilewright", "--out", "m.yaml", "--report", "r.json"]
     found = call(*given)
@@ -54,7 +54,7 @@ def test_refused_rather_than_wrong(call, tmp_path: Path) -> None:  # type: ignor
     assert tw.machine(tmp_path / "folder" / "machine.yaml").pes == 168
 
 
-def test_import_map_and_export(call, tmp_path: Path) -> None:  # type: ignore[no-untyped-def]
+def test_import_map_and_export(call: Call, tmp_path: Path) -> None:
     """Three files in, a proven mapping under the imported constraints, and that mapping out again."""
     files = ["tpu.accelerator.yaml", "tpu.workload.yaml", "tpu.mapping.yaml"]
     assert call("convert", *files, "--to", "tilewright", "--lossy", "--out", "own", "-q").err == ""
@@ -69,7 +69,7 @@ def test_import_map_and_export(call, tmp_path: Path) -> None:  # type: ignore[no
     assert call("convert", "r.json", "--to", "zigzag", "--lossy").out.count("---") == 2
 
 
-def test_what_is_no_file_of_a_peer(call, tmp_path: Path) -> None:  # type: ignore[no-untyped-def]
+def test_what_is_no_file_of_a_peer(call: Call, tmp_path: Path) -> None:
     """Unknown targets, files that hold nothing known, templates and broken YAML are one line each."""
     (tmp_path / "odd.yaml").write_text("a: 1\n")
     (tmp_path / "template.yaml").write_text("# one\narch: {% if x %}\n")
@@ -90,7 +90,7 @@ def test_what_is_no_file_of_a_peer(call, tmp_path: Path) -> None:  # type: ignor
         assert told in found.err.splitlines()[-1]
 
 
-def test_constraints_alone_need_their_machine(call, tmp_path: Path) -> None:  # type: ignore[no-untyped-def]
+def test_constraints_alone_need_their_machine(call: Call, tmp_path: Path) -> None:
     """Constraints name levels: without an architecture they are refused, with ``--arch`` they are stated."""
     (tmp_path / "c.yaml").write_text(
         "constraints:\n  targets:\n"
@@ -115,6 +115,9 @@ def test_from_python() -> None:
     assert not found.complete
     back = tw.convert(found.machine, "timeloop")
     assert set(back.texts) == {"arch.yaml", "ert.yaml"}
+    [layer] = tw.convert(DATA / "small.problem.yaml", "tilewright").layers
+    assert layer.macs == 192
+    assert tw.solve(layer.on("nvdla-256", "cycles")).status == "optimal"
 
 
 def test_every_format_says_what_it_is() -> None:

@@ -54,7 +54,7 @@ def rate_text(elements_per_cycle: Fraction) -> str:
 
 def is_exact_rate(elements_per_cycle: Fraction) -> bool:
     """Whether `rate_text` loses nothing."""
-    scaled = elements_per_cycle * 10**_RATE_DECIMALS
+    scaled: Fraction = elements_per_cycle * 10**_RATE_DECIMALS
     return scaled.denominator == 1
 
 

@@ -18,6 +18,7 @@ from tilewright.hardware.units import parse_energy, parse_positive
 from tilewright.report.exchange import convert as exchange
 from tilewright.report.exchange.bundle import Settings
 from tilewright.report.exchange.losses import Loss
+from tilewright.report.exchange.mapping.tilewright_write import nest_text
 from tilewright.workloads.disk import check_writable, write_file
 
 Source = str | os.PathLike[str] | Machine | Layer
@@ -58,7 +59,7 @@ class Conversion(Displayed):
     @property
     def layers(self) -> list[Layer]:
         """The layers."""
-        return [Layer(name, operator) for name, operator in self._found.bundle.layers]
+        return [Layer(name, one, f"nest:{nest_text(one)}") for name, one in self._found.bundle.layers]
 
     @property
     def constraints(self) -> list[str]:
