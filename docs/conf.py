@@ -1,14 +1,13 @@
-"""The site: `python -m sphinx -W docs FOLDER` (extra `docs`) builds these pages, which read as well without it.
+"""The site: ``python -m sphinx -W docs FOLDER`` (extra ``docs``) builds these pages, which read without it.
 
-Pages are plain Markdown.  What a generator needs beyond that is made here: the contents from the lists of links in
-``index.md``, and the docstrings in place of the marks ``<!-- docstrings: NAME, NAME -->``.
+Pages are plain Markdown.  What a generator needs beyond that is made here: the contents from the lists of
+links in ``index.md``, and the docstrings in place of the marks ``<!-- docstrings: NAME, NAME -->``.
 """
 
 from __future__ import annotations
 
 import inspect
 import re
-from pathlib import Path
 from typing import Any
 
 import tilewright
@@ -23,6 +22,7 @@ myst_heading_anchors = 4
 myst_links_external_new_tab = False
 nitpicky = False
 default_role = "code"
+suppress_warnings = ["ref.python"]  # a word of a docstring that names attributes of several classes
 
 html_theme = "furo"
 html_title = f"Tilewright {version}"
@@ -40,7 +40,8 @@ autodoc_class_signature = "mixed"
 _SECTION = re.compile(r"^## (.+)$", re.MULTILINE)
 _PAGE = re.compile(r"^- \[[^\]]+\]\(([\w/-]+)\.md\)", re.MULTILINE)
 _ENTRY = re.compile(r"([\w*, ]+?) : (.+)")
-_OUTSIDE = re.compile(r"\]\((?=(?:\.\./)+[A-Z]+\.md\b)")  # pages beside this folder, which the site offers as files
+_OUTSIDE = re.compile(r"\]\((?=(?:\.\./)+[A-Z]+\.md\b)")
+"""Links to pages beside this folder, which the site offers as files."""
 _DOCSTRINGS = re.compile(r"^<!-- docstrings: (.+?) -->$", re.MULTILINE | re.DOTALL)
 
 
@@ -76,7 +77,7 @@ def _read(app: Any, page: str, source: list[str]) -> None:
 
 
 def _untyped(app: Any, what: str, name: str, thing: object, options: Any, lines: list[str]) -> None:
-    """Entries of sections are ``name : meaning`` here, since signatures have the types; numpydoc reads a type there."""
+    """Entries of sections are ``name : meaning``, since signatures have the types; numpydoc reads a type there."""
     section = ""
     for place, line in enumerate(lines):
         if place + 1 < len(lines) and re.fullmatch(r"-{3,}", lines[place + 1]):

@@ -1,18 +1,18 @@
 """The blocks of code in the documents, and how they are run.
 
-A fenced block of ``sh`` or ``python`` is run as it stands.  Comments of Markdown before the fence, which no reader of a
-page sees, say otherwise:
+A fenced block of ``sh`` or ``python`` is run as it stands.  Comments of Markdown before the fence, which no
+reader of a page sees, say otherwise:
 
 ======================================  ==============================================================
 ``<!-- slow -->``                       too long for every day: only ``pytest -m slow`` runs it
-``<!-- with: "this" is "that", … -->``  run with one text in place of another, such as a smaller limit
+``<!-- with: "this" is "that", … -->``  run with a text in place of another; may come again
 ``<!-- fails: 5 -->``                   the last command ends with this exit code
-``<!-- output -->``                     before a block of ``text``: the block before it printed these lines; ``…`` is any text
+``<!-- output -->``                     the block before it printed these lines; ``…`` is any text
 ``<!-- not run: why -->``               left out, for a reason
 ======================================  ==============================================================
 
-A block whose first line is ``# NAME.SUFFIX`` is a file.  All blocks of a page share a folder, and those of Python their
-names.
+A block whose first line is ``# NAME.SUFFIX`` is a file.  All blocks of a page share a folder, and those of
+Python their names.
 """
 
 from __future__ import annotations
@@ -100,7 +100,8 @@ def _read(path: Path) -> Iterator[Block]:
             marks, place = {}, end
         elif found := _MARK.fullmatch(line.strip()):
             name, _, rest = found[1].partition(":")
-            marks = {**marks, name.strip(): rest.strip()}
+            before = marks.get(name.strip())
+            marks = {**marks, name.strip(): f"{before}, {rest.strip()}" if before else rest.strip()}
         elif line.strip():
             marks = {}
         place += 1
@@ -136,7 +137,8 @@ class Reader:
     def __init__(self, folder: Path, run: Callable[[list[str]], int], printed: Callable[[], str]) -> None:
         self.folder, self.run, self.printed = folder, run, printed
         self.names: dict[str, object] = {"__name__": "__page__"}
-        (folder / "examples").symlink_to(ROOT / "examples")
+        for name in ("examples", "tests"):
+            (folder / name).symlink_to(ROOT / name)
         programs = folder / ".programs"
         programs.mkdir()
         for name, call in (("tilewright", "-m tilewright.cli"), ("python", ""), ("python3", "")):
@@ -167,7 +169,9 @@ class Reader:
         for number, line in enumerate(lines, 1):
             expected = int(block.marks.get("fails", 0)) if number == len(lines) else 0
             words = shlex.split(line, comments=True)
-            if words[0].rpartition("/")[2] == "tilewright" and not _SHELL.search(re.sub(r"'[^']*'", "", line)):
+            if words[0].rpartition("/")[2] == "tilewright" and not _SHELL.search(
+                re.sub(r"'[^']*'", "", line)
+            ):
                 code = self.run(words[1:])
                 self.last += self.printed()
             else:

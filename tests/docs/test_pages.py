@@ -62,7 +62,7 @@ def test_all_blocks_run(path: Path, folder: Path, capfd: pytest.CaptureFixture[s
 
 @pytest.mark.parametrize("path", PAGES, ids=name_of)
 def test_no_block_is_left_out(path: Path) -> None:
-    """Every block with a command is run or has a reason; its language is known, and its marks mean something."""
+    """Every block with a command is run or has a reason, and its language is known."""
     wrong = [f"line {number}: a command outside a fence" for number in indented_commands(path)]
     for block in BLOCKS.get(path, []):
         reason = block.marks.get("not run", "-")
@@ -79,8 +79,9 @@ def test_the_marks_are_read(tmp_path: Path) -> None:
     """Comments before a fence count, across blank lines and other comments, and no further than one block."""
     page = tmp_path / "page.md"
     page.write_text(
-        '<!-- slow -->\n<!-- with: "60" is "1", "a" is "b" -->\n\n```sh\ntilewright map a --time-limit 60\n```\n\n'
-        "```python\nprint(1)\n```\n\n<!-- not run: it needs a cluster -->\n```sh\ntilewright list archs\n```\n\n"
+        '<!-- slow -->\n<!-- with: "60" is "1", "a" is "b" -->\n\n'
+        "```sh\ntilewright map a --time-limit 60\n```\n\n```python\nprint(1)\n```\n\n"
+        "<!-- not run: it needs a cluster -->\n```sh\ntilewright list archs\n```\n\n"
         "    tilewright show me\n    more\n\n```text\ntilewright list archs\n```\n"
     )
     first, second, third, last = blocks_of(page)
