@@ -77,7 +77,7 @@ def _read(app: Any, page: str, source: list[str]) -> None:
 
 
 def _untyped(app: Any, what: str, name: str, thing: object, options: Any, lines: list[str]) -> None:
-    """Entries of sections are ``name : meaning``, since signatures have the types; numpydoc reads a type there."""
+    """Entries are ``name : meaning``, since signatures have the types; numpydoc would read a type there."""
     section = ""
     for place, line in enumerate(lines):
         if place + 1 < len(lines) and re.fullmatch(r"-{3,}", lines[place + 1]):

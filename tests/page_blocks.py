@@ -23,7 +23,7 @@ import shlex
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
@@ -83,8 +83,15 @@ def is_command(line: str) -> bool:
 
 
 def blocks_of(path: Path) -> list[Block]:
-    """All fenced blocks of a page, in their sequence."""
-    return list(_read(path))
+    """All fenced blocks of a page, in their sequence; what a slow one prints is slow too."""
+    blocks = list(_read(path))
+    ran = blocks[0] if blocks else None
+    for place, block in enumerate(blocks):
+        if block.is_run:
+            ran = block
+        elif "output" in block.marks and ran is not None and ran.slow:
+            blocks[place] = replace(block, marks={**block.marks, "slow": ""})
+    return blocks
 
 
 def _read(path: Path) -> Iterator[Block]:
