@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from tilewright.cli import options
+from tilewright.cli import completion, options
 from tilewright.cli.benchmarks import flags as runs
 from tilewright.cli.exits import Exit
 from tilewright.workloads.errors import InputError, OutputError
@@ -28,11 +28,20 @@ def bench_command(
         list[str],
         typer.Argument(
             metavar="SUITE...",
+            autocompletion=completion.suites,
             help="Suites (see [b]list suites[/b]), or files and texts of layers as [b]map[/b] reads them.",
         ),
     ],
     arch: Annotated[
-        str, typer.Option("--arch", "-a", metavar="A,B,...", help="Machines.", rich_help_panel="Problem")
+        str,
+        typer.Option(
+            "--arch",
+            "-a",
+            metavar="A,B,...",
+            help="Machines.",
+            autocompletion=completion.machines,
+            rich_help_panel="Problem",
+        ),
     ],
     objective: Annotated[
         str,
@@ -47,6 +56,7 @@ def bench_command(
         typer.Option(
             "--method",
             "-m",
+            autocompletion=completion.solvers,
             metavar="M,N,...",
             rich_help_panel="Search",
             help=r"Methods with their options, such as random,annealing\[steps=100]; "

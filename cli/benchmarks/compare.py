@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from tilewright.cli import options
+from tilewright.cli import completion, options
 from tilewright.cli.benchmarks import flags as runs
 from tilewright.cli.benchmarks.bench import check_store, split_list, told
 from tilewright.cli.exits import Exit
@@ -24,13 +24,19 @@ METHODS = "ls,cnn-p,il-pipe,rammer,atomic"
 
 def compare_command(
     model: Annotated[
-        str, typer.Argument(metavar="MODEL", help="ONNX file, onnx:NAME, built-in name, or a layer.")
+        str,
+        typer.Argument(
+            metavar="MODEL",
+            help="ONNX file, onnx:NAME, built-in name, or a layer.",
+            autocompletion=completion.models,
+        ),
     ],
     system: Annotated[
         str,
         typer.Option(
             "--system",
             "-s",
+            autocompletion=completion.tiled_machines,
             metavar="S",
             help=r"Tiled machine such as atomic-8x8\[link=16], or a YAML file.",
             rich_help_panel="Problem",
@@ -41,6 +47,7 @@ def compare_command(
         typer.Option(
             "--methods",
             "-m",
+            autocompletion=completion.planning_methods,
             metavar="M,N,...",
             help="Methods with their options (see [b]list methods[/b]).",
             rich_help_panel="Search",
