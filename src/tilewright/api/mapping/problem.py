@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
-from typing import Literal
+from typing import Literal, TypedDict, Unpack
 
 from tilewright.api.arguments import Budget, interruptible, named_arguments
 from tilewright.api.mapping.document import MappingDocument, only_layer
@@ -43,6 +43,27 @@ MOST_OPTIMA = 1000
 """Optimal mappings that are listed at most where all are asked for."""
 
 Start = LayerMapping | MappingResult | MappingDocument | Mapping | str | Path
+
+
+class Demands(TypedDict, total=False):
+    """What is asked beside the objective: the keyword arguments of `LayerOnMachine`, which explains them."""
+
+    constraints: Iterable[str]
+    cost_model: str | None
+    factors: Factors | None
+    storage: Storage | None
+    tiles: Tiles | None
+    then: Literal["energy", "cycles"] | None
+    pareto: bool
+    best: int | None
+    all_optimal: bool | int
+
+
+class NetworkDemands(Demands, total=False):
+    """The keyword arguments of `NetworkOnMachine`, which explains them."""
+
+    layers: Sequence[str]
+    all_operators: bool
 
 
 class _OnMachine:
@@ -170,34 +191,10 @@ class LayerOnMachine(_OnMachine):
         layer: Layer,
         machine: Machine | str | Path,
         objective: str = "energy",
-        *,
-        constraints: Iterable[str] = (),
-        cost_model: str | None = None,
-        factors: Factors | None = None,
-        storage: Storage | None = None,
-        tiles: Tiles | None = None,
-        then: Literal["energy", "cycles"] | None = None,
-        pareto: bool = False,
-        best: int | None = None,
-        all_optimal: bool | int = False,
+        **demands: Unpack[Demands],
     ) -> None:
         self.layer = layer
-        super().__init__(
-            layer.model,
-            layer.batch,
-            layer.selected,
-            machine,
-            objective,
-            constraints=constraints,
-            cost_model=cost_model,
-            factors=factors,
-            storage=storage,
-            tiles=tiles,
-            then=then,
-            pareto=pareto,
-            best=best,
-            all_optimal=all_optimal,
-        )
+        super().__init__(layer.model, layer.batch, layer.selected, machine, objective, **demands)
 
     @cached_property
     def problem(self) -> LayerProblem:
@@ -240,35 +237,12 @@ class NetworkOnMachine(_OnMachine):
         *,
         layers: Sequence[str] = (),
         all_operators: bool = False,
-        constraints: Iterable[str] = (),
-        cost_model: str | None = None,
-        factors: Factors | None = None,
-        storage: Storage | None = None,
-        tiles: Tiles | None = None,
-        then: Literal["energy", "cycles"] | None = None,
-        pareto: bool = False,
-        best: int | None = None,
-        all_optimal: bool | int = False,
+        **demands: Unpack[Demands],
     ) -> None:
         self.network = network
         with named_arguments():
             selected = network.select(layers, all_operators)
-        super().__init__(
-            network.name,
-            network.batch,
-            selected,
-            machine,
-            objective,
-            constraints=constraints,
-            cost_model=cost_model,
-            factors=factors,
-            storage=storage,
-            tiles=tiles,
-            then=then,
-            pareto=pareto,
-            best=best,
-            all_optimal=all_optimal,
-        )
+        super().__init__(network.name, network.batch, selected, machine, objective, **demands)
 
     def answer(
         self,
