@@ -8,7 +8,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Literal, TypedDict, Unpack
 
-from tilewright.api.arguments import Budget, interruptible, named_arguments
+from tilewright.api.arguments import SearchRequest, interruptible, named_arguments
 from tilewright.api.mapping.document import MappingDocument, only_layer
 from tilewright.api.mapping.layer import Layer, Network
 from tilewright.api.mapping.machine import Machine, machine_of
@@ -35,7 +35,6 @@ from tilewright.solvers.mapping.network_problem import (
 from tilewright.solvers.mapping.network_search import search_network
 from tilewright.solvers.mapping.repeated_solves import check_lexicographic
 from tilewright.solvers.mapping.solve import AUTO
-from tilewright.solvers.observer import Observer
 from tilewright.workloads.errors import InputError
 from tilewright.workloads.selection import SelectedLayer
 
@@ -122,22 +121,15 @@ class _OnMachine:
         """What is worth knowing of the constraints."""
         return self.stated.notes
 
-    def _document(
-        self,
-        method: str | None,
-        budget: Budget,
-        warm_starts: Start | Sequence[Start],
-        observer: Observer | None,
-        deterministic: bool,
-    ) -> MappingDocument:
-        solver = method or AUTO
+    def _document(self, request: SearchRequest) -> MappingDocument:
+        solver, budget = request.method or AUTO, request.budget
         settings = SettingsRecord(
             solver=solver,
             time_limit_s=budget.seconds,
             gap=budget.gap,
             threads=budget.threads,
             seed=budget.seed,
-            deterministic=deterministic,
+            deterministic=request.deterministic,
             factors=self.stated.factors,
             storage=self.stated.storage,
             tiles=self.stated.tiles,
@@ -148,14 +140,19 @@ class _OnMachine:
         )
         with named_arguments():
             method_of(solver)
-            stored = _stored(warm_starts)
+            stored = _stored(request.warm_starts)
             growing = GrowingDocument(self._name, self._batch, self.stated, settings)
             with interruptible() as stop:
                 limits = limits_of(settings, self.stated.objective, budget.started, stop)
                 limits = replace(limits, until=budget.until)
                 sets = replace(self._sets, solver=solver)
                 answers = search_network(
-                    self.stated, solver, limits, sets, lambda operator: fitting(stored, operator), observer
+                    self.stated,
+                    solver,
+                    limits,
+                    sets,
+                    lambda operator: fitting(stored, operator),
+                    request.observer,
                 )
                 for index, answer in enumerate(answers):
                     growing.add(index, answer_record(self.stated, answer))
@@ -201,17 +198,9 @@ class LayerOnMachine(_OnMachine):
         """The problem as it is stated to solvers."""
         return self.stated.states[0]()
 
-    def answer(
-        self,
-        method: str | None,
-        budget: Budget,
-        warm_starts: Start | Sequence[Start] = (),
-        observer: Observer | None = None,
-        deterministic: bool = False,
-    ) -> MappingResult:
+    def answer(self, request: SearchRequest) -> MappingResult:
         """What `solve` calls."""
-        document = self._document(method, budget, warm_starts, observer, deterministic)
-        return only_layer(document, self.layer.name)
+        return only_layer(self._document(request), self.layer.name)
 
     def __repr__(self) -> str:
         return f"LayerOnMachine({self.layer.name!r} on {self.machine.name!r}, {self.objective})"
@@ -244,16 +233,9 @@ class NetworkOnMachine(_OnMachine):
             selected = network.select(layers, all_operators)
         super().__init__(network.name, network.batch, selected, machine, objective, **demands)
 
-    def answer(
-        self,
-        method: str | None,
-        budget: Budget,
-        warm_starts: Start | Sequence[Start] = (),
-        observer: Observer | None = None,
-        deterministic: bool = False,
-    ) -> MappingDocument:
+    def answer(self, request: SearchRequest) -> MappingDocument:
         """What `solve` calls."""
-        return self._document(method, budget, warm_starts, observer, deterministic)
+        return self._document(request)
 
     def __repr__(self) -> str:
         count = len(self.stated.layers)
