@@ -19,7 +19,6 @@ if TYPE_CHECKING:
 
 FORMATS = ("table", "json", "csv", "markdown")
 STORE = Path("bench.sqlite")
-SUFFIXES = (".sqlite", ".sqlite3", ".db")
 ALL = "all"
 
 
@@ -149,17 +148,6 @@ def split_list(text: str, flag: str) -> tuple[str, ...]:
     return found
 
 
-def check_store(path: Path) -> None:
-    """Raise ``InputError`` for a store that could not be written; a new one is named as a database."""
-    from tilewright.workloads.disk import check_writable, is_stream, suffix_error
-
-    check_writable(path)
-    if is_stream(path):
-        raise InputError(str(path), None, "a device or pipe, expected a regular file for the store")
-    if not path.exists() and path.suffix.lower() not in SUFFIXES:
-        raise suffix_error(path, SUFFIXES)
-
-
 @contextmanager
 def told(path: Path) -> Iterator[None]:
     """What the database says of a disk that is full or fails, as an error that names the store."""
@@ -185,8 +173,9 @@ def _bench(
     from tilewright.cli.benchmarks.progress import bench_progress
     from tilewright.cli.benchmarks.tables import show_summary
     from tilewright.cli.terminal.signals import graceful_stop
+    from tilewright.solvers.database import check_database
 
-    check_store(out)
+    check_database(out)
     plan = make_plan(request)
     answers = runs.answers_of(CELLS, jobs, cluster)
     with told(out), Store(out, create=True) as store:

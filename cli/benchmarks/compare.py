@@ -9,7 +9,7 @@ import typer
 
 from tilewright.cli import completion, options
 from tilewright.cli.benchmarks import flags as runs
-from tilewright.cli.benchmarks.bench import check_store, split_list, told
+from tilewright.cli.benchmarks.bench import split_list, told
 from tilewright.cli.exits import Exit
 from tilewright.cli.scheduling import flags
 
@@ -146,8 +146,9 @@ def _run(
     from tilewright.benchmarks.store import Store
     from tilewright.cli.benchmarks.progress import bench_progress
     from tilewright.cli.terminal.signals import graceful_stop
+    from tilewright.solvers.database import check_database
 
-    check_store(path)
+    check_database(path)
     cells = entries(contest)
     answers = runs.answers_of(RUNS, jobs, cluster)
     with told(path), Store(path, create=True) as store:
