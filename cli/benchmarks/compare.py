@@ -168,6 +168,7 @@ def _deliver(
     document: CompareDocument, form: str, out: Path | None, plot: Path | None, report: Path | None
 ) -> list[str]:
     """Print and write the document; why files could not be written."""
+    from tilewright.cli.terminal.command import command
     from tilewright.cli.terminal.console import error_line, show, write
     from tilewright.cli.terminal.saving import kept
     from tilewright.report.records.files import json_text
@@ -192,7 +193,7 @@ def _deliver(
         from tilewright.report.html.scheduling.tiled.compare import write_contest_report
 
         with kept(failures):
-            write_contest_report(report, document)
+            write_contest_report(report, document, command.text)
     for failure in failures:
         error_line(failure)
     return failures
