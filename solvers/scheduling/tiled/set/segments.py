@@ -81,7 +81,8 @@ class SegmentMaker:
             self._rest[tree.mask] = energy, cycles
         energy, cycles = self._rest[tree.mask]
         moved = runs * floors.moved(tree)
-        energy = (energy + moved * floors.byte_energy) * (1 - 1e-6)
+        sends = len(form.network) + form.batch * tree.mask.bit_count() * 3
+        energy = (energy + moved * floors.byte_energy) * (1 - 1e-9) - sends * floors.rounding
         cycles += max(runs * floors.tree_cycles(tree, tiles), moved / rate)
         return form.value(energy, cycles) >= self.known
 
