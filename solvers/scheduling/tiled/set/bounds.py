@@ -30,9 +30,9 @@ from functools import cached_property
 import numpy as np
 
 from tilewright.formulation.scheduling.tiled.set import leaf_kernel
-from tilewright.formulation.scheduling.tiled.set.closed_form import ClosedForm, Longs
+from tilewright.formulation.scheduling.tiled.set.closed_form import ClosedForm, Floats, Longs
 from tilewright.formulation.scheduling.tiled.set.layers import CONVOLUTION
-from tilewright.formulation.scheduling.tiled.set.tree import Leaf, Node
+from tilewright.formulation.scheduling.tiled.set.tree import Node
 from tilewright.solvers.scheduling.tiled.set.frontier import Point, least_value, lower_hull, summed
 
 
@@ -66,7 +66,7 @@ class Floors:
         self.form = form
         self._cycles: dict[tuple[int, int, int], float] = {}
         self._hulls: dict[int, list[Point]] = {}
-        self._trees: dict[tuple[Node, int], float] = {}
+        self._leaves: dict[tuple[int, int], tuple[Floats, Floats]] = {}
         self._batches = [one for one in range(1, form.batch + 1) if form.batch % one == 0]
 
     @cached_property
@@ -117,6 +117,11 @@ class Floors:
         assert self.work
         return self._cycles.get((self.form.engine.shapes[layer], batch, tiles), math.inf)
 
+    def leaf_figures(self, layer: int, batch: int) -> tuple[Floats, Floats]:
+        """By number of tiles, from none on: pJ of a layer in `tile_energy`, and cycles of one run."""
+        assert self.work
+        return self._leaves[self.form.engine.shapes[layer], batch]
+
     def hull(self, layer: int) -> list[Point]:
         """Cycles of one run of a layer against its energy in `tile_energy`, over everything tried."""
         assert self.work
@@ -142,6 +147,7 @@ class Floors:
         options: list[Point] = []
         for batch in self._batches:
             runs = self.form.batch // batch
+            least, fastest = (np.full(engine.grid.tiles + 1, math.inf) for _ in range(2))
             for tiles in range(1, engine.grid.tiles + 1):
                 found = self._options(layer, batch, tiles, streamed=False)
                 if not found and engine.may_stream(layer):
@@ -151,6 +157,9 @@ class Floors:
                     options.append((time, spent))
                 if found:
                     self._cycles[layer, batch, tiles] = min(one[0] for one in found)
+                    least[tiles] = min(one[2] for one in found)
+                    fastest[tiles] = min(one[1] for one in found)
+            self._leaves[layer, batch] = least, fastest
         self._hulls[layer] = lower_hull(options) or [(math.inf, math.inf)]
         return energy, work
 
@@ -207,6 +216,18 @@ class Floors:
         one = self.form.network.layers[layer]
         return 0 if one.makes_weights else one.weight_bytes
 
+    @cached_property
+    def outside(self) -> int:
+        """Bytes of the whole batch that a network's inputs and outputs move, but for inputs with gaps."""
+        found = 0
+        for one in self.form.network.layers:
+            if one.is_output:
+                found += self.form.batch * one.output_bytes
+            gaps = one.stride_rows > one.taps_rows or one.stride_columns > one.taps_columns
+            if one.external and not gaps:
+                found += self.form.batch * one.external * one.input_rows * one.input_columns
+        return found
+
     def energy(self, layer: int) -> float:
         """pJ of a layer for the whole batch, without what its inputs and results move."""
         return self.tile_energy[layer] + self.weight_bytes(layer) * self.byte_energy
@@ -237,28 +258,6 @@ class Floors:
                     found += tree.batch * producer.channels * one.input_rows * one.input_columns
         return found
 
-    def tree_cycles(self, tree: Node, tiles: int) -> float:
-        """Cycles of one run of a tree by its arrays alone; infinite where it gets no tiles."""
-        key = (tree, tiles)
-        found = self._trees.get(key)
-        if found is None:
-            found = self._tree(tree, tiles)
-            self._trees[key] = found
-        return found
-
-    def _tree(self, tree: Node, tiles: int) -> float:
-        if isinstance(tree, Leaf):
-            return self.cycles(tree.layer, tree.batch, tiles)
-        if tree.kind == "T":
-            return tree.groups * sum(self.tree_cycles(child, tiles) for child in tree.children)
-        given = self.form.allocation(tree, tiles)
-        if isinstance(given, str):
-            return math.inf
-        slowest = max(
-            self.tree_cycles(child, count) for child, count in zip(tree.children, given, strict=True)
-        )
-        return slowest * (tree.groups + self.form.dataflow.stages(tree).last)
-
 
 def tree_bounds(form: ClosedForm) -> TreeBounds:
     """Bounds on every tree of a closed form's network and batch."""
@@ -266,13 +265,7 @@ def tree_bounds(form: ClosedForm) -> TreeBounds:
     network, machine = form.network, form.machine
     if math.inf in floors.work:  # a layer that no tiles can run
         return TreeBounds(math.inf, 0, 0, 0, math.inf)
-    moved = sum(floors.weight_bytes(layer) for layer in range(len(network)))
-    for one in network.layers:
-        if one.is_output:
-            moved += form.batch * one.output_bytes
-        gaps = one.stride_rows > one.taps_rows or one.stride_columns > one.taps_columns
-        if one.external and not gaps:
-            moved += form.batch * one.external * one.input_rows * one.input_columns
+    moved = sum(floors.weight_bytes(layer) for layer in range(len(network))) + floors.outside
     ends = sum(one.is_output for one in network.layers) + sum(one.external > 0 for one in network.layers)
     spared = (len(network) + form.batch * ends) * floors.rounding
     rest = moved * floors.byte_energy - spared
