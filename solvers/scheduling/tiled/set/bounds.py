@@ -109,7 +109,7 @@ class Floors:
     def weight_bytes(self, layer: int) -> int:
         """Stored weights of a layer."""
         one = self.form.network.layers[layer]
-        return 0 if one.makes_weights else one.weight_bytes
+        return 0 if one.makes_weights or one.is_summed else one.weight_bytes
 
     def energy(self, layer: int) -> float:
         """pJ of a layer for the whole batch, without what its inputs and results move."""
@@ -131,7 +131,7 @@ class Floors:
             one = layers[layer]
             found += self.weight_bytes(layer) * tree.batch / form.batch
             if stored & low:
-                found += tree.batch * one.output_bytes
+                found += one.stored_bytes(tree.batch) * (tree.batch / form.batch if one.is_summed else 1)
             if one.stride_rows > one.taps_rows or one.stride_columns > one.taps_columns:
                 continue
             if one.external:
@@ -172,7 +172,7 @@ def tree_bounds(form: ClosedForm) -> TreeBounds:
     moved = sum(floors.weight_bytes(layer) for layer in range(len(network)))
     for one in network.layers:
         if one.is_output:
-            moved += form.batch * one.output_bytes
+            moved += one.stored_bytes(form.batch)
         gaps = one.stride_rows > one.taps_rows or one.stride_columns > one.taps_columns
         if one.external and not gaps:
             moved += form.batch * one.external * one.input_rows * one.input_columns
