@@ -8,11 +8,11 @@ from __future__ import annotations
 import hashlib
 import json
 import multiprocessing
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, ClassVar, Final, Generic, Protocol, TypeVar
 
 from tilewright import __version__
 from tilewright.formulation.limits import Limits
@@ -138,22 +138,48 @@ def _warm(method: str) -> None:
     plan_run(lambda: problem, method, Limits(2.0)).run()
 
 
-class CellStore:
+class AnyCell(Protocol):
+    """A frozen dataclass that says what is to be computed."""
+
+    __dataclass_fields__: ClassVar[dict[str, Any]]
+
+    @property
+    def key(self) -> str:
+        """Content hash of the cell and this program's version."""
+        ...
+
+
+class AnyFound(Protocol):
+    """A frozen dataclass that says what came of a cell."""
+
+    __dataclass_fields__: ClassVar[dict[str, Any]]
+
+
+Asked = TypeVar("Asked", bound=AnyCell)
+Came = TypeVar("Came", bound=AnyFound)
+
+
+class AnswerStore(Generic[Asked, Came]):
     """The SQLite file of finished cells.
+
+    Parameters
+    ----------
+    found : makes what a cell came to of its fields
 
     Raises
     ------
     InputError : for a file of something else, or one that is damaged
     """
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, found: Callable[..., Came]) -> None:
+        self._found = found
         self._base = Database(path)
         self._base.rows(_TABLE)
         if self._base.number("application_id") not in (0, APPLICATION):
             raise InputError(str(path), None, "expected a store of cells of tiled machines")
         self._base.rows(f"PRAGMA application_id = {APPLICATION}")
 
-    def get(self, cell: Cell) -> Found | None:
+    def get(self, cell: Asked) -> Came | None:
         """What a cell came to, if it has ended."""
         rows = self._base.rows("SELECT key, cell, answer, seal FROM cell WHERE key = ?", (cell.key,))
         if not rows:
@@ -162,9 +188,9 @@ class CellStore:
             raise self._base.damaged(f"cell {cell.key[:12]}")
         with self._base.reading(f"cell {cell.key[:12]}"):
             data: dict[str, Any] = json.loads(rows[0][2])
-            return Found(**data)
+            return self._found(**data)
 
-    def put(self, cell: Cell, found: Found) -> None:
+    def put(self, cell: Asked, found: Came) -> None:
         """Keep a cell for good."""
         row = (cell.key, json.dumps(asdict(cell)), json.dumps(asdict(found)))
         self._base.rows("INSERT OR REPLACE INTO cell VALUES (?, ?, ?, ?)", (*row, seal(row)))
@@ -172,6 +198,13 @@ class CellStore:
     def close(self) -> None:
         """Close the file."""
         self._base.close()
+
+
+class CellStore(AnswerStore[Cell, Found]):
+    """The file of finished searches for plans."""
+
+    def __init__(self, path: Path) -> None:
+        super().__init__(path, Found)
 
 
 def run_missing(store: CellStore, cells: Sequence[Cell], jobs: int) -> Iterator[tuple[Cell, Found]]:

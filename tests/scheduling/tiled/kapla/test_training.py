@@ -71,7 +71,7 @@ def divisors(number: int) -> list[int]:
 
 
 def test_chains_of_a_training_graph_are_those_of_the_enumeration() -> None:
-    """Best-first proves the least of all chains of forward, error and update layers; no heuristic beats it."""
+    """Best-first proves the least of all chains of all kinds of layers; heuristics are no better."""
     form = form_of(tiny(), 2)
     costs = (form.attempt(tree) for tree in every_chain(form))
     least = min(form.value(one.energy, one.cycles) for one in costs if not isinstance(one, str))
