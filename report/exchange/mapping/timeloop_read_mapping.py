@@ -205,8 +205,8 @@ def _in_order(directives: _Directives, sites: Sites) -> list[_Loop]:
 def _tiles(loops: Sequence[_Loop], operator: Operator, place: Field) -> list[int | None]:
     """The tile inside every loop; ``None`` for a loop of a single iteration.
 
-    Tiles are the products of the factors inside.  The last rounds have to make up the bound: with factors ``f``
-    and last rounds ``r`` it is ``1 + sum((r - 1) * product of the f inside)``.
+    Tiles are the products of the factors inside.  The last rounds have to make up the bound: with factors
+    ``f`` and last rounds ``r`` it is ``1 + sum((r - 1) * product of the f inside)``.
     """
     inside = dict.fromkeys(operator.bounds, 1)
     covered = dict.fromkeys(operator.bounds, 1)

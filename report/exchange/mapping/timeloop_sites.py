@@ -1,8 +1,8 @@
 """What Timeloop's targets name: levels, and arrays with their X and Y axes.
 
 An array of one direction is one axis of this project's; an array ``PE`` of two directions is the axes
-``PE_X`` and ``PE_Y``, and two neighbouring axes of such names are written as one array.  Timeloop's own mapper
-calls the array ``inter_PE_spatial``, its older inputs name the level outside it; all three are read.
+``PE_X`` and ``PE_Y``, and two neighbouring axes of such names are written as one array.  Timeloop's own
+mapper calls the array ``inter_PE_spatial``, its older inputs name the level outside it; all three are read.
 """
 
 from __future__ import annotations
