@@ -29,6 +29,7 @@ def halting(limits: Limits | None) -> Iterator[Flag]:
     if limits is None:
         yield flag
         return
+    flag[0] = limits.expired
     over = threading.Event()
 
     def look() -> None:
