@@ -273,7 +273,7 @@ class Tree:
             raise LimitReachedError
         energy, self._outer_levels = by_levels(self.problem)
         tables = Tables(space.groups, [energy, statement.cycles, *limits], search.limits)
-        self.stages = stages_of(space)
+        self.stages = stages_of(space, spread_first=self.powers[1] > 0)
         roots = [energy, statement.cycles]
         array = ArrayBounds(space.nest, tables, search.limits.heed)
         self.empty = not array.fits

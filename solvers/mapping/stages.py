@@ -46,12 +46,16 @@ COARSE = 3
 MANY = 1_000_000  # outermost tiles, before any limit
 
 
-def stages_of(space: MapSpace) -> list[Stage]:
+def stages_of(space: MapSpace, spread_first: bool = False) -> list[Stage]:
     """Outer tile first, then the spatial split inside it, then the next tile, down to single iterations.
 
     The order of a level's loops is decided together with the tile that they step through; residencies
     are decided first.  Tiles that need not divide are many: their size is decided roughly first, the outermost
     one's where there are very many.
+
+    Parameters
+    ----------
+    spread_first : whether the spatial splits are decided before all tiles: they settle the cycles of computing
     """
     nest = space.nest
     temporal = [(index, nest.blocks[index]) for index in nest.temporal]
@@ -72,7 +76,7 @@ def stages_of(space: MapSpace) -> list[Stage]:
         first, done = [], position
     last = tuple(range(done + 1, len(nest.boundaries)))
     stages.append(Stage("innermost loops", None, last, tuple(first)))
-    return stages
+    return sorted(stages, key=lambda stage: stage.spread is None) if spread_first else stages
 
 
 def _tiles(space: MapSpace, boundary: int) -> int:
