@@ -31,7 +31,7 @@ def write(bundle: Bundle) -> list[Output]:
 
 
 def names_of(operator: Operator) -> dict[str, str]:
-    """ZigZag's names of the dimensions: capitals, then digits; raises ``NotStatedError`` for two alike."""
+    """ZigZag's names of dimensions: capitals, then digits; raises ``NotStatedError`` where two are one."""
     found = {dim: dim.upper() for dim in operator.bounds}
     wrong = [dim for dim in found.values() if not _DIMENSION.fullmatch(dim)]
     if wrong or len(set(found.values())) < len(found):
