@@ -74,7 +74,7 @@ def test_an_eyeriss_like_timeloop_architecture() -> None:
     assert engine.levels[1].keeps == {Role.INPUT, Role.OUTPUT}
     assert engine.levels[1].fanout is not None
     axes = {axis.name: (axis.size, axis.carries) for axis in engine.levels[1].fanout.axes}
-    assert axes == {"column": (14, frozenset("GKQ")), "PE": (12, frozenset("GKCS"))}
+    assert axes == {"column": (14, frozenset("GKQ")), "PE_Y": (12, frozenset("GKCS"))}
     assert "trips(C@psum_spad)=1" in found.bundle.constraints
     assert told(found, Effect.COST) == []
     [lost] = [loss for loss in found.losses if loss.effect is Effect.SPACE]

@@ -166,6 +166,11 @@ def test_two_directions_of_an_array() -> None:
     [written] = [one for one in directives(found, operator, engine) if one["type"] == "spatial"]
     assert (written["split"], written["permutation"][:3]) == (1, "KSC")
     assert read_back(directives(found, operator, engine), operator, engine) == found
+    fan = Fanout((ArrayAxis("PE_Y", 256),))
+    only = replace(engine, levels=(engine.levels[0], replace(engine.levels[1], fanout=fan), engine.levels[2]))
+    found = read_back([{**data[0], "split": 0}], operator, only)
+    [written] = [one for one in directives(found, operator, only) if one["type"] == "spatial"]
+    assert (written["target"], written["split"]) == ("inter_PE_spatial", 0)
 
 
 @settings(max_examples=effort(25), deadline=None)

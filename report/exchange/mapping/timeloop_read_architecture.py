@@ -84,7 +84,7 @@ def read(top: Field, bundle: Bundle) -> None:
     )
     for site, entry, axes in machine.later:
         if axes:
-            demand_spatial(entry, axes, bundle, unspread=False)
+            demand_spatial(entry, site, axes, bundle, unspread=False)
         else:
             demand_temporal(entry, site, bundle)
     demand_all(bundle, engine, [one for one in bundle.targets if one.at("type").value not in STORING])
@@ -167,7 +167,9 @@ def _open_array(leaf: _Leaf, axes: list[tuple[str, int]], machine: _Machine, bun
         return
     names = tuple(name for name, _ in axes)
     constraint = leaf.field.at("constraints").at("spatial")
-    without = barred(constraint, names, bundle) if constraint else {name: set[str]() for name in names}
+    without = (
+        barred(constraint, leaf.name, names, bundle) if constraint else {name: set[str]() for name in names}
+    )
     found: list[dict[str, Any]] = []
     for name, size in axes:
         axis: dict[str, Any] = {"name": name, "size": size}

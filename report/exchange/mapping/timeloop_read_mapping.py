@@ -96,11 +96,10 @@ def _read_directive(
         if key not in _KNOWN:
             extra.lose(bundle.ledger, Effect.COST, "is no part of a mapping that is known here")
     if kind == "spatial":
-        axes = sites.axes(target)
-        array = next(name for name, found in sites.arrays.items() if found == axes)
+        array = sites.array(target)
         if array in directives.spatial:
             raise target.error(f"a second spatial directive for {array}")
-        directives.spatial[array] = _spatial_loops(entry, axes, sites.below[array], operator)
+        directives.spatial[array] = _spatial_loops(entry, sites.arrays[array], sites.below[array], operator)
         return
     idle = sites.is_array(target)
     if kind == "temporal":

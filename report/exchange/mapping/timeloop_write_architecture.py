@@ -10,7 +10,7 @@ from tilewright.hardware.yaml_file import Tagged
 from tilewright.report.exchange.bundle import Bundle
 from tilewright.report.exchange.losses import Effect
 from tilewright.report.exchange.mapping.machine_text import yaml_text
-from tilewright.report.exchange.mapping.timeloop_sites import Sites
+from tilewright.report.exchange.mapping.timeloop_sites import Sites, is_on_y
 from tilewright.report.exchange.mapping.timeloop_write_problem import letters
 from tilewright.report.exchange.outputs import Output
 from tilewright.workloads.mapping.operator import Role
@@ -81,7 +81,7 @@ def _memory(level: MemoryLevel, engine: Engine, bundle: Bundle) -> Tagged:
 def _array(array: str, axes: tuple[str, ...], level: MemoryLevel, bundle: Bundle) -> Tagged:
     assert level.fanout is not None
     found = {axis.name: axis for axis in level.fanout.axes if axis.name in axes}
-    mesh = {way: found[name].size for way, name in zip(("meshX", "meshY"), axes, strict=False)}
+    mesh = {"meshY" if is_on_y(array, name) else "meshX": found[name].size for name in axes}
     names = letters(bundle.operator) if bundle.operator is not None else {dim: dim for dim in "NCKPQRS"}
     like = {one.name: one.like for one in bundle.operator.dimensions} if bundle.operator else dict(names)
 
