@@ -121,6 +121,10 @@ def _recognised(top: Field) -> bool:
 
 def _read_foreign(tops: Sequence[Field], bundle: Bundle) -> None:
     """Read every part of every file, in the order in which one needs what another has told."""
+    for top in tops:
+        for key, line in top.document.repeated() if top.document is not None else ():
+            message = "stands more than once: the last counts, which is not every program's way"
+            bundle.ledger.add(Loss(top.where, line, key, Effect.COST, message))
     for reader in registry.readers():
         for top in tops:
             if reader.recognises(top.value):

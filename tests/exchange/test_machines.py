@@ -245,7 +245,7 @@ BAD = {
             ("size: 1048576", "size: 0", "memories.buffer.size"),
             ('allocation: ["I2, fh"]', 'allocation: ["I2 from high"]', "expected an operand and a direction"),
             ("unit_energy: 0.04", "is_imc: true\n  unit_energy: 0.04", "computing in memory"),
-            ("operands: [I1, I2, O]", "operands: [I1, O]", "expected one outermost memory"),
+            ("operands: [I1, I2, O]", "operands: [I1, O]", "the last memory is the outermost"),
         ],
     ),
     "accelforge": (

@@ -90,6 +90,15 @@ def test_what_is_no_file_of_a_peer(call: Call, tmp_path: Path) -> None:
         assert told in found.err.splitlines()[-1]
 
 
+def test_repeated_keys_are_told(call: Call, tmp_path: Path) -> None:
+    """Of a key that stands twice the last counts; that is a loss, with its line."""
+    text = (DATA / "nvdla.arch.yaml").read_text().replace("size: 1024*16*8", "size: 8\n    size: 1024*16*8")
+    (tmp_path / "twice.yaml").write_text(text)
+    found = call("convert", "twice.yaml", "--to", "tilewright", "--lossy")
+    assert "elements: 16384" in found.out
+    assert "[cost] twice.yaml:18: size: stands more than once" in found.err
+
+
 def test_constraints_alone_need_their_machine(call: Call, tmp_path: Path) -> None:
     """Constraints name levels: without an architecture they are refused, with ``--arch`` they are stated."""
     (tmp_path / "c.yaml").write_text(
