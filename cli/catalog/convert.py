@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from tilewright.cli import completion
 from tilewright.cli.exits import Exit
 from tilewright.cli.terminal.console import tell, write
 from tilewright.workloads.errors import InputError
@@ -25,7 +26,15 @@ def convert_command(
         list[str],
         typer.Argument(metavar="FILE...", help="Files of one program, read together; or what this one has."),
     ],
-    to: Annotated[str, typer.Option("--to", metavar="PROGRAM", help="tilewright, timeloop or zigzag.")],
+    to: Annotated[
+        str,
+        typer.Option(
+            "--to",
+            metavar="PROGRAM",
+            help="tilewright, timeloop or zigzag.",
+            autocompletion=completion.one_of("tilewright", "timeloop", "zigzag"),
+        ),
+    ],
     out: Annotated[
         Path | None,
         typer.Option(
@@ -40,7 +49,13 @@ def convert_command(
     ] = False,
     arch: Annotated[
         str | None,
-        typer.Option("--arch", "-a", help="Machine, where the files have none.", rich_help_panel=_UNTOLD),
+        typer.Option(
+            "--arch",
+            "-a",
+            help="Machine, where the files have none.",
+            rich_help_panel=_UNTOLD,
+            autocompletion=completion.machines,
+        ),
     ] = None,
     layer: Annotated[
         str | None,
