@@ -24,6 +24,8 @@ from tilewright.workloads.mapping.operator import Operator
 
 OWN = "tilewright"
 _YAML = (".yaml", ".yml")
+_COSTLY = ("sparse_optimizations",)
+"""Keys at the top of a file that nobody reads and that change what mappings cost."""
 
 
 @dataclass(frozen=True)
@@ -125,6 +127,11 @@ def _read_foreign(tops: Sequence[Field], bundle: Bundle) -> None:
         for key, line in top.document.repeated() if top.document is not None else ():
             message = "stands more than once: the last counts, which is not every program's way"
             bundle.ledger.add(Loss(top.where, line, key, Effect.COST, message))
+        read = [reader.TOPS for reader in registry.readers() if reader.recognises(top.value)]
+        for key, extra in top.fields().items() if isinstance(top.value, dict) else ():
+            if not any(key in tops for tops in read):
+                effect = Effect.COST if key in _COSTLY else Effect.NONE
+                extra.lose(bundle.ledger, effect, "is not read")
     for reader in registry.readers():
         for top in tops:
             if reader.recognises(top.value):

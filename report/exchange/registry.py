@@ -1,7 +1,8 @@
 """The formats that can be read and written: one module each, loaded when it is asked for.
 
-A reader has ``PEER``, ``KIND``, ``ABOUT``, ``recognises(data)`` and ``read(top, bundle)``; a writer has the
-first three and ``write(bundle)``.  A further program is one module per thing, and a row each.
+A reader has ``PEER``, ``KIND``, ``ABOUT``, ``TOPS`` (the keys at the top of a file that it reads),
+``recognises(data)`` and ``read(top, bundle)``; a writer has the first three and ``write(bundle)``.  A further
+program is one module per thing, and a row each.
 """
 
 from __future__ import annotations
@@ -23,6 +24,7 @@ class Reader(Protocol):
     PEER: str
     KIND: str
     ABOUT: str
+    TOPS: tuple[str, ...]
 
     def recognises(self, data: object) -> bool:
         """Whether a file's content has the thing."""

@@ -148,6 +148,27 @@ def test_an_accelforge_machine() -> None:
     assert solve(own, "branch").key == solve(own, "exhaustive").key
 
 
+def test_what_nobody_reads_is_told(tmp_path: Path) -> None:
+    """Keys at the top of a file, attributes of containers; what containers say is inherited."""
+    text = (
+        (DATA / "eyeriss.arch.yaml")
+        .read_text()
+        .replace("{type: LPDDR4, width: 64, datawidth: 16}", "{width: 64}")
+    )
+    text = text.replace('{technology: "65nm"}', '{technology: "65nm", datawidth: 16}')
+    text += (
+        "mapper: {timeout: 1}\nvariables: {global_cycle_seconds: 2e-9}\nsparse_optimizations: {targets: []}\n"
+    )
+    (tmp_path / "arch.yaml").write_text(text)
+    names = ("eyeriss.ert.yaml", "small.problem.yaml")
+    found = convert([str(tmp_path / "arch.yaml"), *(str(DATA / name) for name in names)], "tilewright")
+    assert told(found, Effect.COST) == ["sparse_optimizations"]
+    assert {"mapper", "architecture.nodes[0].attributes.technology"} <= set(told(found, Effect.NONE))
+    assert found.bundle.engine is not None
+    assert found.bundle.engine.clock_mhz == 500
+    assert found.bundle.engine.levels[0].read_energy == 200
+
+
 def test_without_energies_an_architecture_is_refused_by_name() -> None:
     """Every component whose energy the file does not tell is named; the user may tell them instead."""
     found = converted("eyeriss.arch.yaml")

@@ -17,7 +17,7 @@ from tilewright.workloads.mapping.operator import Role
 PEER, KIND = "timeloop", "constraints"
 ABOUT = "constraints, mapspace: factors, permutations, bypass"
 
-_TOPS = ("constraints", "architecture_constraints", "mapspace_constraints", "mapspace")
+TOPS: tuple[str, ...] = ("constraints", "architecture_constraints", "mapspace_constraints", "mapspace")
 _OTHER = {
     "no_reuse": (Effect.COST, "tensors are reused all the same"),
     "rmw_first_update": (Effect.COST, "first updates are written without a read"),
@@ -44,12 +44,12 @@ class Storing:
 
 def recognises(data: object) -> bool:
     """Whether a file has constraints."""
-    return isinstance(data, dict) and any(top in data for top in _TOPS)
+    return isinstance(data, dict) and any(top in data for top in TOPS)
 
 
 def read(top: Field, bundle: Bundle) -> None:
     """Collect the targets; they are stated when the machine that has them is known."""
-    for name in _TOPS:
+    for name in TOPS:
         given = top.at(name)
         targets = given.at("constraints") if isinstance(given.value, dict) else given
         targets = targets if targets else given

@@ -22,6 +22,7 @@ from tilewright.workloads.mapping.operator import Operator
 
 PEER, KIND = "timeloop", "mapping"
 ABOUT = "mapping: factors, permutations, splits, bypass"
+TOPS: tuple[str, ...] = ("mapping",)
 
 _TYPES = ("temporal", "spatial", "datatype", "dataspace", "bypass")
 _KNOWN = {"target", "type", "factors", "permutation", "split", "keep", "bypass"}

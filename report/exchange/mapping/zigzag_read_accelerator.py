@@ -22,6 +22,7 @@ from tilewright.workloads.mapping.operator import Role
 
 PEER, KIND = "zigzag", "machine"
 ABOUT = "accelerator: memories and operational_array"
+TOPS: tuple[str, ...] = ("name", "memories", "operational_array", "dataflows")
 
 OPERANDS = {"I1": Role.INPUT, "I2": Role.WEIGHT, "O": Role.OUTPUT}
 _BITS = {Role.INPUT: 8, Role.WEIGHT: 8, Role.OUTPUT: 16}
