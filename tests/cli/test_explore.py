@@ -59,12 +59,17 @@ def test_command_line(call: Call, model: str, tmp_path: Path) -> None:
     assert csv[0].startswith("index,levels.SPM.capacity,levels.RF.capacity,status,value")
 
 
+def unsolved(document: dict[str, Any]) -> dict[str, Any]:
+    """A design that is discarded; which ones are depends on how long searches take."""
+    return next(one for one in document["designs"] if one["status"] == "discarded")
+
+
 @pytest.mark.parametrize(
     ("change", "told"),
     [
         (lambda d: d["best"].update(value=1, value_exact="1"), "best"),
         (lambda d: d["best"].update(optimal=False), "best: value, bound"),
-        (lambda d: d["designs"][0].update(status="solved"), "status: solved"),
+        (lambda d: unsolved(d).update(status="solved"), "status: solved"),
         (lambda d: d["designs"][1]["fields"].update({"levels.RF.capacity": "1 kB"}), "fields"),
         (lambda d: d["designs"][2].update(pes=7), "pes: 7"),
         (lambda d: d["machine_file"]["levels"][0].update(energy=1), "best.result.arch"),

@@ -37,6 +37,9 @@ class ExploreSettings(Record):
     time_limit_s: float | None
     layer_limit_s: float
     every: bool = Field(description="whether every design was to be searched, beaten ones included")
+    values: bool = Field(
+        default=False, description="whether beaten designs were to have a value too, from a short search each"
+    )
     each_layer: bool = Field(description="whether the best design of every layer alone was asked for")
     against: str | None = Field(description="the cost whose front with the objective was asked for")
 
