@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from collections.abc import Mapping as MappingABC
 from contextlib import ExitStack
 from dataclasses import dataclass
-from functools import cached_property, partial
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -360,7 +360,11 @@ def _answers(workers: int, cluster: str | None) -> Answers:
     if cluster is not None:
         from tilewright.solvers.cluster import cluster_answers, connected
 
-        return partial(cluster_answers, CELLS, connected(cluster))
+        def sent(cells: Iterable[Cell], stop: threading.Event) -> Iterator[tuple[Cell, Told]]:
+            client = connected(cluster)  # closed at the end; the next goal has its own
+            return cluster_answers(CELLS, client, cells, stop)
+
+        return sent
     if workers == 1:
         return answers_here
     from tilewright.solvers.pool import local_answers
