@@ -127,7 +127,9 @@ class ExploreTotals(Record):
     designs: int
     statuses: dict[DesignStatus, int]
     rules: dict[RuleName, int] = Field(description="discarded designs by what discarded them")
-    unsearched: int = Field(description="designs that are machines and of which no layer was searched")
+    unsearched: int = Field(
+        description="designs that are machines and of which no layer was searched for a proof"
+    )
     cells: dict[str, int] = Field(
         description="layers on designs: searched, kept in the store, shared, carried (a mapping fits)"
     )

@@ -50,7 +50,7 @@ class Exploration:
     designs : those that are machines, in the order of the grid
     goals : one per goal that was pursued, in that order, with its values
     counts : cells by how their answers came about
-    searched : designs of which some layer was searched, now or in an earlier call
+    searched : designs of which some layer was searched for a proof, now or in an earlier call
     """
 
     designs: tuple[Design, ...]
@@ -207,7 +207,8 @@ class _Pursuit:
 
     def _tell(self, layer: int, design: int, told: Told, how: How) -> None:
         self._counts[how] += 1
-        self._searched.add(design)
+        if not self.progress.goal.brief:
+            self._searched.add(design)
         before = float(self._state.bounds[layer].low[design])
         self._state.tell(layer, design, told, how)
         self._pace[layer].note(before, float(self._state.bounds[layer].low[design]), told.wall_s)
