@@ -1,4 +1,4 @@
-"""Small things of every day: completion, reasons under --quiet, a doubtful machine file, what stays on disk."""
+"""Every day: completion, reasons under --quiet, a doubtful machine file, what is kept on disk."""
 
 from __future__ import annotations
 
