@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, cast
 
 import typer
 
@@ -14,10 +14,11 @@ from tilewright.cli.exits import Exit
 from tilewright.cli.scheduling import flags
 
 if TYPE_CHECKING:
-    from tilewright.benchmarks.arena.contest import Contest
+    from tilewright.benchmarks.arena.contest import Clock, Contest
     from tilewright.report.records.scheduling.tiled.compare import CompareDocument
 
 FORMATS = ("table", "json")
+CLOCKS = ("wall", "cpu")
 STORE = Path("compare.sqlite")
 METHODS = "ls,cnn-p,il-pipe,rammer,atomic"
 
@@ -62,6 +63,15 @@ def compare_command(
     threads: Annotated[
         int, typer.Option("--threads", help="Of a parallel method within a run.", rich_help_panel="Search")
     ] = 1,
+    clock: Annotated[
+        str,
+        typer.Option(
+            "--clock",
+            metavar="CLOCK",
+            help="Seconds of runs: wall, or cpu on a busy machine.",
+            rich_help_panel="Search",
+        ),
+    ] = "wall",
     jobs: runs.Jobs = None,
     cluster: runs.Cluster = None,
     store: Annotated[
@@ -93,6 +103,7 @@ def compare_command(
 
     options.parse_choice(format, "--format", FORMATS)
     options.parse_choice(objective, "--objective", flags.OBJECTIVES)
+    options.parse_choice(clock, "--clock", CLOCKS)
     for count, flag in ((seeds, "--seeds"), (threads, "--threads"), (jobs, "--jobs")):
         options.parse_count(count, flag)
     seconds = options.parse_duration(time_limit)
@@ -103,7 +114,7 @@ def compare_command(
         resolve_model(model, 1), load_tiled_machine(system), tiled_objective(objective), batch=batch
     )
     names = tuple(str(parse_method(text, "--methods")) for text in split_list(methods, "--methods"))
-    contest = Contest(problem, objective, names, seeds, seconds, threads)
+    contest = Contest(problem, objective, names, seeds, seconds, threads, cast("Clock", clock))
     document, failed = _run(contest, store, options.parse_threads(jobs), cluster, fresh=fresh, quiet=quiet)
     failures = _deliver(document, format, out, plot, report)
     if failures:
@@ -150,7 +161,7 @@ def _run(
 
     check_database(path)
     cells = entries(contest)
-    answers = runs.answers_of(RUNS, jobs, cluster)
+    answers = runs.answers_of(RUNS[contest.clock], jobs, cluster)
     with told(path), Store(path, create=True) as store:
         with graceful_stop() as stop, ExitStack() as stack:
             progress = bench_progress(stack, quiet=quiet)
@@ -168,6 +179,7 @@ def _deliver(
     document: CompareDocument, form: str, out: Path | None, plot: Path | None, report: Path | None
 ) -> list[str]:
     """Print and write the document; why files could not be written."""
+    from tilewright.cli.terminal.command import command
     from tilewright.cli.terminal.console import error_line, show, write
     from tilewright.cli.terminal.saving import kept
     from tilewright.report.records.files import json_text
@@ -192,7 +204,7 @@ def _deliver(
         from tilewright.report.html.scheduling.tiled.compare import write_contest_report
 
         with kept(failures):
-            write_contest_report(report, document)
+            write_contest_report(report, document, command.text)
     for failure in failures:
         error_line(failure)
     return failures

@@ -9,6 +9,7 @@ from pathlib import Path
 from tilewright.api.mapping.exploration import ExplorationDocument, ExploreRequest, answered
 from tilewright.cli.exits import Exit
 from tilewright.cli.terminal.clock import call
+from tilewright.cli.terminal.command import command
 from tilewright.cli.terminal.console import error_line, note_line, show, tell, write
 from tilewright.cli.terminal.saving import kept
 from tilewright.cli.terminal.signals import graceful_stop
@@ -81,7 +82,7 @@ def run_explore(request: ExploreRequest, output: ExploreOutput) -> int:
         from tilewright.report.html.mapping.explore import write_explore_report
 
         with kept(failures):
-            write_explore_report(output.report, found.record)
+            write_explore_report(output.report, found.record, command.text)
     _show(found, output.form)
     for failure in failures:
         error_line(failure)

@@ -12,6 +12,7 @@ from tilewright.cli.exits import Exit, exit_of_layers, reason
 from tilewright.cli.mapping.results import Results, prepare_folder, streams_to_terminal
 from tilewright.cli.options import read_objective
 from tilewright.cli.terminal.clock import call
+from tilewright.cli.terminal.command import command
 from tilewright.cli.terminal.console import error_line, note_line
 from tilewright.cli.terminal.lines import ProgressItem
 from tilewright.cli.terminal.progress import Progress, make_progress
@@ -116,7 +117,7 @@ def run_map(request: MapRequest) -> int:
             from tilewright.report.html.mapping.result import write_result_report
 
             with kept(failures):
-                write_result_report(request.report, document)
+                write_result_report(request.report, document, command.text)
         interrupted = stop.is_set()
     for failure in failures:
         error_line(failure)

@@ -1,4 +1,4 @@
-"""Every day: completion, reasons under --quiet, a doubtful machine file, what is kept on disk."""
+"""Small things of every day: completion, reasons under --quiet, doubtful machines, what stays on disk."""
 
 from __future__ import annotations
 
