@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from tilewright.cli import completion
 from tilewright.cli.exits import Exit
 from tilewright.cli.terminal.console import tell, write
 from tilewright.workloads.errors import InputError
@@ -40,7 +41,13 @@ def convert_command(
     ] = False,
     arch: Annotated[
         str | None,
-        typer.Option("--arch", "-a", help="Machine, where the files have none.", rich_help_panel=_UNTOLD),
+        typer.Option(
+            "--arch",
+            "-a",
+            help="Machine, where the files have none.",
+            autocompletion=completion.machines,
+            rich_help_panel=_UNTOLD,
+        ),
     ] = None,
     layer: Annotated[
         str | None,
