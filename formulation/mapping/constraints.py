@@ -10,6 +10,8 @@ Written as one line each (``--constraint``, repeatable):
 ``spatial(K)=16``               instances that the dimension is spread over; ``spatial(K@x)`` on one axis
 ``spatial=C,K``                 only these dimensions may be spread
 ``stationary@SPM=O``            the tensor that a level's loop order keeps in place
+``weight-stationary``           the weights, by the loops that feed the innermost level; so with ``input-``
+                                and ``output-``
 ==============================  ==================================================================
 
 A name that differs from a known one in case alone is that one.  A name that nothing has is an error.
@@ -110,7 +112,12 @@ def check_orders(demands: Constraints, engine: Engine) -> None:
     innermost = engine.levels[-1].name
     for rule in demands.rules:
         if isinstance(rule, OrderRule) and rule.level == innermost:
-            raise InputError(FLAG, rule.text, f"the loops of {innermost} feed the PEs, their order is free")
+            outer = [level.name for level in engine.levels[:-1]]
+            hint = (
+                f"; stationary@{outer[-1]}={rule.tensor} keeps {rule.tensor} in {innermost}" if outer else ""
+            )
+            message = f"the loops of {innermost} feed the PEs, their order is free{hint}"
+            raise InputError(FLAG, rule.text, message)
 
 
 def _rule(demand: Demand, operator: Operator, engine: Engine) -> Rule:

@@ -117,6 +117,7 @@ for (const place of document.querySelectorAll("div.plot")) {
                       displayModeBar: narrow.matches ? false : "hover" };
     place.style.height = `${figure.layout.height}px`;
     Plotly.newPlot(place, figure.data, figure.layout, options);
+    for (const drawing of place.querySelectorAll("svg")) drawing.setAttribute("aria-hidden", "true");
   };
   if (chooser) chooser.addEventListener("change", draw);
   for (const query of [dark, print]) query.addEventListener("change", draw);

@@ -14,6 +14,7 @@ import pytest
 from browser import CHROMIUM, Seen, browser, contrast, look
 
 from tilewright.cli.main import run
+from tilewright.report.html.figures import base_layout
 from tilewright.report.html.page import Column, Plot, Table, number_cell, render_page, text_cell
 
 pytest.importorskip("plotly")
@@ -27,7 +28,7 @@ pytestmark = [
 
 LAYERS = """
 - {layer: "conv:K=8,C=4,P=8,Q=8,R=3,S=3", name: stem}
-- {layer: "conv:K=8,C=8,P=7,Q=7", name: a_rather_long_name_of_a_layer}
+- {layer: "conv:K=8,C=8,P=7,Q=7,R=1,S=1", name: a_rather_long_name_of_a_layer}
 - {layer: "conv:K=4,C=8,P=4,Q=4,R=3,S=3", name: end, count: 3}
 """
 VARY = ["--vary", "levels.SPM.capacity=16kB..128kB*2", "--vary", "levels.RF.capacity=16B..1kB*2"]
@@ -152,7 +153,7 @@ def test_planted_faults_are_found(opened: Any, tmp_path: Path) -> None:
     """Every kind of fault that pages are searched for is found where it is planted, and only there."""
     figure = {
         "data": [{"type": "scatter", "mode": "lines", "x": [1, 2], "y": [1, 2]}],
-        "layout": {"height": 300, "margin": {"l": 60, "r": 20, "t": 30, "b": 50}},
+        "layout": base_layout("x", "y"),
     }
     rows = [[text_cell(f"row {i}"), number_cell(str(i), i)] for i in range(24)]
     sections = [
