@@ -108,8 +108,9 @@ def faults(seen: Seen) -> list[str]:
 @pytest.mark.parametrize("report", [*COMMANDS])
 def test_page(pages: Path, opened: Any, report: str, width: int, theme: str) -> None:
     """Nothing is cut, covered, faint, nameless or empty, with the first and the second plot of every list."""
-    for choice in (0, 1):
-        seen = look(opened, pages / f"{report}.html", width, theme, choice)
+    path = pages / f"{report}.html"
+    for choice in (0, 1) if "<select" in path.read_text() else (0,):
+        seen = look(opened, path, width, theme, choice)
         assert not faults(seen), "\n".join(faults(seen))
         names = [name for role, name in seen.tree if role == "heading"]
         assert [name for name in HEADS[report] if name in names] == HEADS[report]
