@@ -33,6 +33,7 @@ VERBS = {
     "check": "tilewright.cli.check:check_command",
     "list": "tilewright.cli.catalog.listing:list_command",
     "show": "tilewright.cli.catalog.show:show_command",
+    "convert": "tilewright.cli.catalog.convert:convert_command",
     "doctor": "tilewright.cli.doctor:doctor_command",
 }
 """Module and function of every verb, in the order of the help."""

@@ -10,7 +10,7 @@ from tilewright.api.mapping.exploration import ExplorationDocument, ExploreReque
 from tilewright.cli.exits import Exit
 from tilewright.cli.terminal.clock import call
 from tilewright.cli.terminal.command import command
-from tilewright.cli.terminal.console import error_line, show, tell, write
+from tilewright.cli.terminal.console import error_line, note_line, show, tell, write
 from tilewright.cli.terminal.saving import kept
 from tilewright.cli.terminal.signals import graceful_stop
 from tilewright.report.records.files import json_text
@@ -88,7 +88,12 @@ def run_explore(request: ExploreRequest, output: ExploreOutput) -> int:
         error_line(failure)
     if failures:
         return Exit.ERROR
-    return _exit(found, interrupted=interrupted)
+    code = _exit(found, interrupted=interrupted)
+    if output.quiet and code:
+        counts = ", ".join(f"{count} {status}" for status, count in found.record.totals.statuses.items())
+        why = next((one.message for one in found.record.designs if one.message), "")
+        note_line(f"no best design: {counts}" + (f" ({why})" if why else ""))
+    return code
 
 
 def _check(output: ExploreOutput) -> None:
