@@ -183,7 +183,7 @@ def test_planted_faults_are_found(opened: Any, tmp_path: Path) -> None:
         "names:": sound.replace('<div class="plot"', '<h5>deep</h5><div class="plot"'),
         "tables:": sound.replace('<th scope="col"', "<th"),
         "no name: image": sound.replace("</main>", "<svg role='img'><rect/></svg></main>"),
-        "overlaps:": drawn(f"{last}; t[1].setAttribute('x', t[0].getAttribute('x'));"),
+        "overlaps:": drawn(f"{last}; t[1].setAttribute('transform', t[0].getAttribute('transform'));"),
         "clipped:": drawn(f"{last}; t[0].setAttribute('x', 1000);"),
         "small:": drawn(f"{last}; t[0].style.fontSize = '5px';"),
         "empty plot:": sound.replace('"scatter"', '"bar"')

@@ -8,7 +8,7 @@ from typing import Any
 
 from tilewright.formulation.objective import Objective, parse_objective
 from tilewright.report.curves import UNITS
-from tilewright.report.html.figures import base_layout
+from tilewright.report.html.figures import base_layout, spread
 from tilewright.report.html.page import (
     Column,
     Figure,
@@ -151,7 +151,8 @@ def _front(document: ExploreDocument) -> Figure:
         )
     layout = base_layout(f"{front.against} [B]" if front.against == "capacity" else front.against, label)
     layout["xaxis"].update(tickformat="~s", nticks=6)
-    layout["yaxis"].update({"type": "log", "tickformat": "~s", "nticks": 8})
+    values = [float(one.value or 0) * scale for one in known]
+    layout["yaxis"].update(spread(values, {"tickformat": "~s"}))
     return {"data": data, "layout": layout}
 
 
