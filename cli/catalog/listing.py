@@ -87,8 +87,8 @@ def _show(what: str, listing: Listing) -> None:
         pairs = zip(lines, texts, strict=True)
         show(Text.from_ansi(head), *(one for line, text in pairs for one in (Text.from_ansi(line), *text)))
     else:  # a narrow terminal: names are folded, or columns stand below each other
-        described = zip(listing.rows, texts, strict=True)
-        show(table, "", *(one for row, text in described for one in (Text(str(row[0]), "bold"), *text)))
+        named = zip(listing.rows, texts, strict=True)
+        show(table, "", *(one for row, text in named for one in (Text(str(row[0]), "bold"), *text)))
 
 
 def _below(description: str) -> list[Text]:
