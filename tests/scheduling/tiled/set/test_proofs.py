@@ -26,8 +26,7 @@ SMALL = [
 LONGER = [
     ("darknet", tuple(range(8, 14)), 1),
     ("darknet", tuple(range(8, 14)), 4),
-    ("resnet", (2, 3, 4, 5, 6, 7), 2),
-    ("resnet", (2, 3, 4, 5, 6, 7), 4),
+    ("resnet", (2, 3, 4, 5, 6), 2),
     ("trans_cell", (78, 79, 80), 4),
 ]
 
