@@ -23,7 +23,7 @@ from tilewright.formulation.scheduling.tiled.set.program_networks import program
 from tilewright.workloads.errors import InputError
 
 NETWORKS = ("resnet", "goog", "darknet", "ires", "vgg", "trans_cell")
-SIZES = (4, 5, 6)
+SIZES = (3, 4, 5)
 BATCHES = (1, 2, 4)
 METHODS = {"sa": "SET's annealing (beta 100)", "kapla": "KAPLA (k = 4)", "tangram": "Tangram", "set": "set"}
 
