@@ -11,14 +11,13 @@ from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from dataclasses import asdict
 from pathlib import Path
-from typing import Any, Generic, Protocol, TypeVar
+from typing import Any, ClassVar, Generic, Protocol, TypeVar
 
-from tilewright.solvers.database import Database, seal
+from tilewright.solvers.database import Database, Layout, seal
 from tilewright.solvers.processes import leave_with_parent
-from tilewright.workloads.errors import InputError
 
 _TABLE = """
-CREATE TABLE IF NOT EXISTS cell (
+CREATE TABLE cell (
     key TEXT PRIMARY KEY,   -- content hash of cell and version
     cell TEXT NOT NULL,     -- what was asked, as JSON
     answer TEXT NOT NULL,   -- what came of it, as JSON
@@ -29,7 +28,7 @@ CREATE TABLE IF NOT EXISTS cell (
 class Question(Protocol):
     """A frozen dataclass that knows its content hash."""
 
-    __dataclass_fields__: Any
+    __dataclass_fields__: ClassVar[dict[str, Any]]
 
     @property
     def key(self) -> str: ...
@@ -38,7 +37,7 @@ class Question(Protocol):
 class Answer(Protocol):
     """A dataclass whose status is ``error`` where nothing came of the question."""
 
-    __dataclass_fields__: Any
+    __dataclass_fields__: ClassVar[dict[str, Any]]
 
     @property
     def status(self) -> str: ...
@@ -63,10 +62,11 @@ class AnswerStore(Generic[Asked, Told]):
 
     def __init__(self, path: Path, made: Callable[..., Told], application: int, noun: str) -> None:
         self._base, self._made = Database(path), made
-        self._base.rows(_TABLE)
-        if self._base.number("application_id") not in (0, application):
-            raise InputError(str(path), None, f"expected a store of {noun}")
-        self._base.rows(f"PRAGMA application_id = {application}")
+        try:
+            self._base.adopt(Layout(application, 0, (_TABLE,), f"a store of {noun}"))
+        except BaseException:
+            self._base.close()
+            raise
 
     def get(self, cell: Asked) -> Told | None:
         """What a cell came to, if it has ended."""

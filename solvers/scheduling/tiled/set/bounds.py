@@ -214,7 +214,7 @@ class Floors:
     def weight_bytes(self, layer: int) -> int:
         """Stored weights of a layer."""
         one = self.form.network.layers[layer]
-        return 0 if one.makes_weights else one.weight_bytes
+        return 0 if one.makes_weights or one.is_summed else one.weight_bytes
 
     @cached_property
     def outside(self) -> int:
@@ -222,7 +222,7 @@ class Floors:
         found = 0
         for one in self.form.network.layers:
             if one.is_output:
-                found += self.form.batch * one.output_bytes
+                found += one.stored_bytes(self.form.batch)
             gaps = one.stride_rows > one.taps_rows or one.stride_columns > one.taps_columns
             if one.external and not gaps:
                 found += self.form.batch * one.external * one.input_rows * one.input_columns
@@ -248,7 +248,7 @@ class Floors:
             one = layers[layer]
             found += self.weight_bytes(layer) * tree.batch / form.batch
             if stored & low:
-                found += tree.batch * one.output_bytes
+                found += one.stored_bytes(tree.batch) * (tree.batch / form.batch if one.is_summed else 1)
             if one.stride_rows > one.taps_rows or one.stride_columns > one.taps_columns:
                 continue
             if one.external:

@@ -87,14 +87,13 @@ class Outlook:
                 layer = low.bit_length() - 1
                 one = layers[layer]
                 if reads.stored & low and not one.is_output:
-                    found += one.output_bytes
+                    found += one.stored_bytes(self.form.batch)
                 if one.stride_rows > one.taps_rows or one.stride_columns > one.taps_columns:
                     continue
                 for read, made in zip(self.form.dataflow.numbers(layer), one.producers, strict=True):
                     inside = node.mask >> read.producer & 1 and not made.scattered and not made.weights
                     if inside and not reads.direct >> read.number & 1:
-                        found += made.channels * one.input_rows * one.input_columns
-            found *= self.form.batch
+                        found += self.form.batch * made.channels * one.input_rows * one.input_columns
             self._beyond[node] = found
         return found
 
