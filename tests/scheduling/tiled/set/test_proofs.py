@@ -28,7 +28,7 @@ LONGER = [
     ("darknet", tuple(range(8, 14)), 1),
     ("darknet", tuple(range(8, 14)), 4),
     ("resnet", (2, 3, 4, 5, 6), 2),
-    ("trans_cell", (78, 79, 80), 4),
+    ("trans_cell", (58, 59, 60, 61), 4),
 ]
 
 
