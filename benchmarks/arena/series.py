@@ -152,7 +152,7 @@ def beaten(document: CompareDocument) -> str:
     """The best of the methods that the first one leaves behind by enough for a win, and by how much."""
     keys = [(key, one.method) for one in document.contestants if (key := one.median_key) is not None]
     least = min(keys)[0]
-    behind = [(key, name) for key, name in keys if key and (key - least) / key >= CLEAR]
+    behind = [(key, name) for key, name in keys if key and float((key - least) / key) >= CLEAR]
     if not behind:
         return "none"
     key, name = min(behind)
