@@ -12,7 +12,7 @@ from pathlib import Path
 from random import Random
 
 from tilewright import __version__
-from tilewright.benchmarks.studies.tiled_cells import AnswerStore
+from tilewright.benchmarks.studies.answers import AnswerStore
 from tilewright.formulation.scheduling.tiled.kapla.chain import Chain, Priced, priced_chain
 from tilewright.formulation.scheduling.tiled.kapla.segments import SegmentScheme, SegmentSpace
 from tilewright.formulation.scheduling.tiled.set.closed_form import ClosedForm, engine_form
@@ -91,7 +91,7 @@ class ChainFound:
 
 def chain_store(path: Path) -> AnswerStore[ChainCell, ChainFound]:
     """The file of finished cells."""
-    return AnswerStore(path, ChainFound)
+    return AnswerStore(path, ChainFound, 0x546C4B63, "cells of KAPLA's chains")  # "TlKc"
 
 
 @dataclass

@@ -19,8 +19,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from statistics import median_low
 
+from tilewright.benchmarks.studies.answers import AnswerStore
 from tilewright.benchmarks.studies.kapla_cells import ChainCell, ChainFound, chain_store, compute
-from tilewright.benchmarks.studies.tiled_cells import AnswerStore
 from tilewright.workloads.errors import InputError
 
 NETWORKS = ("alexnet", "mobilenet-v1", "vgg16", "googlenet", "resnet50", "mlp", "lstm")

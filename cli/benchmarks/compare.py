@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Annotated, cast
 
 import typer
 
-from tilewright.cli import options
+from tilewright.cli import completion, options
 from tilewright.cli.benchmarks import flags as runs
-from tilewright.cli.benchmarks.bench import check_store, split_list, told
+from tilewright.cli.benchmarks.bench import split_list, told
 from tilewright.cli.exits import Exit
 from tilewright.cli.scheduling import flags
 
@@ -25,13 +25,19 @@ METHODS = "ls,cnn-p,il-pipe,rammer,atomic"
 
 def compare_command(
     model: Annotated[
-        str, typer.Argument(metavar="MODEL", help="ONNX file, onnx:NAME, built-in name, or a layer.")
+        str,
+        typer.Argument(
+            metavar="MODEL",
+            help="ONNX file, onnx:NAME, built-in name, or a layer.",
+            autocompletion=completion.models,
+        ),
     ],
     system: Annotated[
         str,
         typer.Option(
             "--system",
             "-s",
+            autocompletion=completion.tiled_machines,
             metavar="S",
             help=r"Tiled machine such as atomic-8x8\[link=16], or a YAML file.",
             rich_help_panel="Problem",
@@ -42,6 +48,7 @@ def compare_command(
         typer.Option(
             "--methods",
             "-m",
+            autocompletion=completion.planning_methods,
             metavar="M,N,...",
             help="Methods with their options (see [b]list methods[/b]).",
             rich_help_panel="Search",
@@ -150,8 +157,9 @@ def _run(
     from tilewright.benchmarks.store import Store
     from tilewright.cli.benchmarks.progress import bench_progress
     from tilewright.cli.terminal.signals import graceful_stop
+    from tilewright.solvers.database import check_database
 
-    check_store(path)
+    check_database(path)
     cells = entries(contest)
     answers = runs.answers_of(RUNS[contest.clock], jobs, cluster)
     with told(path), Store(path, create=True) as store:
@@ -171,6 +179,7 @@ def _deliver(
     document: CompareDocument, form: str, out: Path | None, plot: Path | None, report: Path | None
 ) -> list[str]:
     """Print and write the document; why files could not be written."""
+    from tilewright.cli.terminal.command import command
     from tilewright.cli.terminal.console import error_line, show, write
     from tilewright.cli.terminal.saving import kept
     from tilewright.report.records.files import json_text
@@ -195,7 +204,7 @@ def _deliver(
         from tilewright.report.html.scheduling.tiled.compare import write_contest_report
 
         with kept(failures):
-            write_contest_report(report, document)
+            write_contest_report(report, document, command.text)
     for failure in failures:
         error_line(failure)
     return failures
