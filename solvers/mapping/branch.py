@@ -30,6 +30,7 @@ from tilewright.formulation.expression.batch import EXACT_LIMIT, Array
 from tilewright.formulation.limits import LimitReachedError
 from tilewright.formulation.mapping.mapping import Mapping
 from tilewright.formulation.mapping.problem import LayerProblem
+from tilewright.formulation.mapping.relaxation import legal_groups
 from tilewright.formulation.mapping.search import LayerSearch
 from tilewright.formulation.mapping.tables import Indices, Tables
 from tilewright.formulation.method import Outcome
@@ -272,7 +273,8 @@ class Tree:
         if not kernel.await_compiled(lambda: search.limits.expired):
             raise LimitReachedError
         energy, self._outer_levels = by_levels(self.problem)
-        tables = Tables(space.groups, [energy, statement.cycles, *limits], search.limits)
+        groups = legal_groups(self.problem, search.limits)
+        tables = Tables(groups, [energy, statement.cycles, *limits], search.limits)
         self.stages = stages_of(space, spread_first=self.powers[1] > 0)
         roots = [energy, statement.cycles]
         array = ArrayBounds(space.nest, tables, search.limits.heed)

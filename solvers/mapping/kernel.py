@@ -109,7 +109,9 @@ def needed(program: Program, chosen: Integers, roots: Integers) -> Any:  # pragm
         places[i] = free[left]
         if code[i] <= SELECTED:
             continue
-        first, end = (arguments[i, 0], arguments[i, 0] + arguments[i, 1]) if code[i] <= CHOICE_HIGH else (0, 3)
+        first, end = (
+            (arguments[i, 0], arguments[i, 0] + arguments[i, 1]) if code[i] <= CHOICE_HIGH else (0, 3)
+        )
         for k in range(first, end):
             read = lists[k] if code[i] <= CHOICE_HIGH else arguments[i, k]
             if read < 0:

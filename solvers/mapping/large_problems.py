@@ -3,8 +3,9 @@
 With imperfect factors a dimension of tens of thousands of iterations has more than a million chains of tile
 sizes; to tabulate them takes seconds, in which a limit may strike.  Perfect factors are a subset of them
 with a few thousand chains, so branch and bound on that subset has its optimum in a fraction of the time; it
-closes much of the whole space, and often is the best there.  Reading the objective with plain intervals
-bounds it from below.
+closes much of the whole space, and often is the best there.  Where even those are many, or a dimension has
+no divisors, tiles that are halved again and again serve.  Reading the objective with plain intervals bounds
+it from below.
 """
 
 from __future__ import annotations
@@ -20,11 +21,12 @@ from tilewright.formulation.result import Origin
 from tilewright.solvers.mapping.branch import BAND, Branch
 
 LARGE = 2_000  # rows of all axis groups together
-MOST = 20_000  # rows of the subset
+HUGE = 100_000  # rows whose tables take seconds
+MOST = 60_000  # rows of perfect factors
 SHARE = 0.4  # of the time that is left
 LONGEST = 2.0  # seconds
 
-SOURCE = "perfect factors"
+PERFECT, HALVED = "perfect factors", "halved tiles"
 
 
 def is_large(problem: LayerProblem) -> bool:
@@ -37,7 +39,7 @@ def _rows(problem: LayerProblem) -> int:
 
 
 def offer_initial_solution(search: LayerSearch) -> None:
-    """Offer a mapping with perfect factors and a bound from plain intervals."""
+    """Offer mappings with perfect factors, and for the largest with halved tiles; bound by plain intervals."""
     problem = search.problem
     if not problem.is_uneven:
         bound = _plain_bound(problem)
@@ -45,16 +47,21 @@ def offer_initial_solution(search: LayerSearch) -> None:
             search.raise_bound(bound, "intervals")
     if problem.space.nest.perfect:
         return
-    limits = search.limits
-    stated = problem.with_perfect_factors()
-    if _rows(stated) > MOST:
-        return
-    longest = None if limits.deterministic else LONGEST
-    inner = LayerSearch(stated, limits.share(SHARE, longest))
+    if _rows(problem) > HUGE:
+        _offer(search, problem.even().with_halved_tiles(), HALVED)
+    perfect = problem.with_perfect_factors()
+    if _rows(perfect) <= MOST:
+        _offer(search, perfect, PERFECT)
+
+
+def _offer(search: LayerSearch, part: LayerProblem, source: str) -> None:
+    """Offer the best mapping of a part of the space, or what is found of it in a share of the time."""
+    longest = None if search.limits.deterministic else LONGEST
+    inner = LayerSearch(part, search.limits.share(SHARE, longest))
     with suppress(LimitReachedError):  # the share of this, not the limit of the search
         Branch().solve(inner)
     if inner.answer is not None:
-        search.offer(inner.answer, SOURCE, origin=Origin.HEURISTIC)
+        search.offer(inner.answer, source, origin=Origin.HEURISTIC)
 
 
 def _plain_bound(problem: LayerProblem) -> Fraction:
