@@ -228,7 +228,7 @@ def run(
         with store.open("a") as file:
             file.write(json.dumps({"cell": asdict(cell), "outcome": asdict(outcome)}) + "\n")
     print(f"{sum(cell in done for cell in cells)} of {len(cells)} cells\n")
-    print("\n".join(table({cell: outcome for cell, outcome in done.items()})))
+    print("\n".join(table(done)))
 
 
 if __name__ == "__main__":

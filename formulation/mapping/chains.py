@@ -103,7 +103,7 @@ def balanced_chains(bound: int, length: int) -> Rows:
 
 @lru_cache(maxsize=4096)
 def halved_chains(bound: int, length: int) -> Rows:
-    """All sequences of ``length`` tile sizes, each ``ceil(outer / n)`` of the one before it for a power of two.
+    """All sequences of ``length`` tile sizes, each the one before it halved, rounded up, any number of times.
 
     A few thousand even of dimensions with tens of thousands of iterations.  Shape (chains, length).
     """

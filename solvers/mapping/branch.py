@@ -48,8 +48,8 @@ _DIVE_WIDTHS = (128, 1024)  # nodes kept after every group; wider where a narrow
 _COMPILING = 3.0  # seconds that it takes at least
 _NOT_COMPILED = "annealed only: compiling the search, done once, took longer (see tilewright doctor)"
 _DIVE_LINES = 3  # choices of orders and residencies followed from stage to stage
-_EASY = 300_000  # parts bounded before the outer levels are looked at alone
-_EFFORT = 2_000_000  # parts bounded in looking at them
+_EASY = 300_000  # parts bounded from which on a search is a hard one
+_EFFORT = 2_000_000  # parts bounded in looking at the outer levels alone
 BAND = 1e-12  # relative; products of two exact floats agree with the exact product well within it
 
 
@@ -74,9 +74,10 @@ class Branch:
         if search.problem.is_uneven:
             from tilewright.solvers.mapping.forest import Forest
 
-            least = Forest(search, Minimum(search, self.name)).run(self._bound(search))
+            least = Forest(search, Minimum(search, self.name), self._on_hard(search)).run(self._bound(search))
         else:
             tree = Tree(search, Minimum(search, self.name))
+            tree.on_hard = self._on_hard(search)
             if tree.empty:
                 return Outcome(True, "no tile sizes satisfy the constraints and fit the array")
             least = tree.run(self._bound(search))
@@ -98,6 +99,18 @@ class Branch:
             with suppress(LimitReachedError):  # compiled before the tables were filled
                 ByArrangement(annealing).solve(search.within(limits.stopping(WhenSet(kernel.READY))))
         return kernel.await_compiled(lambda: search.done)
+
+    @staticmethod
+    def _on_hard(search: LayerSearch) -> Callable[[], None]:
+        """What helps a search that does not end soon: the optimum of perfect factors."""
+
+        def offer() -> None:
+            from tilewright.solvers.mapping.large_problems import is_large, offer_perfect_factors
+
+            if not is_large(search.problem):  # there the search began with it
+                offer_perfect_factors(search)
+
+        return offer
 
     def _bound(self, search: LayerSearch) -> Callable[[float], None]:
         def tell(least: float) -> None:
@@ -255,7 +268,8 @@ class Leaves:
 class Tree:
     """One search for one goal.
 
-    ``empty`` tells that tile sizes and array leave nothing to choose.  Raises ``LimitReachedError`` where a
+    ``empty`` tells that tile sizes and array leave nothing to choose; ``on_hard`` is called once, where the
+    search does not end soon.  Raises ``LimitReachedError`` where a
     limit strikes before it is laid out.
 
     Parameters
@@ -287,6 +301,8 @@ class Tree:
         read = [root for root, power in zip(roots, self.powers, strict=True) if power or goal.both]
         self._begin(read)
         self._most: int | None = None
+        self._is_hard = False
+        self.on_hard: Callable[[], None] = lambda: None
 
     def _begin(self, read: Sequence[Expr]) -> None:
         """With nothing bounded yet, and bounds of some expressions."""
@@ -312,17 +328,18 @@ class Tree:
         search.powers = (1, 0)
         search._begin([energy])
         search._most = most
-        search._outer_levels = ()
+        search._is_hard = True
         left = search.run()
         least = min(goal.best, math.inf if left is None else left)
         return least if least < EXACT_LIMIT else least * (1 - BAND)
 
-    def _look_at_levels(self) -> None:
-        """Raise the bounds of all that is open by what the outer levels cost at least."""
-        parts, self._outer_levels = self._outer_levels, ()
+    def _take_pains(self) -> None:
+        """Where the search is hard, look for a mapping elsewhere, and at the outer levels alone."""
+        self._is_hard = True
+        self.on_hard()
         if not (self.powers[0] or self.goal.both):
             return
-        for energy in parts:
+        for energy in self._outer_levels:
             try:
                 least = self._alone(energy, _EFFORT)
             except LimitReachedError:
@@ -374,8 +391,8 @@ class Tree:
         while self._fringe and not self._stopped:
             if self.least > until or over():
                 return self.least
-            if self._outer_levels and self._bounded > _EASY:
-                self._look_at_levels()
+            if not self._is_hard and self._bounded > _EASY:
+                self._take_pains()
                 continue
             least, _, nodes = heapq.heappop(self._fringe)
             tell(least)

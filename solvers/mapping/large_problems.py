@@ -20,7 +20,7 @@ from tilewright.formulation.mapping.search import LayerSearch
 from tilewright.formulation.result import Origin
 from tilewright.solvers.mapping.branch import BAND, Branch
 
-LARGE = 2_000  # rows of all axis groups together
+LARGE = 20_000  # rows of all axis groups together
 HUGE = 100_000  # rows whose tables take seconds
 MOST = 60_000  # rows of perfect factors
 SHARE = 0.4  # of the time that is left
@@ -30,7 +30,7 @@ PERFECT, HALVED = "perfect factors", "halved tiles"
 
 
 def is_large(problem: LayerProblem) -> bool:
-    """Whether proofs take long enough for a subset to be searched first."""
+    """Whether filling the tables takes a second."""
     return _rows(problem) > LARGE
 
 
@@ -39,17 +39,22 @@ def _rows(problem: LayerProblem) -> int:
 
 
 def offer_initial_solution(search: LayerSearch) -> None:
-    """Offer mappings with perfect factors, and for the largest with halved tiles; bound by plain intervals."""
+    """Offer perfect factors, for the largest problems halved tiles, and a bound from plain intervals."""
     problem = search.problem
     if not problem.is_uneven:
         bound = _plain_bound(problem)
         if bound > 0:
             search.raise_bound(bound, "intervals")
-    if problem.space.nest.perfect:
-        return
-    if _rows(problem) > HUGE:
+    if not problem.space.nest.perfect and _rows(problem) > HUGE:
         _offer(search, problem.even().with_halved_tiles(), HALVED)
-    perfect = problem.with_perfect_factors()
+    offer_perfect_factors(search)
+
+
+def offer_perfect_factors(search: LayerSearch) -> None:
+    """Offer the best mapping with perfect factors, where they are a part of the space."""
+    if search.problem.space.nest.perfect:
+        return
+    perfect = search.problem.with_perfect_factors()
     if _rows(perfect) <= MOST:
         _offer(search, perfect, PERFECT)
 
