@@ -50,6 +50,8 @@ _NOT_COMPILED = "annealed only: compiling the search, done once, took longer (se
 _DIVE_LINES = 3  # choices of orders and residencies followed from stage to stage
 _EASY = 300_000  # parts bounded from which on a search is a hard one
 _EFFORT = 2_000_000  # parts bounded in looking at the outer levels alone
+_CHOICES = 32  # of orders and residencies at the outset, with which a search is a hard one
+_SHARE, _ANNEALED = 0.4, 1.5  # of the time that is left, and seconds
 BAND = 1e-12  # relative; products of two exact floats agree with the exact product well within it
 
 
@@ -102,13 +104,17 @@ class Branch:
 
     @staticmethod
     def _on_hard(search: LayerSearch) -> Callable[[], None]:
-        """What helps a search that does not end soon: the optimum of perfect factors."""
+        """What helps a search that does not end soon: annealing, and the optimum of perfect factors."""
 
         def offer() -> None:
             from tilewright.solvers.mapping.large_problems import is_large, offer_perfect_factors
 
-            if not is_large(search.problem):  # there the search began with it
-                offer_perfect_factors(search)
+            if is_large(search.problem) and not search.problem.space.nest.perfect:
+                return  # the search began with them
+            limits = search.limits.share(_SHARE, None if search.limits.deterministic else _ANNEALED)
+            with suppress(LimitReachedError):
+                ByArrangement(Annealing()).solve(search.within(limits))
+            offer_perfect_factors(search)
 
         return offer
 
@@ -333,10 +339,16 @@ class Tree:
         least = min(goal.best, math.inf if left is None else left)
         return least if least < EXACT_LIMIT else least * (1 - BAND)
 
-    def _take_pains(self) -> None:
-        """Where the search is hard, look for a mapping elsewhere, and at the outer levels alone."""
+    def _take_pains(self, asked: bool = False) -> None:
+        """Where the search is hard, look for a mapping elsewhere, and at the outer levels alone.
+
+        Parameters
+        ----------
+        asked : whether mappings have been looked for
+        """
         self._is_hard = True
-        self.on_hard()
+        if not asked:
+            self.on_hard()
         if not (self.powers[0] or self.goal.both):
             return
         for energy in self._outer_levels:
@@ -375,7 +387,12 @@ class Tree:
         """Bound the whole, dive for a first incumbent, and open the first stage."""
         root = self._root()
         tell(float(root.keys[0]))
+        choices = math.prod(len(selector.domain) for selector in self.stages[0].selectors)
+        if choices > _CHOICES and not self._is_hard:
+            self.on_hard()
         self._dive(root)
+        if choices > _CHOICES and not self._is_hard:
+            self._take_pains(asked=True)
         for nodes in self._refine(root, 0):
             self._push(nodes)
         if self._stopped:

@@ -24,7 +24,7 @@ LARGE = 20_000  # rows of all axis groups together
 HUGE = 100_000  # rows whose tables take seconds
 MOST = 60_000  # rows of perfect factors
 SHARE = 0.4  # of the time that is left
-LONGEST = 2.0  # seconds
+LONGEST = 3.0  # seconds
 
 PERFECT, HALVED = "perfect factors", "halved tiles"
 
