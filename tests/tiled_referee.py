@@ -3,8 +3,8 @@
 There are no steps here: every engine runs its tasks one after the other, each as soon as its data is there.
 A movement begins when its source has the data and its target has finished the tasks before the movement's
 first step (its buffer then has room), and flows through buckets of time: in each bucket it takes what is left
-on the scarcest link of its tree, so that later movements fill gaps that earlier ones leave.  Plans are taken
-as legal.
+on the scarcest link of its tree, so that later movements fill gaps that earlier ones leave.  What has flowed
+arrives after the cycles that its way takes from router to router.  Plans are taken as legal.
 
 A movement may use what is left of a bucket whenever that was, so buckets must be short against atoms: with
 512 cycles each, plans of short atoms come out up to 5 % too fast; from 64 down little changes.
@@ -41,7 +41,7 @@ def simulate(
         back = bool(moving.target[j] >= machine.engines)
         key = (*(int(c[j]) for c in (moving.first, moving.last, moving.block, moving.source)), back)
         groups.setdefault(key, []).append(j)
-    trees, targets, sizes, rows = [], [], [], []
+    trees, targets, hops, sizes, rows = [], [], [], [], []
     for (first, last, block, source, _), members in groups.items():
         tree: set[int] = set()
         for j in members:
@@ -50,6 +50,8 @@ def simulate(
             tree.add(len(net.rates))
         trees.append(sorted(tree))
         targets.append([int(moving.target[j]) for j in members])
+        links = [len(net.route(source, int(moving.target[j]))) for j in members]
+        hops.append([max(0, one - 2) * machine.hop_cycles for one in links])  # a port on either side
         sizes.append(int(moving.bytes[members[0]]))
         rows.append((first, last, block, source))
     order = sorted(range(len(rows)), key=lambda i: (rows[i][1], rows[i][0]))
@@ -66,6 +68,7 @@ def simulate(
             np.array([x for i in order for x in trees[i]], dtype=np.int64),
             target_starts,
             np.array([x for i in order for x in targets[i]], dtype=np.int64),
+            np.array([x for i in order for x in hops[i]], dtype=np.float64),
             rates,
             horizon,
             bucket,
@@ -92,6 +95,7 @@ def _simulate(
     trees: Any,
     target_starts: Any,
     targets: Any,
+    hops: Any,
     rates: Any,
     horizon: int,
     bucket: int,
@@ -155,9 +159,9 @@ def _simulate(
             end = max(end, finish)
             for k in range(target_starts[g], target_starts[g + 1]):
                 if targets[k] < engines:
-                    there[b, targets[k]] = max(there[b, targets[k]], finish)
+                    there[b, targets[k]] = max(there[b, targets[k]], finish + hops[k])
                 else:
-                    stored[b] = max(stored[b], finish)
+                    stored[b] = max(stored[b], finish + hops[k])
             g += 1
         while t_at < len(by_step) and first[by_step[t_at]] == step:
             t = by_step[t_at]

@@ -196,9 +196,7 @@ def run(
     objective: Annotated[str, typer.Option(help="comma-separated objectives")] = "edp,energy",
     storage: Annotated[str, typer.Option(help="even or uneven")] = "even",
     cpu: Annotated[float, typer.Option(help="CPU seconds per cell")] = 10.0,
-    minutes: Annotated[
-        float, typer.Option(help="begin no cell after so long; 0 prints the table alone")
-    ] = 8.0,
+    minutes: Annotated[float, typer.Option(help="begin no cell after that; 0 prints the table alone")] = 8.0,
 ) -> None:
     """Solve what is not in the store yet, and print the table of all that is."""
     begun = time.monotonic()

@@ -11,11 +11,13 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from tilewright.formulation.limits import Limits
 from tilewright.formulation.scheduling.tiled.atoms import layer_atoms, layer_weights
 from tilewright.formulation.scheduling.tiled.coordinates import CHANNEL, COLUMN, ROW, Shape, shape_of
 from tilewright.formulation.scheduling.tiled.costs import AtomCosts, energy
 from tilewright.formulation.scheduling.tiled.counting_sort import counting_sort
 from tilewright.formulation.scheduling.tiled.dag import INPUT, REGION, RESULT, WEIGHTS, AtomicDag, PartialSums
+from tilewright.formulation.scheduling.tiled.halting import heed
 from tilewright.formulation.scheduling.tiled.overlap import Regions, sample_entries
 from tilewright.formulation.scheduling.tiled.reading import Crossing, Origin, crossing
 from tilewright.formulation.scheduling.tiled.tiling import Borders, Tiling, check_tilings
@@ -56,8 +58,10 @@ class _Builder:
         batch: int,
         engine: TileEngine,
         sums: PartialSums,
+        limits: Limits | None,
     ) -> None:
         self.units, self.tilings, self.batch, self.engine, self.sums = units, tilings, batch, engine, sums
+        self.limits = limits
         counts, slots = [], []
         for one in tilings:
             parts = len(one.parts) - 1
@@ -90,11 +94,13 @@ class _Builder:
     def build(self) -> AtomicDag:
         results, columns = self._atoms()
         for index, unit in enumerate(self.units):
+            heed(self.limits)
             self._weights(index, unit)
             self._partial_sums(index)
             for read in unit.reads:
                 self._read(index, read)
         for source in [*self.sources, *self.inputs.values()]:
+            heed(self.limits)
             self._close(source)
         readers = _joined(self.readers)
         starts, reads = counting_sort(readers, _joined(self.read_blocks).astype(np.int32), self.tasks)
@@ -361,6 +367,7 @@ def build_dag(
     *,
     batch: int = 1,
     partial_sums: PartialSums = "chain",
+    limits: Limits | None = None,
 ) -> AtomicDag:
     """The atomic DAG of units cut by tilings.
 
@@ -372,6 +379,7 @@ def build_dag(
     Raises
     ------
     ValueError : for tilings that do not cover the units
+    LimitReachedError : where limits strike on the way
     """
     check_tilings(units, tilings, batch)
-    return _Builder(units, tilings, batch, engine, partial_sums).build()
+    return _Builder(units, tilings, batch, engine, partial_sums, limits).build()

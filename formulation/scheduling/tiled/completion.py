@@ -18,9 +18,11 @@ from typing import Literal
 import numpy as np
 import numpy.typing as npt
 
+from tilewright.formulation.limits import Limits
 from tilewright.formulation.scheduling.tiled import completion_kernel as machine_code
 from tilewright.formulation.scheduling.tiled.dag import AtomicDag
 from tilewright.formulation.scheduling.tiled.evaluator import IllegalPlanError, graph_of, network_of
+from tilewright.formulation.scheduling.tiled.halting import halting, heed
 from tilewright.formulation.scheduling.tiled.plan import Plan, make_residency, make_transfers
 from tilewright.hardware.scheduling.tiled.machine import TiledMachine
 from tilewright.hardware.scheduling.tiled.topology import topology
@@ -39,6 +41,7 @@ def complete(
     eviction: Eviction = "furthest",
     ahead: int = 8,
     through_dram: bool = False,
+    limits: Limits | None = None,
 ) -> Plan:
     """The plan that runs every task on its engine, in the order of the steps given.
 
@@ -53,6 +56,7 @@ def complete(
     ------
     IllegalPlanError : for an engine that does not exist or runs two tasks in a step, a task that is not after
         all it reads, or one that fits no buffer
+    LimitReachedError : where limits strike on the way
     """
     place = np.ascontiguousarray(engine, dtype=np.int32)
     _check(dag, machine, place, np.asarray(step))
@@ -67,9 +71,12 @@ def complete(
     outside &= np.diff(use_starts) > 0
     order = machine_code.Order(place, logical, starts, tasks, again, use_starts, uses, outside)
     rules = machine_code.Rules(eviction == "furthest", ahead)
-    fault, at, total, moves, n_moves, block, where, begin, end, nodes = machine_code.complete(
-        graph, order, net, topology(machine).hops, steps, rules
-    )
+    with halting(limits) as halt:
+        fault, at, total, moves, n_moves, block, where, begin, end, nodes = machine_code.complete(
+            graph, order, net, topology(machine).hops, steps, rules, halt
+        )
+    if fault == machine_code.HALTED:
+        heed(limits)
     if fault >= 0:
         raise IllegalPlanError(
             f"{dag.task_name(int(fault))} needs {int(dag.needs[fault])} bytes on engine {int(place[fault])}, "

@@ -16,6 +16,7 @@ Floats = npt.NDArray[np.float64]
 Flags = npt.NDArray[np.bool_]
 
 NONE = -1
+HALTED = -2
 FAR = 1 << 30
 TABLE = 1 << 18
 
@@ -132,13 +133,17 @@ def uses_of(
 
 @njit(cache=True, nogil=True)
 def complete(
-    graph: Graph, order: Order, net: Network, hops: Ints, steps: int, rules: Rules
+    graph: Graph, order: Order, net: Network, hops: Ints, steps: int, rules: Rules, halt: Any
 ) -> Any:  # pragma: no cover
     """Transfers, residencies and the plan's step of every logical step.
 
+    Parameters
+    ----------
+    halt : a flag, see `halting`
+
     Returns
     -------
-    fault : -1, or the task that fits no buffer
+    fault : -1, the task that fits no buffer, or -2 where the flag was set
     at : the plan's step of every task
     total : steps of the plan
     moves : rows of (block, source, target, first, last), their number
@@ -183,6 +188,8 @@ def complete(
     p = 0
     mark = np.int64(0)
     for s in range(steps):
+        if halt[0] != 0:
+            return HALTED, at, p, moves, 0, block, where, start, end, 0
         tries = 0
         while True:
             tries += 1

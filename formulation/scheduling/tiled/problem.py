@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
+from tilewright.formulation.limits import Limits
 from tilewright.formulation.objective import Objective, parse_objective
 from tilewright.formulation.scheduling.tiled.build import build_dag
 from tilewright.formulation.scheduling.tiled.dag import AtomicDag, PartialSums
@@ -54,15 +55,16 @@ class TiledProblem:
         """The layers that are cut into atoms."""
         return units_of(self.network, fuse=self.fuse)
 
-    def dag(self, tilings: Sequence[Tiling | AtomSize]) -> AtomicDag:
+    def dag(self, tilings: Sequence[Tiling | AtomSize], limits: Limits | None = None) -> AtomicDag:
         """The atomic DAG of one tiling (or size of atoms) per unit.
 
         Raises
         ------
         InputError : where an atom fits no buffer, naming its layer
         ValueError : for tilings that do not cover the units
+        LimitReachedError : where limits strike on the way
         """
-        dag = self.unchecked_dag(tilings)
+        dag = self.unchecked_dag(tilings, limits)
         worst = int(dag.needs.argmax())
         if dag.needs[worst] > self.machine.engine.buffer_bytes:
             raise InputError(
@@ -72,14 +74,19 @@ class TiledProblem:
             )
         return dag
 
-    def unchecked_dag(self, tilings: Sequence[Tiling | AtomSize]) -> AtomicDag:
+    def unchecked_dag(self, tilings: Sequence[Tiling | AtomSize], limits: Limits | None = None) -> AtomicDag:
         """As `dag`, but atoms may need more than a buffer has."""
         cuts = [
             tiling(unit, one, self.batch) if isinstance(one, AtomSize) else one
             for unit, one in zip(self.units, tilings, strict=True)
         ]
         return build_dag(
-            self.units, cuts, self.machine.engine, batch=self.batch, partial_sums=self.partial_sums
+            self.units,
+            cuts,
+            self.machine.engine,
+            batch=self.batch,
+            partial_sums=self.partial_sums,
+            limits=limits,
         )
 
     def evaluate(self, dag: AtomicDag, plan: Plan) -> Evaluation:

@@ -13,6 +13,7 @@ import random
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from tilewright.formulation.limits import Limits
 from tilewright.formulation.options import option
 from tilewright.formulation.scheduling.tiled.dag import AtomicDag
 from tilewright.formulation.scheduling.tiled.problem import TiledProblem
@@ -110,9 +111,12 @@ class AtomicDataflow(Heuristic):
                 if best is None or found[0] < best[0][0]:
                     best = found, sizes, order, mapping
 
-        for atoms, wanted in self._sizes(problem, search.limits.seed):
+        for atoms, wanted in self._sizes(problem, search.limits):
             if not search.done:
-                tried(atoms, *workable(problem, wanted, room=self.room), orders[0], mappings[0])
+                limits = search.limits
+                tried(
+                    atoms, *workable(problem, wanted, room=self.room, limits=limits), orders[0], mappings[0]
+                )
         for order in orders[1:]:
             if best is not None:
                 tried("same sizes", best[1], best[0][1].dag, order, mappings[0])
@@ -121,12 +125,12 @@ class AtomicDataflow(Heuristic):
                 tried("same sizes", best[1], best[0][1].dag, best[2], mapping)
         return best
 
-    def _sizes(self, problem: TiledProblem, seed: int) -> Iterator[tuple[str, Sizes]]:
+    def _sizes(self, problem: TiledProblem, limits: Limits) -> Iterator[tuple[str, Sizes]]:
         for atoms in STARTS if self.atoms == BEST else (self.atoms,):
-            numbers = random.Random(seed)
+            numbers = random.Random(limits.seed)
             if atoms == "shares":
                 for handover in HANDOVERS if self.refine else (HANDOVER,):
-                    sizes = shared_sizes(problem, room=self.room, handover=handover)
+                    sizes = shared_sizes(problem, room=self.room, handover=handover, limits=limits)
                     yield f"{atoms} {handover}", sizes
             elif atoms == "genetic":
                 yield atoms, genetic_sizes(problem, numbers, Genetics(), room=self.room)

@@ -11,6 +11,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from tilewright.formulation.options import option
+from tilewright.formulation.scheduling.tiled.dag import AtomicDag
 from tilewright.formulation.scheduling.tiled.search import TiledSearch
 from tilewright.heuristics.scheduling.tiled.coarsening import workable
 from tilewright.heuristics.scheduling.tiled.lists import layer_sequential, list_order
@@ -31,6 +32,12 @@ ROWS = ("shares", "fine")
 DEPTHS = (2, 3, 4, 6, 8)
 
 
+def shared_dag(search: TiledSearch, room: float) -> AtomicDag:
+    """Atoms that share out every layer over all engines, as many as the time that is left allows."""
+    problem, limits = search.problem.problem, search.limits
+    return workable(problem, shared_sizes(problem, room=room, limits=limits), room=room, limits=limits)[1]
+
+
 @dataclass(frozen=True)
 class LayerSequential(Heuristic):
     """Layer-sequential: one layer after the other, each shared out over all engines along the zig-zag."""
@@ -43,7 +50,7 @@ class LayerSequential(Heuristic):
     def offer(self, search: TiledSearch) -> None:
         """All samples of a layer before the next layer."""
         problem = search.problem.problem
-        dag = workable(problem, shared_sizes(problem, room=self.room), room=self.room)[1]
+        dag = shared_dag(search, self.room)
         assignment = layer_sequential(dag, problem.machine)
         self.confirm(search, dag, *assignment, self.name, buffering=self.buffering)
 
@@ -60,8 +67,9 @@ class RammerLists(Heuristic):
     def offer(self, search: TiledSearch) -> None:
         """One list for all engines; an atom goes where most of what it reads was made."""
         problem = search.problem.problem
-        dag = workable(problem, shared_sizes(problem, room=self.room), room=self.room)[1]
-        self.confirm(search, dag, *list_order(dag, problem.machine), self.name, buffering=self.buffering)
+        dag = shared_dag(search, self.room)
+        found = list_order(dag, problem.machine, limits=search.limits)
+        self.confirm(search, dag, *found, self.name, buffering=self.buffering)
 
 
 @dataclass(frozen=True)
@@ -82,7 +90,7 @@ class CnnPartition(Heuristic):
         machine = problem.machine
         through = self.results == "dram"
         if problem.batch == 1 or machine.engines == 1:
-            dag = workable(problem, shared_sizes(problem, room=self.room), room=self.room)[1]
+            dag = shared_dag(search, self.room)
             found = dag, *layer_sequential(dag, machine)
             self.confirm(search, *found, self.name, buffering=self.buffering, through_dram=through)
             return
@@ -93,7 +101,7 @@ class CnnPartition(Heuristic):
             if search.done:
                 return
             home = DEALT[self.layers](work, count)
-            found = cnn_partition(problem, work, count, room=self.room, home=home)
+            found = cnn_partition(problem, work, count, room=self.room, home=home, limits=search.limits)
             source = f"{self.name} {count} groups"
             self.confirm(search, *found, source, buffering=self.buffering, through_dram=through)
 
@@ -119,6 +127,8 @@ class InterLayerPipeline(Heuristic):
             for rows in ROWS if self.rows == "best" else (self.rows,):
                 if search.done:
                     return
-                found = pipeline(problem, work, depth, room=self.room, fine=rows == "fine")
+                found = pipeline(
+                    problem, work, depth, room=self.room, fine=rows == "fine", limits=search.limits
+                )
                 source = f"{self.name} {depth} layers, {rows} rows"
                 self.confirm(search, *found, source, buffering=self.buffering)

@@ -11,6 +11,7 @@ from collections.abc import Sequence
 import numpy as np
 import numpy.typing as npt
 
+from tilewright.formulation.limits import Limits
 from tilewright.formulation.scheduling.tiled.dag import AtomicDag
 from tilewright.formulation.scheduling.tiled.problem import TiledProblem
 from tilewright.formulation.scheduling.tiled.tiling import AtomSize, atom_count
@@ -18,6 +19,13 @@ from tilewright.heuristics.scheduling.tiled.shares import SizeMenu, shared_menu
 
 MOST_ATOMS = 150_000
 """Atoms of a DAG.  A search looks at many; at this size one takes about a second and less than 1 GB."""
+
+ATOMS_PER_SECOND = 12_000
+"""Atoms of a DAG for every second that is left: a first plan then takes less than half of the time, on a busy
+machine too."""
+
+FEWEST = 10_000
+"""Atoms that a DAG may always have."""
 
 TIGHTER = 0.75
 """By how much the need of an atom must fall, step by step, where its estimate was short."""
@@ -29,7 +37,8 @@ def workable(
     *,
     room: float = 0.5,
     engines: Sequence[int] | None = None,
-    most: int = MOST_ATOMS,
+    most: int | None = None,
+    limits: Limits | None = None,
 ) -> tuple[tuple[AtomSize, ...], AtomicDag]:
     """Sizes close to those given whose DAG has at most so many atoms, all of which fit their buffers.
 
@@ -39,6 +48,7 @@ def workable(
     Parameters
     ----------
     room, engines : as in `shared_sizes`
+    most : atoms; by default as many as the time that is left allows
 
     Returns
     -------
@@ -47,37 +57,57 @@ def workable(
     Raises
     ------
     InputError : for a layer whose atoms fit no buffer whatever their size
+    LimitReachedError : where limits strike on the way
     """
+    if most is None:
+        most = affordable(limits)
     counts = [problem.machine.engines] * len(problem.units) if engines is None else list(engines)
     chosen = _capped(problem, list(sizes), counts, room, most)
-    limits: dict[int, float] = {}
+    shrunk: dict[int, float] = {}
     while True:
-        dag = problem.unchecked_dag(chosen)
+        dag = problem.unchecked_dag(chosen, limits)
         crowded = np.unique(dag.unit[dag.needs > problem.machine.engine.buffer_bytes])
         if not len(crowded):
             return tuple(chosen), dag
         for unit in crowded:
             index = int(unit)
             menu = shared_menu(problem, problem.units[index], counts[index], room=room)
-            limits[index] = TIGHTER * limits.get(index, _estimate(menu, chosen[index]))
-            fits = np.flatnonzero(menu.need <= limits[index])
+            shrunk[index] = TIGHTER * shrunk.get(index, _estimate(menu, chosen[index]))
+            fits = np.flatnonzero(menu.need <= shrunk[index])
             if not len(fits):
                 problem.dag(chosen)  # says what does not fit
             chosen[index] = menu.size(int(fits[0]))
 
 
+def affordable(limits: Limits | None) -> int:
+    """Atoms of a DAG that can be worked with in the time that is left."""
+    remaining = None if limits is None else limits.remaining
+    if remaining is None:
+        return MOST_ATOMS
+    return max(FEWEST, min(MOST_ATOMS, int(ATOMS_PER_SECOND * remaining)))
+
+
 def _capped(
     problem: TiledProblem, sizes: list[AtomSize], engines: Sequence[int], room: float, most: int
 ) -> list[AtomSize]:
-    """Sizes with the largest common number of atoms per layer that keeps the sum."""
+    """Sizes with the largest common number of atoms per layer that keeps the sum.
+
+    Where no sizes in the room that atoms should keep to have so few, they may fill their buffers.
+    """
     batch = problem.batch
     given = [atom_count(unit, size, batch) for unit, size in zip(problem.units, sizes, strict=True)]
     if sum(given) <= most:
         return sizes
-    menus = [
-        shared_menu(problem, unit, count, room=room)
-        for unit, count in zip(problem.units, engines, strict=True)
-    ]
+
+    def menus_in(part: float) -> list[SizeMenu]:
+        return [
+            shared_menu(problem, unit, count, room=part)
+            for unit, count in zip(problem.units, engines, strict=True)
+        ]
+
+    menus = menus_in(room)
+    if batch * sum(int(menu.atoms.min()) for menu in menus) > most:
+        menus = menus_in(1.0)
     low, high = 0, max(given)
     while high - low > 1:
         middle = (low + high) // 2

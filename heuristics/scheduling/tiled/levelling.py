@@ -13,9 +13,11 @@ from dataclasses import dataclass, replace
 import numpy as np
 import numpy.typing as npt
 
+from tilewright.formulation.limits import Limits
 from tilewright.formulation.scheduling.tiled import kernel
 from tilewright.formulation.scheduling.tiled.dag import AtomicDag
 from tilewright.formulation.scheduling.tiled.evaluator import graph_of, network_of, occupancy
+from tilewright.formulation.scheduling.tiled.halting import halting
 from tilewright.formulation.scheduling.tiled.plan import (
     Plan,
     Transfers,
@@ -41,6 +43,7 @@ def levelled(
     most: int = 16,
     far: int = 128,
     seed: int = 0,
+    limits: Limits | None = None,
 ) -> Plan:
     """The plan with its transfers moved; itself where a task spans several steps.
 
@@ -49,8 +52,9 @@ def levelled(
     plan : a legal one in which every copy comes by one transfer, as `complete` makes them
     rounds, tries, most : passes over all steps, moves per transfer, transfers per step
     far : steps before its use in which data may arrive
+    limits : where they strike, the plan with what has been moved until then
     """
-    return levelled_and_cycles(dag, machine, plan, Effort(rounds, tries, most, far), seed)[0]
+    return levelled_and_cycles(dag, machine, plan, Effort(rounds, tries, most, far), seed, limits)[0]
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,7 +68,12 @@ class Effort:
 
 
 def levelled_and_cycles(
-    dag: AtomicDag, machine: TiledMachine, plan: Plan, effort: Effort, seed: int = 0
+    dag: AtomicDag,
+    machine: TiledMachine,
+    plan: Plan,
+    effort: Effort,
+    seed: int = 0,
+    limits: Limits | None = None,
 ) -> tuple[Plan, float | None]:
     """The plan with its transfers moved, and the cycles that it takes by levelling's own account.
 
@@ -109,18 +118,20 @@ def levelled_and_cycles(
     whole = np.where(dag.block_parent >= 0, stored[np.maximum(dag.block_parent, 0)], NEVER)
     stored = np.minimum(stored, whole).astype(np.int32)
     links, dram = _fixed_loads(net, moving, back, plan.steps)
-    taken = machine_code.level(
-        net,
-        casts,
-        copies,
-        cycles,
-        (links, dram, occupancy(dag, machine, plan)),
-        dag.block_parent,
-        stored,
-        plan.steps,
-        machine_code.Tries(effort.rounds, effort.tries, effort.most, effort.far),
-        seed,
-    )
+    with halting(limits) as halt:
+        taken = machine_code.level(
+            net,
+            casts,
+            copies,
+            cycles,
+            (links, dram, occupancy(dag, machine, plan)),
+            dag.block_parent,
+            stored,
+            plan.steps,
+            machine_code.Tries(effort.rounds, effort.tries, effort.most, effort.far),
+            seed,
+            halt,
+        )
     number = np.repeat(np.arange(len(casts.block)), np.diff(casts.starts))
     transfers = make_transfers(
         machine.engines,

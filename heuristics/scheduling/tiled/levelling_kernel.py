@@ -288,12 +288,14 @@ def level(
     steps: int,
     tries: Tries,
     seed: int,
+    halt: Any,
 ) -> Any:  # pragma: no cover
     """Move multicasts while that shortens steps; they are changed in place.
 
     Parameters
     ----------
     back : loads of what may not move, shapes (steps, links) and (steps,), and the buffers' contents
+    halt : a flag, see `halting`: once it is set the plan is left as it is then
 
     Returns
     -------
@@ -327,6 +329,8 @@ def level(
             if casts.holder[g] >= 0:
                 copies.passed[casts.holder[g]] = min(copies.passed[casts.holder[g]], casts.first[g])
         for step in range(steps):
+            if halt[0] != 0:
+                return total
             plain = work[step].max()
             for _again in range(AGAIN):
                 if max(loads.wait[step], loads.task[step]) <= plain + 0.5:

@@ -11,7 +11,9 @@ import numpy as np
 import numpy.typing as npt
 from numba import njit
 
+from tilewright.formulation.limits import Limits
 from tilewright.formulation.scheduling.tiled.dag import AtomicDag
+from tilewright.formulation.scheduling.tiled.halting import Flag, halting, heed
 from tilewright.formulation.scheduling.tiled.paths import path_lengths
 from tilewright.hardware.scheduling.tiled.machine import TiledMachine
 
@@ -50,28 +52,38 @@ def layer_sequential(dag: AtomicDag, machine: TiledMachine, *, waves: bool = Tru
     return engine, step
 
 
-def list_order(dag: AtomicDag, machine: TiledMachine, *, priority: Longs | None = None) -> Assignment:
+def list_order(
+    dag: AtomicDag, machine: TiledMachine, *, priority: Longs | None = None, limits: Limits | None = None
+) -> Assignment:
     """Greedy lists: in each step the ready tasks of highest priority, each on the engine that holds most of
     what it reads.
 
     Parameters
     ----------
     priority : per task, larger first; by default the longest way to the end in cycles
+
+    Raises
+    ------
+    LimitReachedError : where limits strike on the way
     """
     _starts, tails = path_lengths(dag)
     chosen = tails if priority is None else priority
     edge_starts, producers = dag.edges
     out_starts, out = successors_of(edge_starts, producers, dag.tasks)
-    engine, step = _list_order(
-        edge_starts,
-        producers,
-        out_starts,
-        out,
-        np.ascontiguousarray(chosen, dtype=np.int64),
-        dag.block_bytes,
-        zigzag(machine),
-        machine.engines,
-    )
+    with halting(limits) as halt:
+        engine, step, ended = _list_order(
+            edge_starts,
+            producers,
+            out_starts,
+            out,
+            np.ascontiguousarray(chosen, dtype=np.int64),
+            dag.block_bytes,
+            zigzag(machine),
+            machine.engines,
+            halt,
+        )
+    if not ended:
+        heed(limits)
     return engine, step
 
 
@@ -107,6 +119,7 @@ def _list_order(
     size: Longs,
     along: Ints,
     engines: int,
+    halt: Flag,
 ) -> Any:  # pragma: no cover
     tasks = len(priority)
     waiting = np.empty(tasks, dtype=np.int64)
@@ -121,7 +134,7 @@ def _list_order(
     chosen = np.empty(engines, dtype=np.int64)
     gain = np.zeros(engines, dtype=np.float64)
     s = 0
-    while n > 0:
+    while n > 0 and halt[0] == 0:
         count = 0
         while n > 0 and count < engines:
             chosen[count] = heap[0]
@@ -147,7 +160,7 @@ def _list_order(
                 if waiting[out[k]] == 0:
                     n = _push(heap, n, out[k], priority)
         s += 1
-    return engine, step
+    return engine, step, n == 0
 
 
 @njit(cache=True, nogil=True)

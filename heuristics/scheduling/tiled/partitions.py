@@ -12,6 +12,7 @@ import numpy as np
 import numpy.typing as npt
 from numba import njit
 
+from tilewright.formulation.limits import Limits
 from tilewright.formulation.scheduling.tiled.costs import least_cycles
 from tilewright.formulation.scheduling.tiled.dag import AtomicDag
 from tilewright.formulation.scheduling.tiled.problem import TiledProblem
@@ -81,7 +82,13 @@ def _runs(work: Sequence[int], most: int) -> list[int]:
 
 
 def cnn_partition(
-    problem: TiledProblem, work: Sequence[int], groups: int, *, room: float, home: Sequence[int]
+    problem: TiledProblem,
+    work: Sequence[int],
+    groups: int,
+    *,
+    room: float,
+    home: Sequence[int],
+    limits: Limits | None = None,
 ) -> Placed:
     """Layers on groups of engines, samples pipelined layer by layer (section II-B, figure 3a).
 
@@ -100,8 +107,8 @@ def cnn_partition(
                 slot[i] = max(slot[i], slot[read.producer] + (home[read.producer] != home[i]))
     borders = [machine.engines * i // groups for i in range(groups + 1)]
     sizes = [borders[home[i] + 1] - borders[home[i]] for i in range(len(work))]
-    shares = shared_sizes(problem, room=room, engines=sizes)
-    _, dag = workable(problem, shares, room=room, engines=sizes)
+    shares = shared_sizes(problem, room=room, engines=sizes, limits=limits)
+    _, dag = workable(problem, shares, room=room, engines=sizes, limits=limits)
     jobs = sorted(
         (slot[i] + sample, i, sample) for i in range(len(work)) for sample in dag.tilings[i].samples[:-1]
     )
@@ -123,7 +130,13 @@ def cnn_partition(
 
 
 def pipeline(
-    problem: TiledProblem, work: Sequence[int], depth: int, *, room: float, fine: bool = True
+    problem: TiledProblem,
+    work: Sequence[int],
+    depth: int,
+    *,
+    room: float,
+    fine: bool = True,
+    limits: Limits | None = None,
 ) -> Placed:
     """Segments of neighbouring layers, each layer on a region as large as its work (section II-B, figure 3b).
 
@@ -143,10 +156,10 @@ def pipeline(
         at = 0
         for i, count in zip(segment, regions(machine.engines, [work[i] for i in segment]), strict=True):
             begin[i], share[i], at = at, count, at + count
-    sizes: Sequence[AtomSize] = shared_sizes(problem, room=room, engines=share)
+    sizes: Sequence[AtomSize] = shared_sizes(problem, room=room, engines=share, limits=limits)
     if fine:
         sizes = _fine(problem, sizes, share)
-    _, dag = workable(problem, sizes, room=room, engines=share)
+    _, dag = workable(problem, sizes, room=room, engines=share, limits=limits)
     order = [
         _by_rows(dag, i, sample)
         for segment in segments

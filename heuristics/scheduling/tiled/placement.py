@@ -15,7 +15,9 @@ import numpy.typing as npt
 from numba import njit
 from ortools.graph.python.linear_sum_assignment import SimpleLinearSumAssignment
 
+from tilewright.formulation.limits import Limits
 from tilewright.formulation.scheduling.tiled.dag import AtomicDag
+from tilewright.formulation.scheduling.tiled.halting import heed
 from tilewright.hardware.scheduling.tiled.machine import TiledMachine
 from tilewright.hardware.scheduling.tiled.topology import topology
 from tilewright.heuristics.scheduling.tiled.lists import zigzag
@@ -30,7 +32,7 @@ Pick = Callable[[Longs, Longs, Ints], Ints]
 """Tasks of a round, bytes times hops of each on each engine, engines along the zig-zag -> engine of each."""
 
 
-def place(dag: AtomicDag, machine: TiledMachine, step: Ints, how: str) -> Ints:
+def place(dag: AtomicDag, machine: TiledMachine, step: Ints, how: str, limits: Limits | None = None) -> Ints:
     """An engine per task.
 
     Parameters
@@ -38,6 +40,10 @@ def place(dag: AtomicDag, machine: TiledMachine, step: Ints, how: str) -> Ints:
     step : the round of each task
     how : ``zigzag`` (in order), ``permutations`` (equation 2), ``matching`` (the least bytes times hops of
         the round, proven) or ``nearest`` (atoms that read most choose first)
+
+    Raises
+    ------
+    LimitReachedError : where limits strike on the way
     """
     picks: dict[str, Pick] = {
         "zigzag": lambda tasks, cost, along: along[: len(tasks)],
@@ -59,6 +65,7 @@ def place(dag: AtomicDag, machine: TiledMachine, step: Ints, how: str) -> Ints:
     order = np.argsort(step, kind="stable")
     bounds = np.flatnonzero(np.diff(step[order])) + 1
     for tasks in np.split(order, bounds):
+        heed(limits)
         cost = _costs(
             tasks, dag.read_starts, dag.reads, dag.block_bytes, dag.block_parent, engine, last, near, dram
         )

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
+
 import numpy as np
 import numpy.typing as npt
 
 from tilewright import __version__
+from tilewright.formulation.limits import LimitReachedError
 from tilewright.formulation.method import Outcome
 from tilewright.formulation.result import Origin
 from tilewright.formulation.scheduling.tiled.completion import Eviction, complete
@@ -14,6 +18,16 @@ from tilewright.formulation.scheduling.tiled.search import AtomicPlan, TiledSear
 
 BUFFERING: dict[str, Eviction] = {"furthest": "furthest", "occupation": "occupation"}
 """Rules of eviction by the names that options have."""
+
+
+@contextmanager
+def quiet_end(search: TiledSearch) -> Iterator[None]:
+    """A limit that strikes in the middle of the next plan is no more than the end, once there is a plan."""
+    try:
+        yield
+    except LimitReachedError:
+        if search.answer is None:
+            raise
 
 
 class Heuristic:
@@ -27,8 +41,9 @@ class Heuristic:
         return __version__
 
     def solve(self, search: TiledSearch) -> Outcome:
-        """Offer plans."""
-        self.offer(search)
+        """Offer plans; a limit that strikes after the first one is a quiet end."""
+        with quiet_end(search):
+            self.offer(search)
         return Outcome()
 
     def offer(self, search: TiledSearch) -> None:
@@ -49,5 +64,7 @@ class Heuristic:
         """Complete a plan and offer it."""
         machine = search.problem.problem.machine
         eviction = BUFFERING[buffering]
-        plan = complete(dag, machine, engine, step, eviction=eviction, through_dram=through_dram)
+        plan = complete(
+            dag, machine, engine, step, eviction=eviction, through_dram=through_dram, limits=search.limits
+        )
         search.confirm(AtomicPlan(dag, plan), source, Origin.HEURISTIC)

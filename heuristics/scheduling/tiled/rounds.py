@@ -25,7 +25,9 @@ from itertools import combinations
 import numpy as np
 import numpy.typing as npt
 
+from tilewright.formulation.limits import Limits
 from tilewright.formulation.scheduling.tiled.dag import AtomicDag
+from tilewright.formulation.scheduling.tiled.halting import heed
 from tilewright.formulation.scheduling.tiled.paths import path_lengths
 from tilewright.formulation.scheduling.tiled.units import Unit
 from tilewright.heuristics.scheduling.tiled.lists import successors_of
@@ -77,11 +79,12 @@ class RoundOrder:
         self._depth = np.tile(depths(dag.units), samples)
         self._sample = np.arange(len(self._whole)) // len(dag.units)
 
-    def steps(self) -> Ints:
-        """Per task, its round."""
+    def steps(self, limits: Limits | None = None) -> Ints:
+        """Per task, its round; raises `LimitReachedError` where limits strike on the way."""
         step = np.zeros(self.dag.tasks, dtype=np.int32)
         state, now = self._begin(), 0
         while len(state.ready):
+            heed(limits)
             chosen = self._best(state, self.lookahead)[1]
             step[chosen] = now
             state, now = self._after(state, chosen), now + 1

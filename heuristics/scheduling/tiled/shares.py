@@ -9,8 +9,10 @@ from functools import lru_cache
 import numpy as np
 import numpy.typing as npt
 
+from tilewright.formulation.limits import Limits
 from tilewright.formulation.scheduling.tiled.coordinates import inner_run, shape_of
 from tilewright.formulation.scheduling.tiled.costs import AtomShapes, atom_costs
+from tilewright.formulation.scheduling.tiled.halting import heed
 from tilewright.formulation.scheduling.tiled.problem import TiledProblem
 from tilewright.formulation.scheduling.tiled.tiling import AtomSize, borders
 from tilewright.formulation.scheduling.tiled.trips import axis_trips, operator_kind
@@ -67,6 +69,7 @@ def shared_sizes(
     room: float = 0.5,
     engines: Sequence[int] | None = None,
     handover: int = HANDOVER,
+    limits: Limits | None = None,
 ) -> tuple[AtomSize, ...]:
     """Per unit the size of atoms with the least estimated time when the unit has its engines to itself.
 
@@ -84,12 +87,14 @@ def shared_sizes(
     Raises
     ------
     InputError : for a unit whose least atom fits no buffer
+    LimitReachedError : where limits strike on the way
     """
     counts = [problem.machine.engines] * len(problem.units) if engines is None else engines
-    return tuple(
-        shared_size_list(problem, unit, count, room=room, handover=handover)[0]
-        for unit, count in zip(problem.units, counts, strict=True)
-    )
+    found = []
+    for unit, count in zip(problem.units, counts, strict=True):
+        heed(limits)
+        found.append(shared_size_list(problem, unit, count, room=room, handover=handover)[0])
+    return tuple(found)
 
 
 def shared_size_list(

@@ -57,29 +57,32 @@ class Stages:
         if order in ("layers", "waves"):
             return layer_sequential(dag, machine, waves=order == "waves")[1]
         if order == "lists":
-            return list_order(dag, machine)[1]
-        return RoundOrder(dag, machine.engines, self.options, self.lookahead).steps()
+            return list_order(dag, machine, limits=self.search.limits)[1]
+        return RoundOrder(dag, machine.engines, self.options, self.lookahead).steps(self.search.limits)
 
     def planned(self, dag: AtomicDag, step: Ints, mapping: str, source: str) -> Judged:
         """The plan of some rounds under one of `MAPPINGS`, levelled once, offered."""
-        engine = place(dag, self.search.problem.problem.machine, step, mapping)
+        engine = place(dag, self.search.problem.problem.machine, step, mapping, self.search.limits)
         return self.placed(dag, step, engine, source)
 
     def placed(self, dag: AtomicDag, step: Ints, engine: Ints, source: str) -> Judged:
         """The plan of some rounds and engines, levelled once, offered."""
         machine = self.search.problem.problem.machine
-        plan = complete(dag, machine, engine, step, eviction=BUFFERING[self.buffering])
+        limits = self.search.limits
+        plan = complete(dag, machine, engine, step, eviction=BUFFERING[self.buffering], limits=limits)
         if not self.levels:
             return self.offered(dag, plan, source)
-        found = self.offered(dag, levelled(dag, machine, plan), source)
+        first = self.search.answer is None
+        kept = [self.offered(dag, plan, source)] if first else []  # levelling takes longest
+        found = self.offered(dag, levelled(dag, machine, plan, limits=limits), source)
         if self.search.problem.problem.objective.energy_power == 0:
             return found
-        return min(found, self.offered(dag, plan, source), key=itemgetter(0))
+        return min(found, *(kept or [self.offered(dag, plan, source)]), key=itemgetter(0))
 
     def of_sizes(self, sizes: Sizes, order: str, mapping: str, source: str) -> Judged | None:
         """The plan of some sizes; ``None`` where their atoms fit no buffer, since estimates may be short."""
         try:
-            dag = self.search.problem.problem.dag(sizes)
+            dag = self.search.problem.problem.dag(sizes, self.search.limits)
         except InputError:
             return None
         return self.planned(dag, self.steps(dag, order), mapping, source)
@@ -105,6 +108,7 @@ class Stages:
                 tries=16,
                 most=32,
                 seed=seed,
+                limits=self.search.limits,
             )
             judged = min(judged, self.offered(answer.dag, plan, f"{self.name} levelling"), key=itemgetter(0))
             if judged[0] > key * GAIN:

@@ -29,6 +29,7 @@ from tilewright.formulation.scheduling.tiled.dag import AtomicDag
 from tilewright.formulation.scheduling.tiled.search import TiledSearch
 from tilewright.hardware.scheduling.tiled.machine import TiledMachine
 from tilewright.heuristics.scheduling.tiled.atomic import AtomicDataflow
+from tilewright.heuristics.scheduling.tiled.planning import quiet_end
 from tilewright.heuristics.scheduling.tiled.refining import Judged, SizeMoves, Sizes, losses
 from tilewright.heuristics.scheduling.tiled.stages import Stages
 
@@ -162,6 +163,11 @@ class LargeNeighbourhoods:
 
     def solve(self, search: TiledSearch) -> Outcome:
         """Start as `atomic` does, then visit neighbourhoods until a limit strikes."""
+        with quiet_end(search):
+            return self._visited(search)
+        return Outcome()
+
+    def _visited(self, search: TiledSearch) -> Outcome:
         stages = Stages(search, self.name)
         begun = AtomicDataflow(room=self.room).start(search, stages)
         if begun is None:

@@ -12,6 +12,7 @@ from tilewright.formulation.scheduling.tiled.problem import TiledProblem
 from tilewright.formulation.scheduling.tiled.search import AtomicPlan, TiledGoal, TiledSearch
 from tilewright.solvers.running import SearchRun
 from tilewright.solvers.scheduling.tiled.bounds import Bounds, size_bounds
+from tilewright.solvers.scheduling.tiled.compiling import counted_from_now_on
 from tilewright.solvers.scheduling.tiled.registry import METHODS
 
 GRACE = 0.8
@@ -47,7 +48,8 @@ def plan_run(
 ) -> TiledRun:
     """A search for a plan in a thread of its own, which signals and limits end.
 
-    The bound of the search holds over all sizes of atoms, whatever the method chooses.
+    The bound of the search holds over all sizes of atoms, whatever the method chooses.  Machine code that has
+    to be compiled first is compiled here, before the limits begin to count.
 
     Parameters
     ----------
@@ -60,6 +62,7 @@ def plan_run(
     InputError : for an unknown method or option; from the run for a plan to begin with that is not legal
     """
     planner = METHODS.make(method)
+    limits = counted_from_now_on(limits, phase)
 
     def begin(heard: Callable[[TracePoint], None]) -> TiledSearch:
         goal = TiledGoal(state())

@@ -26,6 +26,7 @@ from tilewright.formulation.scheduling.tiled.coordinates import shape_of
 from tilewright.formulation.scheduling.tiled.problem import TiledProblem
 from tilewright.formulation.scheduling.tiled.search import TiledSearch
 from tilewright.formulation.scheduling.tiled.tiling import AtomSize
+from tilewright.heuristics.scheduling.tiled.planning import quiet_end
 from tilewright.heuristics.scheduling.tiled.shares import HANDOVER, SizeMenu, fitting_menu
 from tilewright.heuristics.scheduling.tiled.stages import MAPPINGS, ORDERS, Stages
 
@@ -203,7 +204,9 @@ class ChosenSizes:
             return Outcome(message="no time to choose sizes")
         stages = Stages(search, self.name)
         proven = "proven" if found.proven else "not proven"
-        judged = stages.of_sizes(found.sizes, self.order, self.mapping, f"{self.name} {self.goal}, {proven}")
-        if judged is not None:
-            stages.settled(judged)
+        source = f"{self.name} {self.goal}, {proven}"
+        with quiet_end(search):
+            judged = stages.of_sizes(found.sizes, self.order, self.mapping, source)
+            if judged is not None:
+                stages.settled(judged)
         return Outcome(message=f"least {self.goal} of the estimate: {found.value} cycles, {proven}")

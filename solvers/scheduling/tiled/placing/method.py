@@ -41,7 +41,7 @@ class PlacedWindows:
         """Begin with Atomic Dataflow's plan, then go through its rounds; the message has the bounds."""
         if self.solver != "cpsat" and find_spec("pulp") is None:
             return Outcome(message="the solver needs the extra: pip install 'tilewright[mip]'", error=True)
-        AtomicDataflow().offer(search.within(search.limits.share(SHARE)))
+        AtomicDataflow().solve(search.within(search.limits.share(SHARE)))
         begun = search.answer
         if begun is None or search.done:
             return Outcome()

@@ -1,0 +1,53 @@
+"""Long passes of machine code that end when a search must.
+
+Machine code holds no lock and asks nobody; it looks at a flag from step to step, which a thread beside it
+sets once a limit has struck.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import numpy as np
+import numpy.typing as npt
+
+from tilewright.formulation.limits import Limits
+
+Flag = npt.NDArray[np.uint8]
+"""One number, other than 0 once whoever looks at it has to stop."""
+
+STEP = 0.05
+"""Seconds between two looks at the limits."""
+
+
+@contextmanager
+def halting(limits: Limits | None) -> Iterator[Flag]:
+    """A flag that is set when the limits strike; without limits, never."""
+    flag = np.zeros(1, dtype=np.uint8)
+    if limits is None:
+        yield flag
+        return
+    flag[0] = limits.expired
+    over = threading.Event()
+
+    def look() -> None:
+        while not over.wait(STEP):
+            if limits.expired:
+                flag[0] = 1
+                return
+
+    thread = threading.Thread(target=look, name="limits", daemon=True)
+    thread.start()
+    try:
+        yield flag
+    finally:
+        over.set()
+        thread.join()
+
+
+def heed(limits: Limits | None) -> None:
+    """Raise `LimitReachedError` once limits have struck; without limits, never."""
+    if limits is not None:
+        limits.heed()

@@ -1,0 +1,130 @@
+"""Limits of searches for plans: they strike inside long passes, decide how fine atoms are, and do not count
+compiling."""
+
+from __future__ import annotations
+
+import random
+import resource
+import time
+from collections.abc import Iterator
+
+import pytest
+from tiled_plans import random_network, random_plan, random_problem
+
+from tilewright.formulation.limits import LimitReachedError, Limits
+from tilewright.formulation.result import Status
+from tilewright.formulation.scheduling.tiled.completion import complete
+from tilewright.formulation.scheduling.tiled.problem import TiledProblem, tiled_objective
+from tilewright.hardware.scheduling.tiled.load import load_tiled_machine
+from tilewright.heuristics.scheduling.tiled.coarsening import (
+    ATOMS_PER_SECOND,
+    FEWEST,
+    MOST_ATOMS,
+    affordable,
+    workable,
+)
+from tilewright.heuristics.scheduling.tiled.levelling import levelled
+from tilewright.heuristics.scheduling.tiled.lists import layer_sequential, list_order
+from tilewright.heuristics.scheduling.tiled.placement import place
+from tilewright.heuristics.scheduling.tiled.rounds import RoundOrder
+from tilewright.heuristics.scheduling.tiled.shares import shared_sizes
+from tilewright.solvers.scheduling.tiled import compiling
+from tilewright.solvers.scheduling.tiled.running import plan_run
+from tilewright.workloads.catalog import resolve_model
+
+PAPER = "atomic[atoms=printed,order=rules,mapping=permutations,buffering=occupation,refine=off]"
+
+
+def test_a_limit_strikes_inside_every_stage() -> None:
+    """What is of no use in part raises; levelling stops where it is, with a legal plan."""
+    problem, dag = random_problem(random.Random(1), "atomic-2x2")
+    machine, over = problem.machine, Limits(0.0)
+    engine, step = layer_sequential(dag, machine)
+    for stage in (
+        lambda: shared_sizes(problem, limits=over),
+        lambda: problem.dag(dag.tilings, over),
+        lambda: list_order(dag, machine, limits=over),
+        lambda: place(dag, machine, step, "matching", over),
+        lambda: RoundOrder(dag, machine.engines).steps(over),
+        lambda: complete(dag, machine, engine, step, limits=over),
+    ):
+        with pytest.raises(LimitReachedError):
+            stage()
+    plan = random_plan(random.Random(2), problem, dag)
+    assert (
+        problem.evaluate(dag, levelled(dag, machine, plan, limits=over)).cycles
+        == problem.evaluate(dag, plan).cycles
+    )
+
+
+def test_atoms_are_as_many_as_the_time_allows() -> None:
+    """Without a limit and with a long one, all that fit the memory; a short one leaves coarser atoms, and
+    where sizes in half of a buffer are too many still, atoms fill their buffers."""
+    assert affordable(None) == affordable(Limits(None)) == affordable(Limits(3600.0)) == MOST_ATOMS
+    assert affordable(Limits(0.0)) == FEWEST
+    assert FEWEST < affordable(Limits(3.0)) <= 3 * ATOMS_PER_SECOND
+    problem = TiledProblem(
+        resolve_model("resnet18", 1), load_tiled_machine("atomic-8x8"), tiled_objective("makespan"), batch=8
+    )
+    given = shared_sizes(problem)
+    fine, coarse = (workable(problem, given, limits=Limits(one))[1] for one in (600.0, 1.0))
+    assert coarse.tasks <= ATOMS_PER_SECOND < fine.tasks
+    fewest = min(workable(problem, given, room=room, most=1)[1].tasks for room in (0.1, 0.5))
+    assert fewest == workable(problem, given, room=1.0, most=1)[1].tasks
+
+
+def test_compiling_is_told_and_does_not_count(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The time limit begins after it; a stop ends the wait."""
+
+    def slowly() -> Iterator[None]:
+        for _ in range(6):
+            time.sleep(0.05)
+            yield
+
+    monkeypatch.setattr(compiling, "is_compiled", lambda: False)
+    monkeypatch.setattr(compiling, "_calls", slowly)
+    limits, told = Limits(5.0), list[str]()
+    moved = compiling.counted_from_now_on(limits, told.append)
+    assert told == [compiling.PHASE]
+    assert moved.started >= limits.started + 0.3
+    limits.stop.set()
+    begun = time.monotonic()
+    compiling.counted_from_now_on(limits, told.append)
+    assert time.monotonic() - begun < 0.25
+
+
+def test_everything_is_compiled_beforehand() -> None:
+    """Once the calls that compile have been made, no method meets types of arguments that are new."""
+    for _ in compiling._calls():
+        pass
+
+    def known() -> dict[str, int]:
+        return {
+            f"{module.__name__}.{name}": len(one.signatures)
+            for module in compiling.MODULES
+            for name, one in vars(module).items()
+            if hasattr(one, "signatures")
+        }
+
+    before = known()
+    machine = load_tiled_machine("atomic-8x8[engines=3x2,link=8]")
+    problem = TiledProblem(random_network(random.Random(3)), machine, tiled_objective("makespan"), batch=2)
+    for method in ("ls", "rammer", "cnn-p", "il-pipe", PAPER, "atomic[moves=3]", "lns[steps=4,proof=0.5]"):
+        assert plan_run(lambda: problem, method, Limits(20.0)).run().answer is not None
+    assert known() == before
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "method", ["ls", "rammer", "cnn-p", "il-pipe", PAPER, "atomic", "sizes", "lns", "windows"]
+)
+def test_every_method_plans_pnasnet_at_batch_20(method: str) -> None:
+    """A legal plan within the limit and 8 GiB, though even the coarsest atoms are 200,000."""
+    machine = load_tiled_machine("atomic-8x8[link=16]")
+    problem = TiledProblem(
+        resolve_model("pnasnet-5-large", 1), machine, tiled_objective("makespan"), batch=20
+    )
+    result = plan_run(lambda: problem, method, Limits(60.0)).run()
+    assert result.status is Status.FEASIBLE, result.message
+    assert result.wall_seconds <= 63.0
+    assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024 < 8 * 2**30
