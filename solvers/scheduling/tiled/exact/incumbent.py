@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 
 import numpy as np
 
+from tilewright.formulation.limits import LimitReachedError
 from tilewright.formulation.scheduling.tiled.completion import complete
 from tilewright.formulation.scheduling.tiled.dag import AtomicDag
 from tilewright.formulation.scheduling.tiled.evaluator import IllegalPlanError
@@ -71,7 +73,8 @@ def chosen_atoms(problem: TiledProblem, search: TiledSearch, most: int, sizes: s
     limits = search.limits.share(SHARE, LONGEST)
     inner: TiledSearch = TiledSearch(TiledGoal(problem), limits, exact=False)
     if sizes != "coarse" and not limits.expired:
-        AtomicDataflow(moves=MOVES).offer(inner)
+        with suppress(LimitReachedError):
+            AtomicDataflow(moves=MOVES).offer(inner)
     free = inner.answer
     if free is not None and (sizes == "incumbent" or free.dag.tasks <= most):
         return Beginning(free.dag, [*quick_plans(free.dag, problem.machine)], free)
