@@ -10,8 +10,10 @@ from tilewright.benchmarks.plots.selection import best_runs
 from tilewright.benchmarks.rows import MISSING, Row
 from tilewright.benchmarks.store import Store
 from tilewright.benchmarks.summary import Line, gap_text, proofs, share_text, summary
+from tilewright.hardware.mapping.engine import Engine
 from tilewright.report.curves import UNITS
 from tilewright.report.html import figures
+from tilewright.report.html.mapping.figures import component_figure
 from tilewright.report.html.page import (
     Column,
     Plot,
@@ -23,16 +25,22 @@ from tilewright.report.html.page import (
     text_cell,
     write_page,
 )
-from tilewright.report.records.mapping.breakdown import energy_parts
+from tilewright.report.records.mapping.breakdown import EnergyPart, energy_parts
 from tilewright.report.records.mapping.build import versions
 from tilewright.report.records.mapping.document import MetricsRecord
 from tilewright.report.text.quantities import seconds_text, si_text
+from tilewright.workloads.mapping.operator import Operator
 
 _STYLES = {"optimal": "good", "feasible": "", "error": "bad", "infeasible": "bad", MISSING: "fair"}
 
 
-def write_report(path: Path, store: Store, rows: Sequence[Row]) -> None:
-    """Write the report of some rows of a store; raises ``InputError`` where the file cannot be written."""
+def write_report(path: Path, store: Store, rows: Sequence[Row], command: str = "") -> None:
+    """Write the report of some rows of a store; raises ``InputError`` where the file cannot be written.
+
+    Parameters
+    ----------
+    command : the command line that made it, if one did
+    """
     check_report(path)
     ended = [row for row in rows if row.status != MISSING]
     facts = [
@@ -40,7 +48,9 @@ def write_report(path: Path, store: Store, rows: Sequence[Row]) -> None:
         + (f", {len(rows) - len(ended)} still to come" if len(ended) < len(rows) else ""),
         "written with " + ", ".join(f"{name} {version}" for name, version in versions().items()),
     ]
-    write_page(path, "Mapping methods against the proven optimum", facts, list(_sections(store, rows)))
+    write_page(
+        path, "Mapping methods against the proven optimum", facts, list(_sections(store, rows)), command
+    )
 
 
 def _sections(store: Store, rows: Sequence[Row]) -> list[Section]:
@@ -120,7 +130,7 @@ def _cactus(rows: Sequence[Row]) -> Plot:
             title,
             figures.curves_figure(
                 cactus(rows, goal),
-                "time [s]",
+                "search time [s]",
                 "runs",
                 limit,
                 proof_curve(rows, "optimum proven") if title == "at the optimum" else None,
@@ -135,18 +145,20 @@ def _profile(rows: Sequence[Row]) -> Plot:
     curves = profile(rows, lambda row: row.seconds_1)
     end = max((curve.xs[-1] for curve in curves if curve.xs), default=10.0)
     figure = figures.curves_figure(
-        curves,
-        "time to within 1 % of the optimum, multiple of the fastest method's",
-        "problems",
-        max(end, 10.0),
+        curves, "multiple of the fastest method's time", "problems", max(end, 10.0)
     )
-    note = "Dolan and Moré's profile; a method's time on a problem is the median over its seeds."
+    note = (
+        "Dolan and Moré's profile of times to within 1 % of the optimum; a method's time on a problem is the "
+        "median over its seeds."
+    )
     return Plot("Performance profile", [("", figure)], note)
 
 
 def _gaps(rows: Sequence[Row]) -> Plot:
     shown = [(objective, figures.gaps_figure(some)) for objective, some in gaps(rows).items()]
-    return Plot("Gaps", shown, "Boxes from quartile to quartile, a dot per run.")
+    return Plot(
+        "Gaps", shown, "Boxes from quartile to quartile, a dot per run; a gap of 0 stands at the left end."
+    )
 
 
 def _single_runs(store: Store, rows: Sequence[Row]) -> list[Section]:
@@ -166,15 +178,17 @@ def _single_runs(store: Store, rows: Sequence[Row]) -> list[Section]:
             for row in sorted(mine, key=lambda row: order.index(row.method))
         ]
         courses.append((title, figures.convergence_figure(runs, label, scale, mine[0].optimum)))
-        engine = store.problem(cells[best[0].key].problem).arch.build("store")
-        bars = [
-            (row.method, energy_parts(MetricsRecord.model_validate(cells[row.key].answer.metrics), engine))
-            for row in best
-        ]
-        energies.append((title, figures.energy_figure(bars)))
+        problem = store.problem(cells[best[0].key].problem)
+        engine, operator = problem.arch.build("store"), problem.operator.build("store")
+
+        def parts(row: Row, engine: Engine = engine, operator: Operator = operator) -> list[EnergyPart]:
+            metrics = MetricsRecord.model_validate(cells[row.key].answer.metrics)
+            return energy_parts(metrics, engine, operator)
+
+        energies.append((title, component_figure([(row.method, parts(row)) for row in best])))
     return [
         Plot("Convergence", courses, "Value (full) and bound (dashed) of every run; dotted is the optimum."),
-        Plot("Energy", energies, "By level and tensor, for the best mapping of every method."),
+        Plot("Energy", energies, "By level, for the best mapping of every method."),
     ]
 
 
@@ -192,7 +206,7 @@ def _runs(rows: Sequence[Row]) -> Table:
         Column("to 10 %", True, "seconds to within 10 % of the optimum"),
         Column("to 1 %", True),
         Column("to 0 %", True),
-        Column("time", True),
+        Column("time", True, "of the search"),
     ]
 
     def seconds(moment: float | None) -> TableCell:

@@ -11,15 +11,11 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from fractions import Fraction
 from pathlib import Path
-from typing import Any, Final
+from typing import Any
 
 from tilewright.benchmarks.cells import BenchmarkTask, CellAnswer, Entry, Part, Place, ProblemRecord
-from tilewright.solvers.database import Database, seal
+from tilewright.solvers.database import Database, Layout, seal
 from tilewright.workloads.errors import InputError
-
-APPLICATION: Final = 0x546C5772  # "TlWr", SQLite's application_id
-VERSION: Final = 2
-"""Of the tables below, SQLite's user_version.  Version 1 had no seals; it is brought up when it is opened."""
 
 _TABLES = (
     """
@@ -62,6 +58,8 @@ CREATE TABLE place (
     "CREATE INDEX place_key ON place (key)",
     "CREATE INDEX cell_problem ON cell (problem)",
 )
+_LAYOUT = Layout(application=0x546C5772, version=2, tables=_TABLES, name="a store", readable=(1,))  # "TlWr"
+"""Version 1 had no seals; it is brought up when it is opened."""
 
 _PROBLEM = ("hash", "record")
 _PLACE = ("suite", "layer", "arch", "objective", "part", "method", "seed", "count", "key")
@@ -145,36 +143,14 @@ class Store:
             raise
 
     def _open(self, create: bool) -> None:
-        if create and self._is_empty():
-            self._base.rows("PRAGMA journal_mode = WAL")
-            with self._base.transaction():
-                if self._is_empty():  # else another program was quicker
-                    self._make()
-        application, version = self._base.number("application_id"), self._base.number("user_version")
-        if application != APPLICATION:
-            raise InputError(str(self.path), None, "an SQLite file of another program, expected a store")
-        if version not in (1, VERSION):
-            raise InputError(
-                str(self.path), "user_version", f"a store of version {version}, expected {VERSION}"
-            )
-        self._base.examine()
-        if version == 1:
+        if self._base.adopt(_LAYOUT, create=create) != _LAYOUT.version:
             self._bring_up()
         self._base.rows("PRAGMA synchronous = FULL")
-
-    def _is_empty(self) -> bool:
-        return not self._base.rows("SELECT count(*) FROM sqlite_master")[0][0]
-
-    def _make(self) -> None:
-        for table in _TABLES:
-            self._base.rows(table)
-        self._base.rows(f"PRAGMA application_id = {APPLICATION}")
-        self._base.rows(f"PRAGMA user_version = {VERSION}")
 
     def _bring_up(self) -> None:
         """Seal the rows of a store of version 1 as they stand."""
         with self._base.transaction():
-            if self._base.number("user_version") == VERSION:
+            if self._base.number("user_version") == _LAYOUT.version:
                 return
             for table, columns, keys in (("problem", _PROBLEM, 1), ("cell", _CELL, 1), ("place", _PLACE, 7)):
                 self._base.rows(f"ALTER TABLE {table} ADD COLUMN seal TEXT NOT NULL DEFAULT ''")
@@ -183,7 +159,7 @@ class Store:
                 self._base.run_many(
                     f"UPDATE {table} SET seal = ? WHERE {chosen}", [(seal(row), *row[:keys]) for row in found]
                 )
-            self._base.rows(f"PRAGMA user_version = {VERSION}")
+            self._base.rows(f"PRAGMA user_version = {_LAYOUT.version}")
 
     def close(self) -> None:
         """Close the file; what was stored stays."""

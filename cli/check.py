@@ -32,7 +32,7 @@ def check_command(
     seconds, workers = options.parse_duration(time_limit), options.parse_threads(threads)
 
     from tilewright.api.documents import checked, parsed
-    from tilewright.cli.terminal.console import show, write
+    from tilewright.cli.terminal.console import note_line, show, write
     from tilewright.cli.terminal.signals import graceful_stop
     from tilewright.formulation.limits import Limits
     from tilewright.report.records.files import read_data
@@ -48,6 +48,8 @@ def check_command(
     else:
         show(*found.views())
     if not found.holds:
+        if quiet:
+            note_line(f"{result}: not all claims hold")
         return Exit.CHECK_FAILED
     return Exit.INTERRUPTED if interrupted and found.undecided else Exit.OK
 

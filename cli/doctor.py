@@ -82,6 +82,7 @@ def _findings() -> Iterator[Finding]:
         "models": _models,
         "proof": _proof,
         "schedule": _schedule,
+        "kept files": _kept,
     }
     for name, look in looks.items():
         yield _looked(name, look)
@@ -148,6 +149,16 @@ def _proof() -> tuple[bool, str]:
     result = solve(layer_problem(operator, load_engine(_ARCH), parse_objective("edp")), limits=limits)
     took = seconds_text(limits.elapsed)
     return result.status == "optimal", f"{_LAYER} on {_ARCH}: {result.status} in {took} ({result.method})"
+
+
+def _kept() -> tuple[bool, str]:
+    """Where calls keep what later ones use: all of it may be deleted at any time."""
+    from tilewright.solvers.caches import cache_folder, compiled_folder
+    from tilewright.solvers.mapping import kernel
+
+    compiled = compiled_folder(kernel.bounds)
+    code = "nowhere" if compiled is None else f"{compiled} and its like (*.nbi, *.nbc)"
+    return True, f"costs of layers in {cache_folder()}; machine code in {code}"
 
 
 def _schedule() -> tuple[bool, str]:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from tilewright.cli import options
+from tilewright.cli import completion, options
 from tilewright.cli.exits import Exit
 from tilewright.workloads.errors import InputError, did_you_mean
 
@@ -33,7 +33,13 @@ def evaluate_command(
         ),
     ],
     arch: Annotated[
-        str | None, typer.Option("--arch", "-a", help="Machine to evaluate on, instead of the file's.")
+        str | None,
+        typer.Option(
+            "--arch",
+            "-a",
+            help="Machine to evaluate on, instead of the file's.",
+            autocompletion=completion.machines,
+        ),
     ] = None,
     layer: Annotated[
         str | None, typer.Option("--layer", metavar="LAYER", help="Operator, instead of the file's.")

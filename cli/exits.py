@@ -19,6 +19,26 @@ class Exit(IntEnum):
     INTERRUPTED = 130  #: stopped by the user before everything that was asked for was there
 
 
+def reason(status: str, message: str, *, solved: bool, gap: float | None = None) -> str:
+    """Why a search did not end as it should, in a few words for those who see no progress and no results.
+
+    Parameters
+    ----------
+    status, message : of the search
+    solved : whether it has an answer, which is then not proven optimal
+    gap : what is left between value and bound, where both are known
+    """
+    if message:
+        return f"{status}: {message}"
+    if solved:
+        return f"{status}, not proven optimal" + ("" if gap is None else f" (gap {100 * gap:.2g} %)")
+    return {
+        "error": "the solver failed",
+        "infeasible": "infeasible",
+        "interrupted": "interrupted before there was an answer",
+    }.get(status, "a limit was reached before there was an answer")
+
+
 def exit_of_layers(
     statuses: Iterable[tuple[str, bool]], *, interrupted: bool, missing: bool, require_optimal: bool
 ) -> Exit:

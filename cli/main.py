@@ -16,11 +16,10 @@ from typer.core import TyperGroup
 from tilewright import __version__
 from tilewright.cli.exits import Exit
 from tilewright.cli.terminal.clock import call
+from tilewright.cli.terminal.command import PROGRAM, command
 from tilewright.cli.terminal.console import error_line, give_up, standard, tell
 from tilewright.cli.terminal.signals import Interruption, ignore_signals, interrupt_on_signals
 from tilewright.workloads.errors import InputError, OutputError, one_line
-
-PROGRAM = "tilewright"
 
 VERBS = {
     "map": "tilewright.cli.mapping.map:map_command",
@@ -34,6 +33,7 @@ VERBS = {
     "check": "tilewright.cli.check:check_command",
     "list": "tilewright.cli.catalog.listing:list_command",
     "show": "tilewright.cli.catalog.show:show_command",
+    "convert": "tilewright.cli.catalog.convert:convert_command",
     "doctor": "tilewright.cli.doctor:doctor_command",
 }
 """Module and function of every verb, in the order of the help."""
@@ -153,6 +153,7 @@ def run(args: Sequence[str]) -> int:
 
 def _run(args: Sequence[str]) -> int:
     call.restart()
+    command.begin(args)
     try:
         code = typer.main.get_command(app).main(list(args), prog_name=PROGRAM, standalone_mode=False)
         return int(code or 0)

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
+from tilewright.cli import completion
 from tilewright.workloads.errors import InputError, did_you_mean, unknown_name
 
 if TYPE_CHECKING:
@@ -18,23 +19,38 @@ if TYPE_CHECKING:
 Objective = Annotated[
     str,
     typer.Option(
-        "--objective", "-o", help="energy, cycles, edp, ed2p or E^a*D^b.", rich_help_panel="Problem"
+        "--objective",
+        "-o",
+        help="energy, cycles, edp, ed2p or E^a*D^b.",
+        autocompletion=completion.one_of("energy", "cycles", "edp", "ed2p"),
+        rich_help_panel="Problem",
     ),
 ]
 Arch = Annotated[
     str,
     typer.Option(
-        "--arch", "-a", help="Preset (see [b]list archs[/b]) or YAML file.", rich_help_panel="Problem"
+        "--arch",
+        "-a",
+        help="Preset (see [b]list archs[/b]) or YAML file.",
+        autocompletion=completion.machines,
+        rich_help_panel="Problem",
     ),
 ]
 CostModel = Annotated[
-    str | None, typer.Option("--cost-model", help="Instead of the machine's own.", rich_help_panel="Problem")
+    str | None,
+    typer.Option(
+        "--cost-model",
+        help="Instead of the machine's own.",
+        autocompletion=completion.one_of("hierarchy", "dmazerunner"),
+        rich_help_panel="Problem",
+    ),
 ]
 Factors = Annotated[
     str | None,
     typer.Option(
         "--factors",
         metavar="KIND",
+        autocompletion=completion.one_of("perfect", "imperfect"),
         help="perfect (tiles divide each other) or imperfect (the last tile may be smaller); by default "
         "the cost model's choice.",
         rich_help_panel="Problem",
@@ -45,6 +61,7 @@ Storage = Annotated[
     typer.Option(
         "--storage",
         metavar="KIND",
+        autocompletion=completion.one_of("even", "uneven"),
         help="even (all tensors of a level begin to live at one point; the default) or uneven (each at its "
         "own).",
         rich_help_panel="Problem",
@@ -55,6 +72,7 @@ Tiles = Annotated[
     typer.Option(
         "--tiles",
         metavar="KIND",
+        autocompletion=completion.one_of("trip-counts", "every"),
         help="Of imperfect factors: trip-counts (the least tile of every trip count; the default) or every "
         "integer.",
         rich_help_panel="Problem",
@@ -137,13 +155,21 @@ Solver = Annotated[
     typer.Option(
         "--solver",
         "-s",
+        autocompletion=completion.solvers,
         help="auto, an exact solver ([b]list solvers[/b]) or a heuristic with its options, such as "
         r"dmazerunner\[opt=1-3] ([b]list methods[/b]).",
         rich_help_panel="Search",
     ),
 ]
 Format = Annotated[
-    str, typer.Option("--format", "-f", help="table, json, jsonl or csv.", rich_help_panel="Output")
+    str,
+    typer.Option(
+        "--format",
+        "-f",
+        help="table, json, jsonl or csv.",
+        autocompletion=completion.one_of("table", "json", "jsonl", "csv"),
+        rich_help_panel="Output",
+    ),
 ]
 ShortFormat = Annotated[str, typer.Option("--format", "-f", help="table or json.", rich_help_panel="Output")]
 Out = Annotated[
@@ -158,7 +184,8 @@ Log = Annotated[
     Path | None, typer.Option("--log", help="Also write progress to a file.", rich_help_panel="Output")
 ]
 Quiet = Annotated[
-    bool, typer.Option("--quiet", "-q", help="Nothing on stderr but errors.", rich_help_panel="Output")
+    bool,
+    typer.Option("--quiet", "-q", help="Nothing on stderr but errors and reasons.", rich_help_panel="Output"),
 ]
 Verbose = Annotated[
     bool, typer.Option("--verbose", "-v", help="Every step, and tracebacks.", rich_help_panel="Output")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 import time
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 
 from tilewright.formulation.stopping import NEVER, Either, Gap, Running, Seconds, Stop
@@ -27,6 +28,8 @@ class Limits:
     deterministic : whether two runs must give the same answer and trace
     stop : set by the user to end the search with what it has, which is then ``interrupted``
     until : further conditions that end the search
+    clock : what seconds are read from; `time.process_time` gives each search the same time of the processor,
+        however busy the machine is
     """
 
     seconds: float | None = None
@@ -37,10 +40,11 @@ class Limits:
     stop: threading.Event = field(default_factory=threading.Event)
     started: float = field(default_factory=time.monotonic)
     until: Stop = NEVER
+    clock: Callable[[], float] = time.monotonic
 
     @property
     def elapsed(self) -> float:
-        return time.monotonic() - self.started
+        return self.clock() - self.started
 
     @property
     def remaining(self) -> float | None:

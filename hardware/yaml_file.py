@@ -50,6 +50,34 @@ _Loader.add_constructor("tag:yaml.org,2002:int", _integer)
 _Loader.add_constructor("tag:yaml.org,2002:timestamp", _text)
 
 
+class Tagged(dict[Hashable, Any]):
+    """A mapping under a tag of its own, such as ``!Container``.
+
+    Parameters
+    ----------
+    tag : without the exclamation mark
+    """
+
+    def __init__(self, tag: str, content: dict[Hashable, Any]) -> None:
+        super().__init__(content)
+        self.tag = tag
+
+
+class _TaggedLoader(_Loader):
+    """The same for files of other programs, whose mappings may carry tags."""
+
+
+def _tagged(loader: _TaggedLoader, tag: str, node: yaml.Node) -> Any:
+    if isinstance(node, yaml.MappingNode):
+        return Tagged(tag, loader.construct_mapping(node, deep=True))
+    if isinstance(node, yaml.SequenceNode):
+        return Tagged(tag, {"nodes": loader.construct_sequence(node, deep=True)})
+    raise yaml.constructor.ConstructorError(None, None, f"a tag !{tag} on a value", node.start_mark)
+
+
+_TaggedLoader.add_multi_constructor("!", _tagged)
+
+
 @dataclass(frozen=True)
 class YamlDocument:
     """A parsed document.
@@ -99,10 +127,15 @@ class YamlError(ValueError):
         self.column = column
 
 
-def parse_yaml(text: str) -> YamlDocument:
-    """Parse one YAML document; raises ``YamlError``."""
+def parse_yaml(text: str, *, tags: bool = False) -> YamlDocument:
+    """Parse one YAML document; raises ``YamlError``.
+
+    Parameters
+    ----------
+    tags : whether mappings may carry tags, and become `Tagged`; a list under a tag is its ``nodes``
+    """
     try:
-        loader = _Loader(text)
+        loader = _TaggedLoader(text) if tags else _Loader(text)
         try:
             root = loader.get_single_node()
             data = None if root is None else loader.construct_document(root)

@@ -96,6 +96,12 @@ def compiled(function: Function) -> Function:
     return cast(Function, made)
 
 
+def compiled_folder(function: Callable[..., Any]) -> Path | None:
+    """Where a `compiled` function's machine code is kept; ``None`` where it is kept nowhere."""
+    path = getattr(getattr(function, "_cache", None), "cache_path", None)
+    return None if path is None else Path(path)
+
+
 class _Forgiving:
     """A cache of machine code whose failures cost the time of compiling, and nothing else.
 

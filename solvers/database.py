@@ -14,10 +14,12 @@ import threading
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
 from typing import Any, TypeVar
 
+from tilewright.workloads.disk import check_writable, is_stream, suffix_error
 from tilewright.workloads.errors import InputError, one_line
 
 PATIENCE = 30.0
@@ -37,6 +39,19 @@ Answer = TypeVar("Answer")
 Row = tuple[Any, ...]
 
 
+SUFFIXES = (".sqlite", ".sqlite3", ".db")
+"""Of new files that a user names."""
+
+
+def check_database(path: Path) -> None:
+    """Raise ``InputError`` for a file that could not be written; a new one is named as a database."""
+    check_writable(path)
+    if is_stream(path):
+        raise InputError(str(path), None, "a device or pipe, expected a regular file for the store")
+    if not path.exists() and path.suffix.lower() not in SUFFIXES:
+        raise suffix_error(path, SUFFIXES)
+
+
 class LockedError(InputError):
     """Another program holds the file, and patience is over."""
 
@@ -49,6 +64,26 @@ def seal(values: Sequence[object]) -> str:
     """Content hash of a row, equal for what SQLite reads back of it (integral floats are integers)."""
     plain = [int(value) if isinstance(value, float) and value.is_integer() else value for value in values]
     return hashlib.sha256(json.dumps(plain, default=repr).encode()).hexdigest()
+
+
+@dataclass(frozen=True)
+class Layout:
+    """What a file of one kind holds.
+
+    Parameters
+    ----------
+    application : SQLite's ``application_id``, by which the kind is known
+    version : of the tables, SQLite's ``user_version``
+    tables : statements that make them
+    name : of the kind, for errors
+    readable : older versions that whoever opens the file can bring up
+    """
+
+    application: int
+    version: int
+    tables: tuple[str, ...]
+    name: str
+    readable: tuple[int, ...] = ()
 
 
 class Database:
@@ -101,6 +136,38 @@ class Database:
     def number(self, pragma: str) -> int:
         """A pragma's value."""
         return int(self.rows(f"PRAGMA {pragma}")[0][0])
+
+    def adopt(self, layout: Layout, *, create: bool = True) -> int:
+        """Make the tables of an empty file where wanted, and recognise those of any other.
+
+        Returns
+        -------
+        The version of the tables
+
+        Raises
+        ------
+        InputError : for a file of another program or version
+        """
+        if create and self._is_empty():
+            self.rows("PRAGMA journal_mode = WAL")
+            with self.transaction():
+                if self._is_empty():  # else another program was quicker
+                    for table in layout.tables:
+                        self.rows(table)
+                    self.rows(f"PRAGMA application_id = {layout.application}")
+                    self.rows(f"PRAGMA user_version = {layout.version}")
+        if self.number("application_id") != layout.application:
+            message = f"an SQLite file of another program, expected {layout.name}"
+            raise InputError(str(self.path), None, message)
+        version = self.number("user_version")
+        if version not in (*layout.readable, layout.version):
+            message = f"{layout.name} of version {version}, expected {layout.version}"
+            raise InputError(str(self.path), "user_version", message)
+        self.examine()
+        return version
+
+    def _is_empty(self) -> bool:
+        return not self.rows("SELECT count(*) FROM sqlite_master")[0][0]
 
     def examine(self) -> None:
         """Raise ``DamagedError`` where pages or indices of the file contradict each other."""

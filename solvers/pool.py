@@ -16,8 +16,6 @@ from pebble import ProcessExpired, ProcessPool
 from tilewright.solvers.processes import leave_with_parent, shielded
 
 _STEP = 0.1
-_GRACE = 20.0
-"""Seconds beyond twice its limit after which a task's worker is ended."""
 
 
 class Task(Protocol):
@@ -45,10 +43,12 @@ class Work(Generic[AnyTask, Answer]):
     run : a function of a module, given a task and the key that it had where it was planned; another one where
         it runs means that another version would answer
     failed : the answer that a message stands for
+    grace : seconds beyond twice its limit after which a task's worker is ended
     """
 
     run: Callable[[AnyTask, str], Answer]
     failed: Callable[[str], Answer]
+    grace: float = 20.0
 
 
 def local_answers(
@@ -70,7 +70,7 @@ def local_answers(
     try:
         while not stop.is_set():
             for task in islice(waiting, 2 * jobs - len(running)):
-                most = 2 * task.seconds + _GRACE
+                most = 2 * task.seconds + work.grace
                 with shielded():
                     future: Future[Answer] = pool.schedule(work.run, args=[task, task.key], timeout=most)
                 running[future] = task

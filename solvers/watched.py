@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable
 from typing import Generic, TypeVar
 
@@ -56,9 +55,9 @@ class Watched(Generic[Answer]):
             if not self._limits.expired:
                 since = None
             elif since is None:
-                since = time.monotonic()
+                since = self._limits.clock()
             else:
-                self.abandoned = time.monotonic() - since > self._grace
+                self.abandoned = self._limits.clock() - since > self._grace
         if not self.abandoned:
             self.answer = thread.answer
 

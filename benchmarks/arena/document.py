@@ -58,6 +58,7 @@ def compare_document(
                 "time_limit_s": contest.seconds,
                 "seeds": contest.seeds,
                 "threads": contest.threads,
+                "clock": contest.clock,
             },
             "bound": number(bound),
             "bound_exact": str(bound),

@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from functools import cache
 
-from tilewright.benchmarks.arena.contest import ContestProblem
+from tilewright.benchmarks.arena.contest import Clock, ContestProblem
 from tilewright.benchmarks.cells import BenchmarkTask, CellAnswer
 from tilewright.benchmarks.work import failed, trace_step
 from tilewright.formulation.limits import Limits
@@ -14,7 +14,7 @@ from tilewright.formulation.scheduling.tiled.search import TiledResult
 from tilewright.hardware.scheduling.tiled.load import load_tiled_machine
 from tilewright.report.records.claims import number
 from tilewright.report.records.mapping.build import versions
-from tilewright.report.records.scheduling.tiled.document import inputs_hash, plan_metrics
+from tilewright.report.records.scheduling.tiled.document import plan_metrics
 from tilewright.solvers.pool import Work
 from tilewright.solvers.scheduling.tiled.running import plan_run
 from tilewright.workloads.catalog import resolve_model
@@ -36,11 +36,12 @@ def answer(task: BenchmarkTask, key: str) -> CellAnswer:
         if task.key != key:
             return failed("the worker runs another version of tilewright than the contest")
         stated = ContestProblem.model_validate_json(task.problem)
-        if inputs_hash(stated.problem, stated.objective) != task.input_hash:
+        if stated.hashed != task.input_hash:
             return failed("the worker states another problem than the contest")
         problem = stated.problem.build(stated.objective, "cell")
         prepare(task.method)
-        limits = Limits(seconds=task.seconds, threads=task.threads, seed=task.seed, started=time.monotonic())
+        clock = time.monotonic if stated.clock == "wall" else time.process_time
+        limits = Limits(task.seconds, threads=task.threads, seed=task.seed, started=clock(), clock=clock)
         result = plan_run(lambda: problem, task.method, limits).run()
         return _told(problem, stated.objective, result)
     except InputError as error:
@@ -49,8 +50,14 @@ def answer(task: BenchmarkTask, key: str) -> CellAnswer:
         return failed(f"{type(error).__name__}: {one_line(error)}")
 
 
-RUNS: Work[BenchmarkTask, CellAnswer] = Work(answer, failed)
-"""How workers compute the runs of a contest."""
+_BUSY = 900.0
+"""Seconds beyond twice its limit after which a run is ended that counts its processor's seconds."""
+
+RUNS: dict[Clock, Work[BenchmarkTask, CellAnswer]] = {
+    "wall": Work(answer, failed),
+    "cpu": Work(answer, failed, _BUSY),
+}
+"""How workers compute the runs of a contest, by its clock."""
 
 
 @cache

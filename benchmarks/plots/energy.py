@@ -27,9 +27,10 @@ def draw(store: Store, rows: Sequence[Row]) -> Figure:
     panels: list[tuple[str, list[EnergyPart]]] = []
     for row in best:
         cell = cells[row.key]
-        engine = store.problem(cell.problem).arch.build("store")
+        problem = store.problem(cell.problem)
+        engine, operator = problem.arch.build("store"), problem.operator.build("store")
         metrics = MetricsRecord.model_validate(cell.answer.metrics)
-        panels.append((row.method, energy_parts(metrics, engine)))
+        panels.append((row.method, energy_parts(metrics, engine, operator)))
     return panels_figure(panels, problem_title(best[0]))
 
 

@@ -1,103 +1,114 @@
-"""Trees on the platform and figures of SET's released program: annealing, search, LS, LP, bound.
+"""Trees of single networks: annealing, the search for trees, LS, LP and the bound.
 
-python -m tilewright.benchmarks.studies.set_trees resnet darknet trans_cell --seconds 60 --seeds 3
+    python -m tilewright.benchmarks.studies.set_trees resnet darknet trans_cell --rules program
+    python -m tilewright.benchmarks.studies.set_trees resnet50 trans_cell --figures engine --seeds 5
+
+Names of the released program's networks and of the catalog; objective EDP.  Every search is a cell that is
+kept as it ends, so a study that is killed goes on where it was.
 """
 
 from __future__ import annotations
 
 import argparse
+import statistics
 import sys
-import time
-from collections.abc import Callable
-from random import Random
+from collections.abc import Sequence
+from pathlib import Path
 
-from tilewright.formulation.scheduling.tiled.set.closed_form import ClosedForm, program_form
-from tilewright.formulation.scheduling.tiled.set.program_networks import PROGRAM_NETWORKS, program_network
-from tilewright.formulation.scheduling.tiled.set.rules import PUBLISHED, Rules
-from tilewright.hardware.scheduling.tiled.load import load_tiled_machine
-from tilewright.heuristics.scheduling.tiled.set.annealing import Cooling, anneal, first_tree
-from tilewright.heuristics.scheduling.tiled.set.tree_search import Clock, TreeSearch
-from tilewright.solvers.scheduling.tiled.set.bounds import tree_bounds
-from tilewright.solvers.scheduling.tiled.set.exact import best_tree
+from tilewright.benchmarks.studies.answers import answers
+from tilewright.benchmarks.studies.set_cells import TreeCell, TreeFound, TreeStore, compute, failed
 
-Row = tuple[str, float, float, str]
-"""Method, value, CPU seconds, and a word on the claim."""
+METHODS = {
+    "sa": "annealing, beta 100",
+    "sa-long": "annealing, all the time",
+    "set": "set",
+    "ls": "LS",
+    "lp": "LP",
+    "bound": "bound",
+}
+STOCHASTIC = ("sa", "sa-long", "set")
 
-
-def annealed(form: ClosedForm, seed: int, seconds: float, steps: int) -> tuple[float, float]:
-    """Value and seconds of SET's annealing."""
-    begun = first_tree(form)
-    if begun is None:
-        return float("inf"), 0.0
-    start = time.process_time()
-    stop = _after(start, seconds)
-    found = anneal(form, begun, Cooling(steps=steps), Random(seed), stop, lambda tree, value: None)
-    return found[1], time.process_time() - start
+HEAD = "| network | | least | median | gap | s | |\n|---|---|---:|---:|---:|---:|---|"
 
 
-def searched(form: ClosedForm, seed: int, seconds: float) -> tuple[float, float]:
-    """Value of the search for trees, and seconds until its last improvement."""
-    start = time.process_time()
-    last = [0.0]
-
-    def told(tree: object, value: float) -> None:
-        last[0] = time.process_time() - start
-
-    clock = Clock(_after(start, seconds), lambda: (time.process_time() - start) / seconds)
-    searching = TreeSearch(form, clock, Random(seed), told, shakes=10**7)
-    searching.run()
-    return searching.value, last[0]
-
-
-def _after(start: float, seconds: float) -> Callable[[], bool]:
-    return lambda: time.process_time() - start > seconds
-
-
-def rows(name: str, args: argparse.Namespace) -> list[Row]:
-    """Everything measured on one network."""
-    machine = load_tiled_machine(args.system)
-    rules = PUBLISHED if args.rules == "program" else Rules()
-
-    def fresh() -> ClosedForm:
-        return program_form(program_network(name), machine, args.batch, rules)
-
-    found: list[Row] = []
-    for seed in range(1, args.seeds + 1):
-        value, spent = annealed(fresh(), seed, args.seconds, 100)
-        found.append((f"annealing, beta 100, seed {seed}", value, spent, ""))
-    for seed in range(1, args.seeds + 1):
-        value, spent = annealed(fresh(), seed, args.seconds, 10**6)
-        found.append((f"annealing for {args.seconds:g} s, seed {seed}", value, spent, ""))
-    for seed in range(1, args.seeds + 1):
-        value, spent = searched(fresh(), seed, args.seconds)
-        found.append((f"set, seed {seed}", value, spent, ""))
-    for space in ("ls", "lp"):
-        start = time.process_time()
-        best = best_tree(fresh(), space, _after(start, args.seconds))
-        word = "proven" if best.proven else "not proven"
-        found.append((space, best.value, time.process_time() - start, word))
-    found.append(("bound", tree_bounds(fresh()).value, 0.0, ""))
+def cells(name: str, asked: argparse.Namespace) -> dict[str, list[TreeCell]]:
+    """The cells of one network by method."""
+    found = {}
+    for method in asked.methods:
+        seeds = range(1, asked.seeds + 1) if method in STOCHASTIC else (1,)
+        found[method] = [
+            TreeCell(
+                name,
+                (),
+                asked.system,
+                asked.figures,
+                asked.rules,
+                asked.batch,
+                1,
+                1,
+                method,
+                seed,
+                asked.seconds,
+            )
+            for seed in seeds
+        ]
     return found
 
 
-def main(arguments: list[str]) -> int:
-    """Print a table per network."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("networks", nargs="+", choices=list(PROGRAM_NETWORKS))
+def rows(name: str, by_method: dict[str, list[TreeCell]], store: TreeStore) -> list[str]:
+    """A row for every method: values over the seeds, gap of the least to the bound, CPU seconds until it."""
+    known = {method: [store.get(cell) for cell in row] for method, row in by_method.items()}
+    bound = max((one.bound for one in known.get("bound", []) if one is not None), default=0.0)
+    lines = []
+    for method, row in known.items():
+        found = [one for one in row if one is not None and one.status != "error"]
+        if not found:
+            lines.append(f"| {name} | {METHODS[method]} | - | | | | not run |")
+        elif method == "bound":
+            lines.append(f"| {name} | {METHODS[method]} | {bound:.4g} | | | {found[0].seconds:.1f} | |")
+        else:
+            lines.append(f"| {name} | {METHODS[method]} | {_figures(found, bound)} |")
+    return lines
+
+
+def _figures(found: Sequence[TreeFound], bound: float) -> str:
+    best = min(found, key=lambda one: one.value)
+    middle = f"{statistics.median(one.value for one in found):.4g}" if len(found) > 1 else ""
+    gap = f"{1 - bound / best.value:.1%}" if bound else ""
+    word = f"{len(found)} seeds" if len(found) > 1 else best.status
+    return f"{best.value:.4g} | {middle} | {gap} | {best.seconds:.1f} | {word}"
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Compute what is missing, then print a table."""
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("networks", nargs="+")
     parser.add_argument("--system", default="set-edge-4x4")
     parser.add_argument("--batch", type=int, default=1)
-    parser.add_argument("--seconds", type=float, default=60.0, help="CPU seconds per search")
+    parser.add_argument("--figures", choices=("program", "engine"), default="program")
+    parser.add_argument("--rules", choices=("paper", "program"), default="paper")
+    parser.add_argument("--methods", nargs="+", choices=list(METHODS), default=list(METHODS))
+    parser.add_argument("--seconds", type=float, default=20.0, help="CPU seconds per search")
     parser.add_argument("--seeds", type=int, default=3)
-    parser.add_argument("--rules", choices=("paper", "program"), default="program")
-    args = parser.parse_args(arguments)
-    for name in args.networks:
-        table = rows(name, args)
-        bound = table[-1][1]
-        for method, value, spent, word in table:
-            gap = (value - bound) / value
-            print(f"| {name} | {method} | {value:.4g} | {gap:.1%} | {spent:.1f} | {word} |", flush=True)
+    parser.add_argument("--store", type=Path, default=Path("set.sqlite"))
+    parser.add_argument("--jobs", type=int, default=1)
+    parser.add_argument("--only-print", action="store_true", help="what the store has")
+    asked = parser.parse_args(arguments)
+    store = TreeStore(asked.store)
+    tables = {name: cells(name, asked) for name in asked.networks}
+    if not asked.only_print:
+        missing = [cell for table in tables.values() for row in table.values() for cell in row]
+        for cell, found in answers(store, missing, asked.jobs, compute, failed, fresh=False):
+            told = f"{found.status} {found.message} {found.value:.4g}"
+            print(f"{cell.network} {cell.method} {cell.seed}: {told}", file=sys.stderr, flush=True)
+    print(HEAD)
+    for name, table in tables.items():
+        print("\n".join(rows(name, table, store)), flush=True)
+    store.close()
     return 0
 
 
 if __name__ == "__main__":
-    raise SystemExit(main(sys.argv[1:]))
+    raise SystemExit(main())

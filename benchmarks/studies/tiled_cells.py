@@ -7,33 +7,22 @@ from __future__ import annotations
 
 import hashlib
 import json
-import multiprocessing
 from collections.abc import Iterator, Sequence
-from concurrent.futures import ProcessPoolExecutor, as_completed
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 from tilewright import __version__
+from tilewright.benchmarks.studies.answers import AnswerStore, answers
 from tilewright.formulation.limits import Limits
 from tilewright.formulation.scheduling.tiled.problem import TiledProblem, tiled_objective
 from tilewright.hardware.scheduling.tiled.load import load_tiled_machine
-from tilewright.solvers.database import Database, seal
-from tilewright.solvers.processes import leave_with_parent
 from tilewright.solvers.scheduling.tiled.bounds import dag_bounds
 from tilewright.solvers.scheduling.tiled.running import plan_run
 from tilewright.workloads.catalog import resolve_model
 from tilewright.workloads.errors import InputError, one_line
 
 APPLICATION: Final = 0x546C5474  # "TlTt", SQLite's application_id
-
-_TABLE = """
-CREATE TABLE IF NOT EXISTS cell (
-    key TEXT PRIMARY KEY,   -- content hash of cell and version
-    cell TEXT NOT NULL,     -- what was asked, as JSON
-    answer TEXT NOT NULL,   -- what came of it, as JSON
-    seal TEXT NOT NULL      -- SHA-256 of the columns before
-) WITHOUT ROWID"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,7 +127,7 @@ def _warm(method: str) -> None:
     plan_run(lambda: problem, method, Limits(2.0)).run()
 
 
-class CellStore:
+class CellStore(AnswerStore[Cell, Found]):
     """The SQLite file of finished cells.
 
     Raises
@@ -147,31 +136,7 @@ class CellStore:
     """
 
     def __init__(self, path: Path) -> None:
-        self._base = Database(path)
-        self._base.rows(_TABLE)
-        if self._base.number("application_id") not in (0, APPLICATION):
-            raise InputError(str(path), None, "expected a store of cells of tiled machines")
-        self._base.rows(f"PRAGMA application_id = {APPLICATION}")
-
-    def get(self, cell: Cell) -> Found | None:
-        """What a cell came to, if it has ended."""
-        rows = self._base.rows("SELECT key, cell, answer, seal FROM cell WHERE key = ?", (cell.key,))
-        if not rows:
-            return None
-        if seal(rows[0][:-1]) != rows[0][-1]:
-            raise self._base.damaged(f"cell {cell.key[:12]}")
-        with self._base.reading(f"cell {cell.key[:12]}"):
-            data: dict[str, Any] = json.loads(rows[0][2])
-            return Found(**data)
-
-    def put(self, cell: Cell, found: Found) -> None:
-        """Keep a cell for good."""
-        row = (cell.key, json.dumps(asdict(cell)), json.dumps(asdict(found)))
-        self._base.rows("INSERT OR REPLACE INTO cell VALUES (?, ?, ?, ?)", (*row, seal(row)))
-
-    def close(self) -> None:
-        """Close the file."""
-        self._base.close()
+        super().__init__(path, Found, APPLICATION, "cells of tiled machines")
 
 
 def run_missing(store: CellStore, cells: Sequence[Cell], jobs: int) -> Iterator[tuple[Cell, Found]]:
@@ -181,18 +146,4 @@ def run_missing(store: CellStore, cells: Sequence[Cell], jobs: int) -> Iterator[
     ----------
     jobs : worker processes
     """
-    missing = []
-    for cell in dict.fromkeys(cells):
-        known = store.get(cell)
-        if known is None or known.status == "error":
-            missing.append(cell)
-    if not missing:
-        return
-    spawn = multiprocessing.get_context("spawn")
-    with ProcessPoolExecutor(jobs, spawn, leave_with_parent, max_tasks_per_child=1) as pool:
-        waiting = {pool.submit(compute, cell): cell for cell in missing}
-        for future in as_completed(waiting):
-            cell, failure = waiting[future], future.exception()
-            found = Found("error", f"the worker died: {failure}") if failure else future.result()
-            store.put(cell, found)
-            yield cell, found
+    return answers(store, cells, jobs, compute, lambda message: Found("error", message))

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from tilewright.cli import options
+from tilewright.cli import completion, options
 from tilewright.cli.benchmarks import flags as runs
 from tilewright.cli.exits import Exit
 from tilewright.workloads.errors import InputError, OutputError
@@ -19,7 +19,6 @@ if TYPE_CHECKING:
 
 FORMATS = ("table", "json", "csv", "markdown")
 STORE = Path("bench.sqlite")
-SUFFIXES = (".sqlite", ".sqlite3", ".db")
 ALL = "all"
 
 
@@ -28,11 +27,20 @@ def bench_command(
         list[str],
         typer.Argument(
             metavar="SUITE...",
+            autocompletion=completion.suites,
             help="Suites (see [b]list suites[/b]), or files and texts of layers as [b]map[/b] reads them.",
         ),
     ],
     arch: Annotated[
-        str, typer.Option("--arch", "-a", metavar="A,B,...", help="Machines.", rich_help_panel="Problem")
+        str,
+        typer.Option(
+            "--arch",
+            "-a",
+            metavar="A,B,...",
+            help="Machines.",
+            autocompletion=completion.machines,
+            rich_help_panel="Problem",
+        ),
     ],
     objective: Annotated[
         str,
@@ -47,6 +55,7 @@ def bench_command(
         typer.Option(
             "--method",
             "-m",
+            autocompletion=completion.solvers,
             metavar="M,N,...",
             rich_help_panel="Search",
             help=r"Methods with their options, such as random,annealing\[steps=100]; "
@@ -139,17 +148,6 @@ def split_list(text: str, flag: str) -> tuple[str, ...]:
     return found
 
 
-def check_store(path: Path) -> None:
-    """Raise ``InputError`` for a store that could not be written; a new one is named as a database."""
-    from tilewright.workloads.disk import check_writable, is_stream, suffix_error
-
-    check_writable(path)
-    if is_stream(path):
-        raise InputError(str(path), None, "a device or pipe, expected a regular file for the store")
-    if not path.exists() and path.suffix.lower() not in SUFFIXES:
-        raise suffix_error(path, SUFFIXES)
-
-
 @contextmanager
 def told(path: Path) -> Iterator[None]:
     """What the database says of a disk that is full or fails, as an error that names the store."""
@@ -175,8 +173,9 @@ def _bench(
     from tilewright.cli.benchmarks.progress import bench_progress
     from tilewright.cli.benchmarks.tables import show_summary
     from tilewright.cli.terminal.signals import graceful_stop
+    from tilewright.solvers.database import check_database
 
-    check_store(out)
+    check_database(out)
     plan = make_plan(request)
     answers = runs.answers_of(CELLS, jobs, cluster)
     with told(out), Store(out, create=True) as store:

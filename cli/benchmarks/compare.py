@@ -3,34 +3,41 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, cast
 
 import typer
 
-from tilewright.cli import options
+from tilewright.cli import completion, options
 from tilewright.cli.benchmarks import flags as runs
-from tilewright.cli.benchmarks.bench import check_store, split_list, told
+from tilewright.cli.benchmarks.bench import split_list, told
 from tilewright.cli.exits import Exit
 from tilewright.cli.scheduling import flags
 
 if TYPE_CHECKING:
-    from tilewright.benchmarks.arena.contest import Contest
+    from tilewright.benchmarks.arena.contest import Clock, Contest
     from tilewright.report.records.scheduling.tiled.compare import CompareDocument
 
 FORMATS = ("table", "json")
+CLOCKS = ("wall", "cpu")
 STORE = Path("compare.sqlite")
 METHODS = "ls,cnn-p,il-pipe,rammer,atomic"
 
 
 def compare_command(
     model: Annotated[
-        str, typer.Argument(metavar="MODEL", help="ONNX file, onnx:NAME, built-in name, or a layer.")
+        str,
+        typer.Argument(
+            metavar="MODEL",
+            help="ONNX file, onnx:NAME, built-in name, or a layer.",
+            autocompletion=completion.models,
+        ),
     ],
     system: Annotated[
         str,
         typer.Option(
             "--system",
             "-s",
+            autocompletion=completion.tiled_machines,
             metavar="S",
             help=r"Tiled machine such as atomic-8x8\[link=16], or a YAML file.",
             rich_help_panel="Problem",
@@ -41,6 +48,7 @@ def compare_command(
         typer.Option(
             "--methods",
             "-m",
+            autocompletion=completion.planning_methods,
             metavar="M,N,...",
             help="Methods with their options (see [b]list methods[/b]).",
             rich_help_panel="Search",
@@ -55,6 +63,15 @@ def compare_command(
     threads: Annotated[
         int, typer.Option("--threads", help="Of a parallel method within a run.", rich_help_panel="Search")
     ] = 1,
+    clock: Annotated[
+        str,
+        typer.Option(
+            "--clock",
+            metavar="CLOCK",
+            help="Seconds of runs: wall, or cpu on a busy machine.",
+            rich_help_panel="Search",
+        ),
+    ] = "wall",
     jobs: runs.Jobs = None,
     cluster: runs.Cluster = None,
     store: Annotated[
@@ -86,6 +103,7 @@ def compare_command(
 
     options.parse_choice(format, "--format", FORMATS)
     options.parse_choice(objective, "--objective", flags.OBJECTIVES)
+    options.parse_choice(clock, "--clock", CLOCKS)
     for count, flag in ((seeds, "--seeds"), (threads, "--threads"), (jobs, "--jobs")):
         options.parse_count(count, flag)
     seconds = options.parse_duration(time_limit)
@@ -96,7 +114,7 @@ def compare_command(
         resolve_model(model, 1), load_tiled_machine(system), tiled_objective(objective), batch=batch
     )
     names = tuple(str(parse_method(text, "--methods")) for text in split_list(methods, "--methods"))
-    contest = Contest(problem, objective, names, seeds, seconds, threads)
+    contest = Contest(problem, objective, names, seeds, seconds, threads, cast("Clock", clock))
     document, failed = _run(contest, store, options.parse_threads(jobs), cluster, fresh=fresh, quiet=quiet)
     failures = _deliver(document, format, out, plot, report)
     if failures:
@@ -139,10 +157,11 @@ def _run(
     from tilewright.benchmarks.store import Store
     from tilewright.cli.benchmarks.progress import bench_progress
     from tilewright.cli.terminal.signals import graceful_stop
+    from tilewright.solvers.database import check_database
 
-    check_store(path)
+    check_database(path)
     cells = entries(contest)
-    answers = runs.answers_of(RUNS, jobs, cluster)
+    answers = runs.answers_of(RUNS[contest.clock], jobs, cluster)
     with told(path), Store(path, create=True) as store:
         with graceful_stop() as stop, ExitStack() as stack:
             progress = bench_progress(stack, quiet=quiet)
@@ -160,6 +179,7 @@ def _deliver(
     document: CompareDocument, form: str, out: Path | None, plot: Path | None, report: Path | None
 ) -> list[str]:
     """Print and write the document; why files could not be written."""
+    from tilewright.cli.terminal.command import command
     from tilewright.cli.terminal.console import error_line, show, write
     from tilewright.cli.terminal.saving import kept
     from tilewright.report.records.files import json_text
@@ -184,7 +204,7 @@ def _deliver(
         from tilewright.report.html.scheduling.tiled.compare import write_contest_report
 
         with kept(failures):
-            write_contest_report(report, document)
+            write_contest_report(report, document, command.text)
     for failure in failures:
         error_line(failure)
     return failures

@@ -100,8 +100,9 @@ def runs_command(
             draw_to(plot_file, plot, opened, rows)
         if report is not None:
             from tilewright.benchmarks.page import write_report
+            from tilewright.cli.terminal.command import command
 
-            write_report(report, opened, rows)
+            write_report(report, opened, rows, command.text)
     if not any((export, plot, report)):
         from tilewright.cli.benchmarks.tables import show_runs, show_summary
 

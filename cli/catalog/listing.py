@@ -10,7 +10,7 @@ from typing import Annotated, Any
 
 import typer
 
-from tilewright.cli import options
+from tilewright.cli import completion, options
 from tilewright.cli.exits import Exit
 from tilewright.cli.terminal.console import rendered, show, write
 from tilewright.report.text.csv_text import csv_lines
@@ -32,7 +32,9 @@ def list_command(
     what: Annotated[
         str,
         typer.Argument(
-            metavar="WHAT", help="archs, systems, models, workloads, solvers, methods, suites or operators."
+            metavar="WHAT",
+            help="archs, systems, models, workloads, solvers, methods, suites or operators.",
+            autocompletion=lambda incomplete: completion.one_of(*KINDS)(incomplete),
         ),
     ],
     format: options.Format = "table",

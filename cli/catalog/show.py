@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from tilewright.cli import options
+from tilewright.cli import completion, options
 from tilewright.cli.catalog.network import show_network, show_network_as, show_workload
 from tilewright.cli.exits import Exit
-from tilewright.cli.terminal.console import show, write
+from tilewright.cli.terminal.console import note_line, show, write
 from tilewright.workloads.errors import InputError, did_you_mean
 
 if TYPE_CHECKING:
@@ -25,11 +25,19 @@ def show_command(
     thing: Annotated[
         str,
         typer.Argument(
-            metavar="THING", help="Machine, model, workload, layer, mapping file or result document."
+            metavar="THING",
+            help="Machine, model, workload, layer, mapping file or result document.",
+            autocompletion=completion.things,
         ),
     ],
     arch: Annotated[
-        str | None, typer.Option("--arch", "-a", help="Machine, where the thing does not name its own.")
+        str | None,
+        typer.Option(
+            "--arch",
+            "-a",
+            help="Machine, where the thing does not name its own.",
+            autocompletion=completion.machines,
+        ),
     ] = None,
     formula: Annotated[
         bool, typer.Option("--formula", help="The cost model's formulas for a layer on --arch.")
@@ -164,9 +172,11 @@ def _show_file(path: Path, arch: str | None, batch: int | None, patterns: list[s
 
 
 def _show_machine(engine: Any) -> int:
-    from tilewright.hardware.mapping.describe import engine_tree
+    from tilewright.hardware.mapping.describe import assumptions, engine_tree
 
     write(engine_tree(engine))
+    for told in assumptions(engine):
+        note_line(told)
     return Exit.OK
 
 

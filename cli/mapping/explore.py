@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from tilewright.cli import options
+from tilewright.cli import completion, options
 
 FORMATS = ("table", "json", "csv")
 _SPACE = "Design space"
@@ -15,7 +15,12 @@ _RUN = "Execution"
 
 
 def explore_command(
-    model: Annotated[str, typer.Argument(metavar="MODEL|LAYER", help="As [b]map[/b] takes it.")],
+    model: Annotated[
+        str,
+        typer.Argument(
+            metavar="MODEL|LAYER", help="As [b]map[/b] takes it.", autocompletion=completion.models
+        ),
+    ],
     arch: options.Arch,
     vary: Annotated[
         list[str],

@@ -9,7 +9,8 @@ from pathlib import Path
 from tilewright.api.mapping.exploration import ExplorationDocument, ExploreRequest, answered
 from tilewright.cli.exits import Exit
 from tilewright.cli.terminal.clock import call
-from tilewright.cli.terminal.console import error_line, show, tell, write
+from tilewright.cli.terminal.command import command
+from tilewright.cli.terminal.console import error_line, note_line, show, tell, write
 from tilewright.cli.terminal.saving import kept
 from tilewright.cli.terminal.signals import graceful_stop
 from tilewright.report.records.files import json_text
@@ -81,13 +82,18 @@ def run_explore(request: ExploreRequest, output: ExploreOutput) -> int:
         from tilewright.report.html.mapping.explore import write_explore_report
 
         with kept(failures):
-            write_explore_report(output.report, found.record)
+            write_explore_report(output.report, found.record, command.text)
     _show(found, output.form)
     for failure in failures:
         error_line(failure)
     if failures:
         return Exit.ERROR
-    return _exit(found, interrupted=interrupted)
+    code = _exit(found, interrupted=interrupted)
+    if output.quiet and code:
+        counts = ", ".join(f"{count} {status}" for status, count in found.record.totals.statuses.items())
+        why = next((one.message for one in found.record.designs if one.message), "")
+        note_line(f"no best design: {counts}" + (f" ({why})" if why else ""))
+    return code
 
 
 def _check(output: ExploreOutput) -> None:

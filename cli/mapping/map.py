@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from tilewright.cli import options
+from tilewright.cli import completion, options
 from tilewright.workloads.errors import InputError
 
 FORMATS = ("table", "json", "jsonl", "csv")
@@ -22,6 +22,7 @@ def map_command(
         str,
         typer.Argument(
             metavar="MODEL|LAYER",
+            autocompletion=completion.models,
             help="ONNX file, onnx:NAME, built-in name, YAML file of layers, or a layer such as "
             "conv:K=64,C=64,P=56,Q=56,R=3,S=3,pad=1 or gemm:M=512,N=768,K=768.",
         ),

@@ -8,15 +8,17 @@ from functools import partial
 from pathlib import Path
 from threading import Event
 
-from tilewright.cli.exits import Exit, exit_of_layers
+from tilewright.cli.exits import Exit, exit_of_layers, reason
 from tilewright.cli.mapping.results import Results, prepare_folder, streams_to_terminal
 from tilewright.cli.options import read_objective
 from tilewright.cli.terminal.clock import call
-from tilewright.cli.terminal.console import error_line
+from tilewright.cli.terminal.command import command
+from tilewright.cli.terminal.console import error_line, note_line
 from tilewright.cli.terminal.lines import ProgressItem
 from tilewright.cli.terminal.progress import Progress, make_progress
 from tilewright.cli.terminal.saving import kept
 from tilewright.cli.terminal.signals import graceful_stop
+from tilewright.hardware.mapping.describe import assumptions
 from tilewright.hardware.mapping.load import load_engine
 from tilewright.report.records.files import output_format
 from tilewright.report.records.mapping.answer_sets import answer_record
@@ -81,7 +83,7 @@ def run_map(request: MapRequest) -> int:
     layers = select_layers(network, request.patterns, request.all_operators)
     problem = network_problem(layers, engine, objective, request.constraints, model_name, *kind)
     left_out = (f"left out: {told}" for told in network.left_out)
-    problem = replace(problem, notes=(*problem.notes, *left_out))
+    problem = replace(problem, notes=(*assumptions(engine), *problem.notes, *left_out))
     stored = [] if request.warm_start is None else read_mappings(request.warm_start)
     if request.folder is not None:
         prepare_folder(request.folder)
@@ -110,32 +112,35 @@ def run_map(request: MapRequest) -> int:
             results.begin()
             _search_all(request, problem, stored, results, progress, stop)
         document = results.end(call.elapsed)
-        if request.quiet:
-            _tell_errors(document)
         failures = list(results.failures.values())
         if request.report is not None:
             from tilewright.report.html.mapping.result import write_result_report
 
             with kept(failures):
-                write_result_report(request.report, document)
+                write_result_report(request.report, document, command.text)
         interrupted = stop.is_set()
     for failure in failures:
         error_line(failure)
     if failures:
         return Exit.ERROR
-    return exit_of_layers(
+    code = exit_of_layers(
         [(layer.status, layer.mapping is not None) for layer in document.layers],
         interrupted=interrupted,
         missing=bool(document.missing),
         require_optimal=request.require_optimal,
     )
+    if request.quiet and code:
+        _tell_reasons(document)
+    return code
 
 
-def _tell_errors(document: ResultDocument) -> None:
-    """Why layers failed, where no progress has told it."""
+def _tell_reasons(document: ResultDocument) -> None:
+    """Why layers have no mapping or no proof, where no progress has told it."""
     for layer in document.layers:
-        if layer.status == "error":
-            error_line(f"{layer.name}: {layer.message or 'the solver failed'}")
+        solved = layer.mapping is not None
+        if not solved or layer.status != "optimal":
+            why = reason(layer.status, layer.message, solved=solved, gap=layer.gap)
+            (error_line if layer.status == "error" else note_line)(f"{layer.name}: {why}")
 
 
 class _Shown:

@@ -6,14 +6,25 @@ from typing import Annotated
 
 import typer
 
-from tilewright.cli import options
+from tilewright.cli import completion, options
 from tilewright.cli.scheduling.flags import Document, Goal, Metric, Plot, Report, RequireOptimal
 
 
 def codesign_command(
-    workload: Annotated[str, typer.Argument(metavar="WORKLOAD|MODEL", help="As for schedule.")],
+    workload: Annotated[
+        str,
+        typer.Argument(
+            metavar="WORKLOAD|MODEL", help="As for schedule.", autocompletion=completion.workloads
+        ),
+    ],
     accelerator_class: Annotated[
-        str, typer.Option("--class", help="edge, mobile or cloud.", rich_help_panel="Problem")
+        str,
+        typer.Option(
+            "--class",
+            help="edge, mobile or cloud.",
+            autocompletion=completion.one_of("edge", "mobile", "cloud"),
+            rich_help_panel="Problem",
+        ),
     ],
     dataflows: Annotated[
         str,

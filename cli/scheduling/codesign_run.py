@@ -9,6 +9,7 @@ from pathlib import Path
 
 from tilewright.cli.scheduling.request import SearchOptions
 from tilewright.cli.scheduling.schedule_run import herald_settings
+from tilewright.cli.terminal.command import command
 from tilewright.cli.terminal.signals import graceful_stop
 from tilewright.formulation.result import TracePoint
 from tilewright.formulation.scheduling.herald.codesign import CodesignResult
@@ -86,5 +87,7 @@ def run_codesign(request: CodesignRequest) -> int:
     if options.report is not None:
         from tilewright.report.html.scheduling.herald.schedule import write_codesign_report
 
-        options.draw(done.failures, options.report, lambda path: write_codesign_report(path, document))
+        options.draw(
+            done.failures, options.report, lambda path: write_codesign_report(path, document, command.text)
+        )
     return options.exit_code(document, done.failures, solved=document.best is not None)

@@ -12,10 +12,10 @@ from typing import Any, Generic, Protocol, TypeVar
 from rich.console import RenderableType
 
 from tilewright.cli import options
-from tilewright.cli.exits import Exit
+from tilewright.cli.exits import Exit, reason
 from tilewright.cli.scheduling.flags import OBJECTIVES
 from tilewright.cli.terminal.clock import call
-from tilewright.cli.terminal.console import error_line, show, write
+from tilewright.cli.terminal.console import error_line, note_line, show, write
 from tilewright.cli.terminal.lines import ProgressItem
 from tilewright.cli.terminal.progress import Progress, make_progress
 from tilewright.cli.terminal.saving import SavedFile, kept
@@ -37,6 +37,8 @@ class Delivered(Protocol):
     def status(self) -> str: ...
     @property
     def message(self) -> str: ...
+    @property
+    def gap(self) -> float | None: ...
     def to_data(self) -> dict[str, Any]:
         """Plain data in the sequence of the contract."""
 
@@ -205,8 +207,10 @@ class SearchOptions:
     def exit_code(self, document: Delivered, failures: Sequence[str], *, solved: bool) -> Exit:
         """The exit code of a search that has a schedule or none; tells of files that could not be written."""
         status = document.status
-        if self.quiet and status == "error":
-            error_line(document.message or "the search failed")
+        proven = solved and (status == "optimal" or not self.require_optimal)
+        if self.quiet and (status == "error" or not proven):
+            why = reason(status, document.message, solved=solved, gap=document.gap)
+            (error_line if status == "error" else note_line)(why)
         for failure in failures:
             error_line(failure)
         if failures:

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from tilewright.cli import options
+from tilewright.cli import completion, options
 from tilewright.cli.scheduling.flags import Document, Goal, Metric, Plot, Report, RequireOptimal
 
 
@@ -15,13 +15,18 @@ def schedule_command(
     workload: Annotated[
         str,
         typer.Argument(
-            metavar="WORKLOAD|MODEL", help="Built-in workload, YAML file of networks, or a model as for map."
+            metavar="WORKLOAD|MODEL",
+            help="Built-in workload, YAML file of networks, or a model as for map.",
+            autocompletion=completion.workloads,
         ),
     ],
     system: Annotated[
         str,
         typer.Option(
-            "--system", help="Preset (see [b]list systems[/b]) or YAML file.", rich_help_panel="Problem"
+            "--system",
+            help="Preset (see [b]list systems[/b]) or YAML file.",
+            autocompletion=completion.systems,
+            rich_help_panel="Problem",
         ),
     ],
     keep_activations: Annotated[
@@ -45,6 +50,7 @@ def schedule_command(
         typer.Option(
             "--method",
             "-m",
+            autocompletion=completion.scheduling_methods,
             help="Such as herald[[order=depth-first]; see [b]list methods[/b]; by default cpsat, on tiled"
             " machines atomic.",
             show_default=False,

@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from tilewright.cli.scheduling.request import SearchOptions
+from tilewright.cli.terminal.command import command
 from tilewright.cli.terminal.signals import graceful_stop
 from tilewright.formulation.result import TracePoint
 from tilewright.formulation.scheduling.herald.problem import ScheduleObjective
@@ -80,7 +81,11 @@ def run_schedule(request: ScheduleRequest) -> int:
     if options.report is not None:
         from tilewright.report.html.scheduling.herald.schedule import write_schedule_report
 
-        options.draw(done.failures, options.report, lambda path: write_schedule_report(path, done.document))
+        options.draw(
+            done.failures,
+            options.report,
+            lambda path: write_schedule_report(path, done.document, command.text),
+        )
     return options.exit_code(done.document, done.failures, solved=done.document.schedule is not None)
 
 

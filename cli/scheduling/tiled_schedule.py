@@ -9,6 +9,7 @@ from pathlib import Path
 
 from tilewright.api.scheduling.tiled_problem import DEFAULT
 from tilewright.cli.scheduling.request import SearchOptions
+from tilewright.cli.terminal.command import command
 from tilewright.cli.terminal.signals import graceful_stop
 from tilewright.formulation.result import TracePoint
 from tilewright.formulation.scheduling.tiled.problem import TiledProblem, tiled_objective
@@ -87,7 +88,9 @@ def run_plan(request: PlanRequest) -> int:
     if options.report is not None:
         from tilewright.report.html.scheduling.tiled.plan import write_plan_report
 
-        options.draw(done.failures, options.report, lambda path: write_plan_report(path, done.document))
+        options.draw(
+            done.failures, options.report, lambda path: write_plan_report(path, done.document, command.text)
+        )
     return options.exit_code(done.document, done.failures, solved=done.document.plan is not None)
 
 

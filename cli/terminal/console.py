@@ -102,6 +102,11 @@ def error_line(message: str) -> None:
     tell(f"tilewright: error: {' '.join(message.split())}")
 
 
+def note_line(message: str) -> None:
+    """One line on stderr that is no error."""
+    tell(f"tilewright: {' '.join(message.split())}")
+
+
 class SteadyStream:
     """A text stream for progress that loses what cannot be written, instead of failing.
 

@@ -8,15 +8,14 @@ from typing import Any
 
 from tilewright.report.curves import Convergence, Curve
 from tilewright.report.html.page import Figure
-from tilewright.report.plots.style import DASHES, MARKERS, colours, dashes, markers, tensor_colours
-from tilewright.report.records.mapping.breakdown import EnergyPart
+from tilewright.report.plots.style import DASHES, MARKERS, colours, dashes, markers
 
 _DASHES = dict(zip(DASHES, ("solid", "dash", "dashdot", "dot"), strict=True))
 _SYMBOLS = dict(zip(MARKERS, ("circle", "square", "triangle-up", "diamond"), strict=True))
 _LOGARITHMIC = {"type": "log", "tickformat": "~g", "dtick": "D2"}
 INK, PAPER = "#000000", "#ffffff"
 """Colours of text and background, which the page replaces by those of its style, light or dark."""
-_WIDE = 4
+_WIDE = 8
 """Ratio of values beyond which their axis is logarithmic."""
 _LEAST_GAP = 0.001
 """Percent at which a gap of 0 is drawn on a logarithmic axis."""
@@ -69,11 +68,12 @@ def gaps_figure(by_method: MappingABC[str, Sequence[float]]) -> Figure:
         }
         for name, some in by_method.items()
     ]
-    layout = base_layout("gap to the optimum [%]; a gap of 0 stands at the left end", "")
-    layout["xaxis"].update({**_LOGARITHMIC, "dtick": 1})
+    layout = base_layout("gap to the optimum", "")
+    layout["xaxis"].update(
+        {"type": "log", "tickformat": "~g", "ticksuffix": "%", "tickangle": 0, "nticks": 6}
+    )
     layout["yaxis"].update(autorange="reversed")
     layout["height"] = 140 + 36 * len(by_method)
-    layout["margin"]["l"] = 150
     return {"data": data, "layout": layout}
 
 
@@ -104,7 +104,7 @@ def convergence_figure(
                     "hovertemplate": f"{what} %{{y:.4g}} at %{{x:.3g}} s",
                 }
             )
-    layout = base_layout("time [s]", label)
+    layout = base_layout("search time [s]", label)
     curves = [curve for run in runs for curve in (run.value, run.bound)]
     times = [x for curve in curves for x in curve.xs] + [run.seconds for run in runs]
     layout["xaxis"].update(_scale(times, {}))
@@ -129,45 +129,6 @@ def _scale(values: Sequence[float], ticks: dict[str, Any]) -> dict[str, Any]:
     if values and max(values) > _WIDE * min(values) > 0:
         return {**_LOGARITHMIC, **ticks}
     return {"exponentformat": "SI"}
-
-
-def energy_figure(bars: Sequence[tuple[str, Sequence[EnergyPart]]]) -> Figure:
-    """One stacked bar per title: pieces are components and tensors."""
-    pieces = list(dict.fromkeys((part.component, part.tensor) for _, parts in bars for part in parts))
-    tensors = list(dict.fromkeys(tensor for _, tensor in pieces if tensor))
-    components = list(dict.fromkeys(component for component, _ in pieces))
-    colour = tensor_colours(tensors)
-    patterns = ("", "/", "x", ".", "-", "+", "|", "\\")
-    data = []
-    for component, tensor in pieces:
-        sums = [
-            sum(p.picojoules for p in parts if (p.component, p.tensor) == (component, tensor)) * 1e-12
-            for _, parts in bars
-        ]
-        name = f"{component} {tensor}".strip()
-        shape = patterns[components.index(component) % len(patterns)]
-        data.append(
-            {
-                "type": "bar",
-                "orientation": "h",
-                "name": name,
-                "y": [title for title, _ in bars],
-                "x": sums,
-                "marker": {
-                    "color": colour[tensor],
-                    "pattern": {"shape": shape, "fgcolor": PAPER, "size": 6, "fillmode": "overlay"},
-                    "line": {"color": PAPER, "width": 0.5},
-                },
-                "hovertemplate": f"{name}: %{{x:.3s}}J",
-            }
-        )
-    layout = base_layout("energy [J]", "")
-    layout["barmode"] = "stack"
-    layout["xaxis"]["tickformat"] = "~s"
-    layout["yaxis"]["autorange"] = "reversed"
-    layout["height"] = max(300, 150 + 32 * len(bars))
-    layout["margin"]["l"] = 150
-    return {"data": data, "layout": layout}
 
 
 def base_layout(x_title: str, y_title: str) -> dict[str, Any]:

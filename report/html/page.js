@@ -17,7 +17,7 @@ function sortTable(table, column, descending) {
   body.append(...keyed.map((one) => one.row));
 }
 
-for (const table of document.querySelectorAll("table")) {
+for (const table of document.querySelectorAll("table[data-sorts]")) {
   const heads = Array.from(table.tHead.rows[0].cells);
   heads.forEach((head, column) => {
     head.querySelector("button").addEventListener("click", () => {
@@ -47,11 +47,12 @@ for (const input of document.querySelectorAll("input[data-table]")) {
   search();
 }
 
-// Plots: drawn by Plotly in the colours of the page; a choice among several redraws, and so does another
-// style or width. On narrow screens the legend stands below, and a finger scrolls the page.
+// Plots: drawn by Plotly in the colours of the page; a choice among several draws anew, and so does another
+// style or width, or paper.  On narrow screens the legend stands below, and a finger scrolls the page.
 const figures = JSON.parse(document.getElementById("figures").textContent);
 const dark = window.matchMedia("(prefers-color-scheme: dark)");
 const narrow = window.matchMedia("(max-width: 640px)");
+const print = window.matchMedia("print");
 
 function coloured(node, colours) {
   if (Array.isArray(node)) {
@@ -63,27 +64,43 @@ function coloured(node, colours) {
   return typeof node === "string" && node in colours ? colours[node] : node;
 }
 
-function fitted(figure) {
+function fitted(figure, width) {
   const style = getComputedStyle(document.documentElement);
   const [ink, soft, line, paper] = ["ink", "soft", "line", "paper"].map((name) =>
     style.getPropertyValue("--" + name).trim());
   const colours = { "#000000": ink, "#ffffff": paper };
   const data = coloured(figure.data, colours);
   const layout = coloured(figure.layout, colours);
-  Object.assign(layout, { paper_bgcolor: "rgba(0,0,0,0)", plot_bgcolor: "rgba(0,0,0,0)" });
+  Object.assign(layout, { width, paper_bgcolor: "rgba(0,0,0,0)", plot_bgcolor: "rgba(0,0,0,0)" });
   layout.modebar = { bgcolor: "rgba(0,0,0,0)", color: soft, activecolor: ink };
   layout.font = { ...layout.font, color: ink };
   for (const key of Object.keys(layout).filter((name) => /^[xy]axis/.test(name))) {
     layout[key] = { gridcolor: line, linecolor: soft, ...layout[key] };
   }
-  if (narrow.matches) {
-    const names = data.filter((one) => one.name && one.showlegend !== false).length;
-    const rows = names > 1 && layout.showlegend !== false ? Math.ceil(names / 2) : 0;
-    layout.height = (layout.height || 420) + 22 * rows;
-    layout.legend = { ...layout.legend, orientation: "h", x: 0, y: -0.2, yanchor: "top" };
-    layout.margin = { ...layout.margin, l: 10, r: 10 };
+  layout.height = layout.height || 420;
+  for (const one of data.filter((trace) => trace.texttemplate && trace.type === "heatmap")) {
+    const longest = Math.max(...one.text.flat().map((text) => text.length));
+    if (7 * longest + 4 > (width - (width < 640 ? 90 : 230)) / one.x.length) delete one.texttemplate;
+  }
+  if (width < 640) {
+    const named = data.filter((one) => one.name && one.showlegend !== false);
+    const longest = Math.max(0, ...named.map((one) => one.name.length));
+    const beside = Math.max(1, Math.floor((width - 20) / (46 + 6.5 * longest)));
+    const rows = named.length > 1 && layout.showlegend !== false ? Math.ceil(named.length / beside) : 0;
+    const title = layout.legend && layout.legend.title ? 20 : 0;
+    layout.margin = { ...layout.margin, l: 10, r: 10, b: layout.margin.b + 20 * rows + title };
+    layout.height += 20 * rows + title;
+    if (title) layout.legend.title.side = "top";
+    layout.legend = { ...layout.legend, orientation: "h", x: 0, xref: "container", y: 0, yref: "container",
+                      yanchor: "bottom", xanchor: "left" };
     layout.font.size = 11;
     layout.dragmode = false;
+    for (const one of data.filter((trace) => trace.colorbar)) {
+      one.colorbar = { ...one.colorbar, orientation: "h", y: 1, yanchor: "bottom", thickness: 10, len: 1,
+                       title: { ...one.colorbar.title, side: "top" } };
+      layout.margin.t = 70;
+      layout.height += 40;
+    }
   }
   return { data, layout };
 }
@@ -91,16 +108,22 @@ function fitted(figure) {
 for (const place of document.querySelectorAll("div.plot")) {
   const mine = figures[place.dataset.figures];
   const chooser = document.querySelector(`select[data-plot="${place.id}"]`);
+  let width = 0; // Plotly's own way to follow the window forgets the ranges of axes
   const draw = () => {
-    const figure = fitted(mine[chooser ? chooser.selectedIndex : 0]);
+    width = place.clientWidth;
+    const figure = fitted(mine[chooser ? chooser.selectedIndex : 0], width);
     const buttons = [["toImage", "zoom2d", "pan2d", "resetScale2d"]];
-    const options = { displaylogo: false, responsive: true, modeBarButtons: buttons, plotlyServerURL: "",
+    const options = { displaylogo: false, modeBarButtons: buttons, plotlyServerURL: "",
                       displayModeBar: narrow.matches ? false : "hover" };
-    place.style.height = `${figure.layout.height || 420}px`;
-    Plotly.react(place, figure.data, figure.layout, options);
+    place.style.height = `${figure.layout.height}px`;
+    Plotly.newPlot(place, figure.data, figure.layout, options);
   };
   if (chooser) chooser.addEventListener("change", draw);
-  dark.addEventListener("change", draw);
-  narrow.addEventListener("change", draw);
+  for (const query of [dark, print]) query.addEventListener("change", draw);
+  let waiting = 0;
+  new ResizeObserver(() => {
+    window.clearTimeout(waiting);
+    waiting = window.setTimeout(() => place.clientWidth !== width && draw(), 100);
+  }).observe(place);
   draw();
 }

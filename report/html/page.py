@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from importlib.resources import files
@@ -15,6 +16,8 @@ _FOLDER = "tilewright.report.html"
 Row = TypeVar("Row")
 Figure = dict[str, Any]
 """Data and layout of a plot, as Plotly reads them."""
+MOST_ROWS, MOST_COLUMNS = 16, 32
+"""Squares of an array that are drawn."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,13 +49,19 @@ class Column:
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """A table that can be sorted by every column, and searched."""
+    """A table that can be sorted by every column, and searched.
+
+    Parameters
+    ----------
+    sortable : whether headings sort; figures that belong together keep their sequence
+    """
 
     title: str
     columns: Sequence[Column]
     rows: Sequence[Sequence[TableCell]]
     note: str = ""
     searchable: bool = False
+    sortable: bool = True
     kind: str = field(default="table", init=False)
 
     def __post_init__(self) -> None:
@@ -72,7 +81,77 @@ class Plot:
     kind: str = field(default="plot", init=False)
 
 
-Section = Table | Plot
+@dataclass(frozen=True, slots=True)
+class Listing:
+    """Text that keeps its lines, such as a loop nest."""
+
+    title: str
+    text: str
+    note: str = ""
+    kind: str = field(default="listing", init=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Level:
+    """A box of a machine's drawing, and the array of what lies inside.
+
+    Parameters
+    ----------
+    facts : what stands in the box
+    array : sizes of the array's axes with their names; empty where there is one instance
+    network : what stands beside the array
+    """
+
+    name: str
+    facts: Sequence[str]
+    array: Sequence[tuple[str, int]] = ()
+    network: Sequence[str] = ()
+
+    @property
+    def sizes(self) -> str:
+        """The array in words, such as ``12 y by 14 x``."""
+        return " by ".join(f"{size} {name}" for name, size in self.array)
+
+    @property
+    def grid(self) -> tuple[int, int]:
+        """Rows and columns of squares that show the array; a large one is cut."""
+        *outer, (_, columns) = self.array
+        rows = math.prod(size for _, size in outer)
+        return min(rows, MOST_ROWS), min(columns, MOST_COLUMNS)
+
+
+@dataclass(frozen=True, slots=True)
+class Machine:
+    """A machine from the outside in."""
+
+    title: str
+    levels: Sequence[Level]
+    note: str = ""
+    kind: str = field(default="machine", init=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """What can be unfolded: a line, and what is behind it."""
+
+    title: str
+    summary: str
+    parts: Sequence[Table | Listing]
+
+
+@dataclass(frozen=True, slots=True)
+class Details:
+    """Entries that are folded, unless there is only one."""
+
+    title: str
+    entries: Sequence[Entry]
+    note: str = ""
+    kind: str = field(default="details", init=False)
+
+
+Section = Table | Plot | Listing | Machine | Details
+LONG = 60
+"""Rows beyond which a table scrolls in a box of its own; no shorter one does."""
 
 
 def filled(
@@ -106,18 +185,28 @@ def check_report(path: Path) -> None:
     _libraries()
 
 
-def write_page(path: Path, title: str, facts: Sequence[str], sections: Sequence[Section]) -> None:
+def figures_table(title: str, rows: Iterable[tuple[str, str]], note: str = "") -> Table:
+    """A table of names and figures."""
+    columns = [Column("figure"), Column("value", True)]
+    cells = [[text_cell(name), number_cell(text, None)] for name, text in rows]
+    return Table(title, columns, cells, note, sortable=False)
+
+
+def write_page(
+    path: Path, title: str, facts: Sequence[str], sections: Sequence[Section], command: str = ""
+) -> None:
     """Write a report; raises ``OutputError`` where the file cannot be written.
 
     Parameters
     ----------
     facts : what stands below the title
+    command : the command line that made it, if one did
     """
     check_report(path)
-    write_file(path, render_page(title, facts, sections))
+    write_file(path, render_page(title, facts, sections, command))
 
 
-def render_page(title: str, facts: Sequence[str], sections: Sequence[Section]) -> str:
+def render_page(title: str, facts: Sequence[str], sections: Sequence[Section], command: str = "") -> str:
     """The report as text."""
     jinja2, plotly = _libraries()
     folder = files(_FOLDER)
@@ -133,6 +222,8 @@ def render_page(title: str, facts: Sequence[str], sections: Sequence[Section]) -
         template.render(
             title=title,
             facts=facts,
+            command=command,
+            long=LONG,
             sections=numbered,
             figures=figures,
             style=(folder / "page.css").read_text(encoding="utf-8"),

@@ -19,6 +19,7 @@ from tilewright.report.records.mapping.document import (
     TotalsRecord,
 )
 from tilewright.report.records.mapping.operator import shape_text
+from tilewright.report.text.fitting import FittingTable
 from tilewright.report.text.mapping.loop_nest import loop_nest
 from tilewright.report.text.mapping.spaces import beside_text, record_text
 from tilewright.report.text.quantities import (
@@ -45,15 +46,15 @@ _BAR = 24
 _EIGHTHS = " ▏▎▍▌▋▊▉█"
 
 
-def plain_table(columns: Sequence[tuple[str, str]], title: str | None = None) -> Table:
-    """A table without lines.
+def plain_table(columns: Sequence[tuple[str, str]], title: str | None = None, names: int = 1) -> Table:
+    """A table without lines, which cuts nothing on a narrow terminal.
 
     Parameters
     ----------
-    columns : heading and justification (``left`` or ``right``); the first column gives way where it is
-        too long
+    columns : heading and justification (``left`` or ``right``)
+    names : how many of the first columns name a row
     """
-    table = Table(
+    table = FittingTable(
         title=title,
         title_justify="left",
         title_style="bold",
@@ -62,13 +63,10 @@ def plain_table(columns: Sequence[tuple[str, str]], title: str | None = None) ->
         pad_edge=False,
         header_style="bold",
     )
-    for index, (heading, justify) in enumerate(columns):
+    table.names = names
+    for heading, justify in columns:
         table.add_column(
-            heading,
-            justify="right" if justify == "right" else "left",
-            no_wrap=index > 0,  # rich narrows columns that may wrap before others
-            overflow="ellipsis",
-            min_width=None if index == 0 else len(heading),
+            heading, justify="right" if justify == "right" else "left", no_wrap=True, overflow="fold"
         )
     return table
 

@@ -9,6 +9,7 @@ array.  Partial decisions are opened in the order of their bounds; what cannot b
 
 from __future__ import annotations
 
+import copy
 import heapq
 import math
 from collections.abc import Callable, Iterator, Sequence
@@ -24,7 +25,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tilewright import __version__
-from tilewright.formulation.expression import Variable
+from tilewright.formulation.expression import Expr, Variable
 from tilewright.formulation.expression.batch import EXACT_LIMIT, Array
 from tilewright.formulation.limits import LimitReachedError
 from tilewright.formulation.mapping.mapping import Mapping
@@ -37,14 +38,17 @@ from tilewright.heuristics.mapping.annealing import Annealing
 from tilewright.solvers.mapping import kernel
 from tilewright.solvers.mapping.array_bounds import ArrayBounds
 from tilewright.solvers.mapping.by_arrangement import ByArrangement
+from tilewright.solvers.mapping.levels import by_levels
 from tilewright.solvers.mapping.stages import StagedTable, stages_of
 from tilewright.solvers.mapping.tape import Tape
 
 BATCH = 1 << 16
-_DIVE_WIDTHS = (32, 512)  # nodes kept after every group; wider where a narrow dive ends nowhere
+_DIVE_WIDTHS = (128, 1024)  # nodes kept after every group; wider where a narrow dive ends nowhere
 _COMPILING = 3.0  # seconds that it takes at least
 _NOT_COMPILED = "annealed only: compiling the search, done once, took longer (see tilewright doctor)"
 _DIVE_LINES = 3  # choices of orders and residencies followed from stage to stage
+_EASY = 300_000  # parts bounded before the outer levels are looked at alone
+_EFFORT = 2_000_000  # parts bounded in looking at them
 BAND = 1e-12  # relative; products of two exact floats agree with the exact product well within it
 
 
@@ -157,6 +161,23 @@ class Minimum:
         self._search.confirm(leaves.mapping(int(np.argmin(leaves.keys))), self._source)
 
 
+class _LeastEnergy:
+    """The least value of what is read as energy."""
+
+    both = False
+
+    def __init__(self) -> None:
+        self.best = math.inf
+
+    def wanted(self, energy: Array, cycles: Array, keys: Array) -> NDArray[np.bool_]:
+        """Parts whose bound is below the least value found."""
+        return keys < self.best
+
+    def take(self, leaves: Leaves) -> None:
+        """Note the least value."""
+        self.best = min(self.best, float(leaves.keys.min()))
+
+
 def _goal(search: LayerSearch) -> Fraction | None:
     """The key from which on nothing is of interest; ``None`` while everything is."""
     goals = [part.key for part in search.limits.until.parts if isinstance(part, BoundReaches)]
@@ -250,24 +271,69 @@ class Tree:
         limits = [limit.expr for limit in self.problem.limits]
         if not kernel.await_compiled(lambda: search.limits.expired):
             raise LimitReachedError
-        tables = Tables(space.groups, [statement.energy, statement.cycles, *limits], search.limits)
-        self.stages = stages_of(space)
-        roots = [statement.energy, statement.cycles]
+        energy, self._outer_levels = by_levels(self.problem)
+        tables = Tables(space.groups, [energy, statement.cycles, *limits], search.limits)
+        self.stages = stages_of(space, spread_first=self.powers[1] > 0)
+        roots = [energy, statement.cycles]
         array = ArrayBounds(space.nest, tables, search.limits.heed)
         self.empty = not array.fits
         self.staged: list[StagedTable] = []
         for table in tables.tables:
             search.limits.heed()
             self.staged.append(StagedTable(table, space.nest, self.stages))
+        self._floors = {**array.bounds(roots), **dict.fromkeys(self._outer_levels, 0.0)}
+        read = [root for root, power in zip(roots, self.powers, strict=True) if power or goal.both]
+        self._begin(read)
+        self._most: int | None = None
+
+    def _begin(self, read: Sequence[Expr]) -> None:
+        """With nothing bounded yet, and bounds of some expressions."""
         if not self.empty:
-            read = [root for root, power in zip(roots, self.powers, strict=True) if power or goal.both]
             ceilings = [(limit.expr, limit.bound) for limit in self.problem.limits]
-            self.tape = Tape(self.staged, ceilings, read, array.bounds(roots), search.limits)
+            self.tape = Tape(self.staged, ceilings, read, self._floors, self.search.limits)
         self.tick = count()
         self._beam: int | None = None
         self._stopped = False
         self._fringe: list[tuple[float, int, _Nodes]] = []
         self._size = 1  # nodes that are opened together
+        self._bounded = 0
+
+    def _alone(self, energy: Expr, most: int) -> float:
+        """Lower bound of a part of the energy over the whole space, from a search for its least value.
+
+        Parameters
+        ----------
+        most : nodes that the search may bound
+        """
+        search = copy.copy(self)
+        search.goal = goal = _LeastEnergy()
+        search.powers = (1, 0)
+        search._begin([energy])
+        search._most = most
+        search._outer_levels = ()
+        left = search.run()
+        least = min(goal.best, math.inf if left is None else left)
+        return least if least < EXACT_LIMIT else least * (1 - BAND)
+
+    def _look_at_levels(self) -> None:
+        """Raise the bounds of all that is open by what the outer levels cost at least."""
+        parts, self._outer_levels = self._outer_levels, ()
+        if not (self.powers[0] or self.goal.both):
+            return
+        for energy in parts:
+            try:
+                least = self._alone(energy, _EFFORT)
+            except LimitReachedError:
+                return
+            if math.isinf(least):  # nothing is legal, which the search itself will find
+                return
+            self._floors[energy] = least
+            self.tape.raise_floor(energy, least)
+        open_nodes, self._fringe = self._fringe, []
+        for _, _, nodes in open_nodes:
+            raised = self._prune(nodes)
+            if len(raised):
+                self._push(raised.take(np.argsort(raised.keys, kind="stable")))
 
     def run(self, tell: Callable[[float], None] = lambda _least: None) -> float | None:
         """Search until the goal wants nothing that is open, or a limit strikes.
@@ -306,6 +372,9 @@ class Tree:
         while self._fringe and not self._stopped:
             if self.least > until or over():
                 return self.least
+            if self._outer_levels and self._bounded > _EASY:
+                self._look_at_levels()
+                continue
             least, _, nodes = heapq.heappop(self._fringe)
             tell(least)
             whole = nodes
@@ -393,7 +462,7 @@ class Tree:
         ends = np.cumsum(counts)
         piece = 0
         while piece < len(nodes):
-            if self.search.limits.expired:
+            if self.search.limits.expired or (self._most is not None and self._bounded > self._most):
                 self._stopped = True
                 return
             base = ends[piece - 1] if piece else 0
@@ -428,6 +497,7 @@ class Tree:
 
     def _prune(self, nodes: _Nodes) -> _Nodes:
         """Keep nodes that may be legal and may beat the incumbent; raise their bounds."""
+        self._bounded += len(nodes)
         kept, read = self.tape.bounds(nodes.cells, nodes.at, nodes.chosen)
         if len(kept) < len(nodes):
             nodes = nodes.take(kept)

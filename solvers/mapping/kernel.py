@@ -24,7 +24,7 @@ ADD_SCALED, ADD_CONSTANT, SCALE, TIMES, TIMES_CLAMPED, CLAMP = 5, 6, 7, 8, 9, 10
 CEIL_QUOTIENT, LARGER, SMALLER, AT_LEAST, AT_MOST, ONE_AT_MOST, ROUND = 11, 12, 13, 14, 15, 16, 17
 WHERE_LOW, WHERE_HIGH, SETTLED = 18, 19, 20
 
-BLOCK = 128  #: nodes per pass; their registers stay in the processor's cache
+BLOCK = 512  #: nodes per pass; the registers in use stay in the processor's cache
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
@@ -71,49 +71,87 @@ class Nodes(NamedTuple):
 
 @compiled
 def needed(program: Program, chosen: Integers, roots: Integers) -> Any:  # pragma: no cover
-    """Instructions that some registers need under the choices made, in sequence."""
-    code, arguments, lists = program.code, program.arguments, program.lists
-    mark = np.zeros(len(code), dtype=np.bool_)
+    """What some registers need under the choices made, with few registers that are used again and again.
+
+    A choice that is made is no instruction: whoever reads it reads the option.  A register is free after the
+    last instruction that reads it.
+
+    Returns instructions in their sequence, the register that each writes, its arguments, the registers of
+    choices' options, and those of the roots.
+    """
+    code, lists = program.code, program.lists.copy()
+    arguments = program.arguments.copy()
+    same = np.arange(len(code))
+    for i in range(len(code)):
+        if CHOICE_LOW <= code[i] <= CHOICE_HIGH and chosen[arguments[i, 2]] >= 0:
+            same[i] = same[lists[arguments[i, 0] + chosen[arguments[i, 2]]]]
+    last = np.full(len(code), -1)
     for root in roots:
-        mark[root] = True
+        last[same[root]] = len(code)
     for i in range(len(code) - 1, -1, -1):
-        if not mark[i]:
+        if last[i] < 0 or code[i] <= SELECTED:
             continue
-        operation = code[i]
-        if operation <= SELECTED:
-            continue
-        if operation <= CHOICE_HIGH:
-            first, count, selector = arguments[i, 0], arguments[i, 1], arguments[i, 2]
-            if chosen[selector] >= 0:
-                mark[lists[first + chosen[selector]]] = True
-            else:
-                for k in range(count):
-                    mark[lists[first + k]] = True
+        if code[i] <= CHOICE_HIGH:
+            for k in range(arguments[i, 0], arguments[i, 0] + arguments[i, 1]):
+                lists[k] = same[lists[k]]
+                last[lists[k]] = max(last[lists[k]], i)
             continue
         for k in range(3):
             if arguments[i, k] >= 0:
-                mark[arguments[i, k]] = True
-    return np.flatnonzero(mark)
+                arguments[i, k] = same[arguments[i, k]]
+                last[arguments[i, k]] = max(last[arguments[i, k]], i)
+    instructions = np.flatnonzero(last >= 0)
+    places = np.full(len(code), -1)
+    free = np.arange(len(code))[::-1].copy()
+    left = len(code)
+    for i in instructions:
+        left -= 1
+        places[i] = free[left]
+        if code[i] <= SELECTED:
+            continue
+        first, end = (arguments[i, 0], arguments[i, 0] + arguments[i, 1]) if code[i] <= CHOICE_HIGH else (0, 3)
+        for k in range(first, end):
+            read = lists[k] if code[i] <= CHOICE_HIGH else arguments[i, k]
+            if read < 0:
+                continue
+            if last[read] == i:
+                last[read] = len(code)  # once, where an instruction reads it twice
+                free[left] = places[read]
+                left += 1
+            if code[i] <= CHOICE_HIGH:
+                lists[k] = places[read]
+            else:
+                arguments[i, k] = places[read]
+    return instructions, places, arguments, lists, places[same[roots]]
 
 
 @compiled
 def _run(
-    instructions: Integers, program: Program, nodes: Nodes, block: Integers, registers: Floats
+    plan: tuple[Integers, Integers, Integers, Integers, Integers],
+    program: Program,
+    places: Integers,
+    chosen: Integers,
+    registers: Floats,
 ) -> None:  # pragma: no cover
-    """Execute instructions for a block of nodes; values are left in the registers."""
-    code, arguments, constants, lists, tables = program[:5]
-    cells, bases, chosen = nodes
-    n = len(block)
+    """Execute instructions for a block of nodes; values are left in the registers.
+
+    Parameters
+    ----------
+    plan : what to execute, of :func:`needed`
+    places : the nodes' cells among those of all stages, shape (groups, nodes)
+    """
+    instructions, written, arguments, lists, _ = plan
+    code, constants, tables = program.code, program.constants, program.tables
+    n = places.shape[1]
     for i in instructions:
         operation = code[i]
         a, b, third = arguments[i, 0], arguments[i, 1], arguments[i, 2]
         c = constants[i]
-        z = registers[i]
+        z = registers[written[i]]
         if operation == LOAD:
-            start = b + bases[a]
-            column = cells[a]
+            column, place = tables[b:], places[a]
             for j in range(n):
-                z[j] = tables[start + column[block[j]]]
+                z[j] = column[place[j]]
             continue
         if operation == CONSTANT:
             for j in range(n):
@@ -125,11 +163,10 @@ def _run(
                 z[j] = value
             continue
         if operation <= CHOICE_HIGH:
-            taken = chosen[third]
-            y = registers[lists[a + max(taken, 0)]]
+            y = registers[lists[a]]
             for j in range(n):
                 z[j] = y[j]
-            for k in range(1, b if taken < 0 else 0):
+            for k in range(1, b):
                 y = registers[lists[a + k]]
                 if operation == CHOICE_LOW:
                     for j in range(n):
@@ -192,15 +229,24 @@ def _run(
                 z[j] = 1.0 if x[j] >= 1.0 else (-1.0 if y[j] <= 0.0 else 0.0)
         else:
             then, otherwise = registers[b], registers[third]
+            low = operation == WHERE_LOW
             for j in range(n):
-                if x[j] > 0.0:
-                    z[j] = then[j]
-                elif x[j] < 0.0:
-                    z[j] = otherwise[j]
-                elif operation == WHERE_LOW:
-                    z[j] = min(then[j], otherwise[j])
-                else:
-                    z[j] = max(then[j], otherwise[j])
+                one, other, settled = then[j], otherwise[j], x[j]
+                value = min(one, other) if low else max(one, other)
+                value = one if settled > 0.0 else value
+                z[j] = other if settled < 0.0 else value
+
+
+@compiled
+def _places(nodes: Nodes, block: Integers) -> Any:  # pragma: no cover
+    """Where the tables have the cells of some nodes; looked up once for all that is read there."""
+    groups = len(nodes.bases)
+    found = np.empty((groups, len(block)), dtype=np.int64)
+    for group in range(groups):
+        base, column, row = nodes.bases[group], nodes.cells[group], found[group]
+        for j in range(len(block)):
+            row[j] = base + column[block[j]]
+    return found
 
 
 @compiled
@@ -213,15 +259,16 @@ def bounds(program: Program, nodes: Nodes, registers: Floats) -> Any:  # pragma:
 
     Returns the nodes kept, and the roots' values, shape (roots, nodes kept).
     """
-    checks, ceilings, roots = program.checks, program.ceilings, program.roots
+    ceilings = program.ceilings
     count = nodes.cells.shape[1]
     kept = np.empty(count, dtype=np.int64)
     size = 0
-    instructions = needed(program, nodes.chosen, checks)
+    plan = needed(program, nodes.chosen, program.checks)
+    checks = plan[4]
     for begin in range(0, count, BLOCK):
         block = np.arange(begin, min(begin + BLOCK, count))
         if len(checks):
-            _run(instructions, program, nodes, block, registers)
+            _run(plan, program, _places(nodes, block), nodes.chosen, registers)
         for j in range(len(block)):
             legal = True
             for k in range(len(checks)):
@@ -232,11 +279,12 @@ def bounds(program: Program, nodes: Nodes, registers: Floats) -> Any:  # pragma:
                 kept[size] = block[j]
                 size += 1
     kept = kept[:size]
+    plan = needed(program, nodes.chosen, program.roots)
+    roots = plan[4]
     values = np.empty((len(roots), size))
-    instructions = needed(program, nodes.chosen, roots)
     for begin in range(0, size, BLOCK):
         block = kept[begin : begin + BLOCK]
-        _run(instructions, program, nodes, block, registers)
+        _run(plan, program, _places(nodes, block), nodes.chosen, registers)
         for k in range(len(roots)):
             for j in range(len(block)):
                 values[k, begin + j] = registers[roots[k], j]

@@ -7,8 +7,9 @@ per group.  Rows are sorted so that the cells of each stage are contiguous and n
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
 
 import numpy as np
@@ -31,19 +32,30 @@ class Stage:
     spread : index of the memory level whose spatial loops it fixes, if any
     boundaries : boundaries whose tile sizes it fixes
     selectors : choices that it fixes
+    coarse : whether it fixes only between which powers of ``COARSE`` those tile sizes lie
     """
 
     name: str
     spread: int | None
     boundaries: tuple[int, ...]
     selectors: tuple[Variable, ...]
+    coarse: bool = False
 
 
-def stages_of(space: MapSpace) -> list[Stage]:
+COARSE = 3
+MANY = 1_000_000  # outermost tiles, before any limit
+
+
+def stages_of(space: MapSpace, spread_first: bool = False) -> list[Stage]:
     """Outer tile first, then the spatial split inside it, then the next tile, down to single iterations.
 
     The order of a level's loops is decided together with the tile that they step through; residencies
-    are decided first.
+    are decided first.  Tiles that need not divide are many: their size is decided roughly first, the outermost
+    one's where there are very many.
+
+    Parameters
+    ----------
+    spread_first : whether the spatial splits are decided before all tiles: they settle the cycles of computing
     """
     nest = space.nest
     temporal = [(index, nest.blocks[index]) for index in nest.temporal]
@@ -56,11 +68,21 @@ def stages_of(space: MapSpace) -> list[Stage]:
             stages.append(Stage(f"spread below {nest.engine.levels[level].name}", level, (), ()))
         chosen = [outside.selector] if isinstance(outside.selector, Variable) else []
         edges = tuple(range(done + 1, position + 1))
-        stages.append(Stage(f"tile of {space.sites[position]}", None, edges, (*first, *chosen)))
+        tile = Stage(f"tile of {space.sites[position]}", None, edges, (*first, *chosen))
+        if not nest.perfect and (done or _tiles(space, position) > MANY):
+            stages.append(replace(tile, name=f"rough {tile.name}", coarse=True))
+            tile = replace(tile, selectors=())
+        stages.append(tile)
         first, done = [], position
     last = tuple(range(done + 1, len(nest.boundaries)))
     stages.append(Stage("innermost loops", None, last, tuple(first)))
-    return stages
+    return sorted(stages, key=lambda stage: stage.spread is None) if spread_first else stages
+
+
+def _tiles(space: MapSpace, boundary: int) -> int:
+    """How many tiles a boundary may have, were there no limits."""
+    sizes = [expr for expr in space.nest.boundaries[boundary].values() if isinstance(expr, Variable)]
+    return math.prod(len(size.domain) for size in sizes)
 
 
 class StagedTable:
@@ -123,4 +145,7 @@ def _keys(table: GroupTable, nest: Nest, stage: Stage) -> list[NDArray[np.int64]
                     outer, inner = nest.boundaries[index][dim], nest.boundaries[index + 1][dim]
                     columns.append(-(-values(outer) // values(inner)))
         columns += [values(nest.boundaries[edge][dim]) for edge in stage.boundaries]
+    if stage.coarse:
+        powers = COARSE ** np.arange(1, 40)
+        columns = [np.searchsorted(powers, column, side="right") for column in columns]
     return columns

@@ -46,7 +46,7 @@ class Tape:
     staged : the tables of the axis groups
     limits : expressions with what they may reach
     roots : expressions whose lower bounds are asked for
-    product_bounds : lower bounds of products that are known another way
+    floors : lower bounds of expressions that are known another way
     search_limits : ``LimitReachedError`` is raised where one strikes
     """
 
@@ -55,13 +55,13 @@ class Tape:
         staged: Sequence[StagedTable],
         limits: Sequence[tuple[Expr, int]],
         roots: Sequence[Expr],
-        product_bounds: MappingABC[Expr, float],
+        floors: MappingABC[Expr, float],
         search_limits: Limits | None = None,
     ) -> None:
         self._limits = search_limits
         self._staged = staged
         self._position = {table.table.group.name: i for i, table in enumerate(staged)}
-        self._product_bounds = product_bounds
+        self._known_floors = floors
         self._code: list[int] = []
         self._arguments: list[tuple[int, int, int]] = []
         self._constants: list[float] = []
@@ -70,6 +70,8 @@ class Tape:
         self._tables: list[NDArray[np.float64]] = []
         self._loaded = 0
         self._known: dict[tuple[Expr, bool], int] = {}
+        self._positive: set[int] = set()  # registers of what is never negative
+        self._floors: dict[Expr, int] = {}
         self._settled: dict[Expr, int] = {}
         checks = [self._register(expr, True) for expr, _ in limits]
         wanted = [self._register(expr, True) for expr in roots]
@@ -85,6 +87,11 @@ class Tape:
         )
         self._tables.clear()
         self._registers = np.empty((len(self._code), kernel.BLOCK))
+
+    def raise_floor(self, expr: Expr, value: float) -> None:
+        """Take note that an expression which has a floor is at least so much."""
+        place = self._floors[expr]
+        self._program.constants[place] = max(self._program.constants[place], value)
 
     def bounds(
         self, cells: NDArray[np.int64], at: Sequence[int], chosen: MappingABC[Variable, int]
@@ -112,16 +119,46 @@ class Tape:
         self._code.append(operation)
         self._arguments.append((a, b, third))
         self._constants.append(c)
-        return len(self._code) - 1
+        register = len(self._code) - 1
+        if self._is_never_negative(operation, a, b, third, c):
+            self._positive.add(register)
+        return register
+
+    def _is_never_negative(self, operation: int, a: int, b: int, third: int, c: float) -> bool:
+        """Whether an instruction's value cannot be negative, given what it reads."""
+        positive = self._positive
+        match operation:
+            case kernel.CONSTANT:
+                return c >= 0
+            case kernel.ADD_SCALED:
+                return c >= 0 and a in positive and b in positive
+            case kernel.ADD_CONSTANT | kernel.SCALE:
+                return c >= 0 and a in positive
+            case kernel.TIMES | kernel.SMALLER:
+                return a in positive and b in positive
+            case kernel.TIMES_CLAMPED | kernel.ROUND:
+                return a in positive
+            case kernel.CLAMP | kernel.ONE_AT_MOST:
+                return True
+            case kernel.LARGER:
+                return a in positive or b in positive
+            case kernel.AT_LEAST:
+                return c >= 0 or a in positive
+            case kernel.WHERE_LOW | kernel.WHERE_HIGH:
+                return b in positive and third in positive
+            case kernel.CHOICE_LOW | kernel.CHOICE_HIGH:
+                return all(register in positive for register in self._lists[a : a + b])
+            case _:
+                return False
 
     def _register(self, expr: Expr, low: bool) -> int:
         """The register of the lower or upper bound of an expression."""
         found = self._known.get((expr, low))
         if found is None:
             found = self._load(expr, low) if expr.group is not None else self._read(expr, low)
-            known = self._product_bounds.get(expr) if low else None
+            known = self._known_floors.get(expr) if low else None
             if known is not None:
-                found = self._emit(kernel.AT_LEAST, found, c=known)
+                found = self._floors[expr] = self._emit(kernel.AT_LEAST, found, c=known)
             self._known[expr, low] = found
         return found
 
@@ -134,7 +171,10 @@ class Tape:
         self._tables.append(loaded)
         start = self._loaded
         self._loaded += len(loaded)
-        return self._emit(kernel.LOAD, position, start)
+        register = self._emit(kernel.LOAD, position, start)
+        if loaded.min(initial=0.0) >= 0:
+            self._positive.add(register)
+        return register
 
     def _read(self, expr: Expr, low: bool) -> int:
         node = as_node(expr)
@@ -194,12 +234,16 @@ class Tape:
         """Factors are never negative, but the bounds of a difference, or of a case of differences, may be."""
         first, *rest = expr.factors
         found = self._register(first, low)
-        if not isinstance(first, NEVER_NEGATIVE):
+        if not self._is_positive(first, found):
             found = self._emit(kernel.CLAMP, found)
         for factor in rest:
-            operation = kernel.TIMES if isinstance(factor, NEVER_NEGATIVE) else kernel.TIMES_CLAMPED
-            found = self._emit(operation, found, self._register(factor, low))
+            register = self._register(factor, low)
+            operation = kernel.TIMES if self._is_positive(factor, register) else kernel.TIMES_CLAMPED
+            found = self._emit(operation, found, register)
         return found
+
+    def _is_positive(self, factor: Expr, register: int) -> bool:
+        return isinstance(factor, NEVER_NEGATIVE) or register in self._positive
 
     def _fold(self, operation: int, registers: Sequence[int]) -> int:
         found = registers[0]

@@ -90,9 +90,17 @@ def test_report_of_a_mapping(tmp_path: Path) -> None:
     layers.write_text("- gemm:M=8,N=4,K=8,name=first\n- conv:K=4,C=4,P=4,Q=4,R=3,S=3,name=second\n")
     assert run(["map", str(layers), "-a", "tpu-edge", "-q", "--report", str(path)]) == 0
     text = path.read_text()
-    assert text.count("<tr>") == 1 + 2
+    totals, listed, *_ = text.split("<tbody>")[1:]
+    assert listed.split("</tbody>")[0].count("<tr>") == 2
+    assert "124.8 nJ" in totals.split("</tbody>")[0]
+    assert f"tilewright map {layers} -a tpu-edge -q --report {path}" in text
+    assert text.count("<details") == text.count("<pre") == 2
     figures = json.loads(re.findall(r'id="figures">(.*?)</script>', text, re.S)[-1])
-    assert [len(some) for some in figures.values()] == [1, 2]
+    energy, latency, roofline, convergence = figures.values()
+    assert [len(some) for some in (energy, latency, roofline, convergence)] == [3, 1, 1, 2]
+    sums = [sum(size for bar in figure["data"] for size in bar["x"]) for figure in energy]
+    assert sums == pytest.approx([124.8e-9] * 3, rel=1e-3)
+    assert sum(size for bar in latency[0]["data"] for size in bar["x"]) == 179
     assert run(["map", str(layers), "-a", "tpu-edge", "-q", "--report", "none/map.html"]) == 2
 
 

@@ -99,8 +99,9 @@ def test_energy_parts_add_up(filled_store: Path) -> None:
     with Store(filled_store) as store:
         for cell in store.cells():
             metrics = MetricsRecord.model_validate(cell.answer.metrics)
-            engine = store.problem(cell.problem).arch.build("store")
-            parts = energy_parts(metrics, engine)
+            problem = store.problem(cell.problem)
+            engine = problem.arch.build("store")
+            parts = energy_parts(metrics, engine, problem.operator.build("store"))
             assert sum(part.picojoules for part in parts) == pytest.approx(metrics.energy_pj)
             levels = {level.name for level in engine.levels} & set(metrics.energy_by_component_pj)
             assert all(part.tensor for part in parts if part.component in levels)

@@ -186,13 +186,35 @@ def test_malformed_mapping_files(data: object, told: str) -> None:
     assert str(caught.value).startswith(told)
 
 
-def test_long_names_give_way() -> None:
-    """In a table that is too wide only the first column is cut."""
+@pytest.mark.parametrize("width", [80, 60, 40, 24])
+def test_narrow_terminals_lose_nothing(width: int) -> None:
+    """However narrow, every letter of names and figures is there, and no line is too long."""
+    table = plain_table(
+        [("layer", "left"), ("method", "left"), *[(f"column {i}", "right") for i in range(6)]]
+    )
+    table.names = 2  # type: ignore[attr-defined]
+    names = [f"conv{i}_1.a_rather_long_name_of_a_layer" for i in range(3)]
+    for row, name in enumerate(names):
+        table.add_row(name, "m" * (row + 1), *[f"{row}{i}.123 µJ" for i in range(6)])
+    stream = io.StringIO()
+    Console(file=stream, width=width).print(table)
+    lines = stream.getvalue().splitlines()
+    assert max(map(len, lines)) <= width
+    assert "…" not in stream.getvalue()
+    for row in range(3):
+        for i in range(6):
+            assert stream.getvalue().count(f"{row}{i}.123 µJ") == 1
+    joined = "".join(line[:14].split(" ")[0] for line in lines) if width == 24 else ""
+    pieces = "".join("".join(line.split(" ")[0] for line in lines).split("layer"))
+    assert all(name.removesuffix("layer") in pieces + joined for name in names)
+
+
+def test_a_folded_name_keeps_its_figures_beside_it() -> None:
+    """A name that is too long goes on in the next line, with the figures in the first one."""
     table = plain_table([("layer", "left"), ("energy", "right")])
     table.add_row("a" * 100, "1.234 mJ")
     stream = io.StringIO()
     Console(file=stream, width=40).print(table)
-    line = stream.getvalue().splitlines()[1]
-    assert "…" in line
-    assert line.rstrip().endswith("1.234 mJ")
-    assert len(line) <= 40
+    _, first, *others = stream.getvalue().splitlines()
+    assert first.endswith("1.234 mJ")
+    assert sum(line.count("a") for line in (first, *others)) == 100

@@ -30,7 +30,7 @@ def agrees(instance: Instance) -> None:
 
 
 @pytest.mark.parametrize(("model", "factors"), SPACES)
-@settings(max_examples=effort(18))
+@settings(max_examples=effort(12))
 @given(data=st.data())
 def test_solver_agrees_with_enumeration(model: str, factors: str, data: st.DataObject) -> None:
     """Same optimum and same verdict of infeasibility, over all objectives and with constraints."""
@@ -38,7 +38,7 @@ def test_solver_agrees_with_enumeration(model: str, factors: str, data: st.DataO
 
 
 @pytest.mark.parametrize(("model", "factors"), SPACES)
-@settings(max_examples=effort(9))
+@settings(max_examples=effort(6))
 @given(data=st.data())
 def test_solver_agrees_without_a_dive(model: str, factors: str, data: st.DataObject) -> None:
     """CP-SAT finds the optimum by itself."""
@@ -48,7 +48,7 @@ def test_solver_agrees_without_a_dive(model: str, factors: str, data: st.DataObj
 
 
 @pytest.mark.parametrize(("model", "factors"), SPACES)
-@settings(max_examples=effort(9))
+@settings(max_examples=effort(6))
 @given(data=st.data())
 def test_scaled_objectives_stay_exact(model: str, factors: str, data: st.DataObject) -> None:
     """With far fewer bits than the key needs, the proof is still exact."""
@@ -59,7 +59,7 @@ def test_scaled_objectives_stay_exact(model: str, factors: str, data: st.DataObj
         agrees(data.draw(instances(model, factors=factors, largest=4000, objectives=objectives)))
 
 
-@settings(max_examples=effort(9))
+@settings(max_examples=effort(6))
 @given(instances("dmazerunner", largest=4000))
 def test_unexpanded_products_agree(instance: Instance) -> None:
     """Where expressions are too many to push products into them, the proof is the same."""

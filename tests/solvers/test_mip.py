@@ -124,7 +124,17 @@ def test_agrees_with_enumeration_at_length(solver: LayerMethod, model: str) -> N
     check()
 
 
-@pytest.mark.parametrize("name", ["conv5_1", pytest.param("conv5_2", marks=pytest.mark.slow)])
+@pytest.mark.parametrize(
+    ("solver", "name"),
+    [
+        ("highs", "conv5_1"),
+        *(
+            pytest.param(solver, name, marks=pytest.mark.slow)
+            for solver, name in (("cbc", "conv5_1"), ("highs", "conv5_2"), ("cbc", "conv5_2"))
+        ),
+    ],
+    indirect=["solver"],
+)
 def test_proves_published_layers(solver: LayerMethod, name: str) -> None:
     """The energy optimum of dMazeRunner's layers in exact numbers, with bounds that never fall."""
     found = run(solver, layer(name))

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from tilewright.formulation.objective import Objective, parse_objective
+from tilewright.report.curves import UNITS
 from tilewright.report.html.figures import base_layout
 from tilewright.report.html.page import (
     Column,
@@ -24,9 +25,18 @@ from tilewright.report.text.mapping.explore import axis_titles, fields_text, sum
 from tilewright.report.text.mapping.explore_grid import design_grid
 from tilewright.report.text.quantities import gap_text, objective_text
 
+_LIGHT = ("#f2f7fb", "#9cc9e3", "#5a9bd0")
+_DARK = "#101418"
+"""Cells are light and their texts dark in either style of the page, so that all can be read."""
+_PREFIXES = ((1e-6, "M"), (1e-3, "k"), (1.0, ""), (1e3, "m"), (1e6, "µ"), (1e9, "n"), (1e12, "p"))
 
-def write_explore_report(path: Path, document: ExploreDocument) -> None:
+
+def write_explore_report(path: Path, document: ExploreDocument, command: str = "") -> None:
     """Write the report of an exploration.
+
+    Parameters
+    ----------
+    command : the command line that made it, if one did
 
     Raises
     ------
@@ -39,7 +49,7 @@ def write_explore_report(path: Path, document: ExploreDocument) -> None:
         *_best_facts(document, objective),
         *summary_lines(document),
     ]
-    write_page(path, f"Designs for {document.model}", facts, _sections(document, objective))
+    write_page(path, f"Designs for {document.model}", facts, _sections(document, objective), command)
 
 
 def _best_facts(document: ExploreDocument, objective: Objective) -> list[str]:
@@ -55,7 +65,8 @@ def _sections(document: ExploreDocument, objective: Objective) -> list[Section]:
         Plot(
             "Designs",
             [("heat map", _heat_map(document, objective))],
-            "Colours are logarithmic.  ≥ marks designs discarded by their bound, brackets the best one.",
+            "Darker is more, on a logarithmic scale. ≥ marks designs discarded by their bound, "
+            "brackets the best one.",
         )
     ]
     if document.front is not None:
@@ -70,6 +81,7 @@ def _sections(document: ExploreDocument, objective: Objective) -> list[Section]:
 
 def _heat_map(document: ExploreDocument, objective: Objective) -> Figure:
     grid = design_grid(document)
+    scale, unit = _unit(document)
     numbers: list[list[float | None]] = []
     texts: list[list[str]] = []
     for row in grid.cells:
@@ -77,9 +89,7 @@ def _heat_map(document: ExploreDocument, objective: Objective) -> Figure:
         numbers.append([None if value is None or value <= 0 else math.log10(value) for value in shown])
         texts.append(
             [
-                ""
-                if value is None
-                else _marked(objective_text(objective, value), cell.value is None, cell.is_best)
+                "" if value is None else _marked(f"{value * scale:.4g}", cell.value is None, cell.is_best)
                 for value, cell in zip(shown, row, strict=True)
             ]
         )
@@ -87,6 +97,9 @@ def _heat_map(document: ExploreDocument, objective: Objective) -> Figure:
     layout["xaxis"]["type"] = layout["yaxis"]["type"] = "category"
     layout["yaxis"]["autorange"] = "reversed"
     layout["height"] = 160 + 44 * max(2, len(grid.rows))
+    known = [number for row in numbers for number in row if number is not None]
+    low, high = min(known, default=0.0), max(known, default=1.0)
+    ticks = [low + (high - low) * part / 4 for part in range(5 if low < high else 1)]
     data: list[dict[str, Any]] = [
         {
             "type": "heatmap",
@@ -95,13 +108,30 @@ def _heat_map(document: ExploreDocument, objective: Objective) -> Figure:
             "z": numbers,
             "text": texts,
             "texttemplate": "%{text}",
-            "colorscale": "Viridis",
-            "reversescale": True,
-            "colorbar": {"title": {"text": f"log10 of {objective}"}},
-            "hovertemplate": "%{x}, %{y}: %{text}<extra></extra>",
+            "textfont": {"size": 12, "color": _DARK},
+            "colorscale": [[0, _LIGHT[0]], [0.5, _LIGHT[1]], [1, _LIGHT[2]]],
+            "colorbar": {
+                "title": {"text": f"{objective} [{unit}]", "side": "right"},
+                "tickvals": ticks,
+                "ticktext": [f"{10**tick * scale:.3g}" for tick in ticks],
+            },
+            "hovertemplate": f"%{{x}}, %{{y}}: %{{text}} {unit}<extra></extra>",
         }
     ]
     return {"data": data, "layout": layout}
+
+
+def _unit(document: ExploreDocument) -> tuple[float, str]:
+    """A factor for values, and their unit, so that the least one reads well."""
+    known = [one.value if one.value is not None else one.bound for one in document.designs]
+    least = min((value for value in known if value), default=1.0)
+    units = {"energy": "J", "cycles": "cycles", "edp": "J·cycle"}
+    unit = units.get(document.objective, document.objective)
+    start = 1.0 if document.objective == "cycles" or document.objective not in units else 1e-12
+    for factor, prefix in _PREFIXES:
+        if least * start * factor >= 1:
+            return start * factor, f"{prefix}{unit}"
+    return start, unit
 
 
 def _marked(text: str, bounded: bool, best: bool) -> str:
@@ -129,11 +159,15 @@ def _front(document: ExploreDocument) -> Figure:
                 "text": [fields_text(one.fields) for one in some],
                 "line": {"shape": "hv", "color": "#0072B2"},
                 "marker": {"color": "#0072B2" if line else "#B0B0B0"},
-                "hovertemplate": "%{text}<br>%{x:.4g}: %{y:.4g}<extra></extra>",
+                "hovertemplate": "%{text}<br>%{x:,}: %{y:.4s}<extra></extra>",
             }
         )
-    layout = base_layout(front.against, document.objective)
-    layout["yaxis"].update({"type": "log", "tickformat": "~s"})
+    scale, label = UNITS.get(document.objective, (1.0, document.objective))
+    for trace in data:
+        trace["y"] = [y * scale for y in trace["y"]]
+    layout = base_layout(f"{front.against} [B]" if front.against == "capacity" else front.against, label)
+    layout["xaxis"].update(tickformat="~s", nticks=6)
+    layout["yaxis"].update({"type": "log", "tickformat": "~s", "nticks": 8})
     return {"data": data, "layout": layout}
 
 

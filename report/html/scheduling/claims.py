@@ -10,7 +10,7 @@ from tilewright.formulation.objective import parse_objective
 from tilewright.report.curves import UNITS
 from tilewright.report.html.figures import convergence_figure
 from tilewright.report.html.mapping.result import course
-from tilewright.report.html.page import Plot, Section, TableCell, number_cell
+from tilewright.report.html.page import Plot, Section, TableCell, figures_table, number_cell
 from tilewright.report.records.claims import Number
 from tilewright.report.records.mapping.document import TraceRecord
 from tilewright.report.text.quantities import count_text, energy_text, gap_text, objective_text, seconds_text
@@ -71,6 +71,19 @@ def course_sections(
     scale, label = UNITS[shown_name(objective)]
     figure = convergence_figure([course(name, trace, seconds)], label, scale)
     return [Plot(title, [("", figure)], "Value (full) and bound (dashed).")]
+
+
+def nothing_sections(document: Claiming) -> list[Section]:
+    """What there is to show where nothing was found: the claim, figure by figure."""
+    objective = parse_objective(shown_name(document.objective))
+    bound = "none" if document.bound is None else objective_text(objective, document.bound)
+    rows = [
+        ("status", document.status),
+        ("objective", document.objective),
+        ("bound", bound),
+        ("search time", seconds_text(document.wall_s)),
+    ]
+    return [figures_table("Result", rows, "Nothing was found that could be drawn; a longer limit may help.")]
 
 
 def count_cell(number: int) -> TableCell:

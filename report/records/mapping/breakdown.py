@@ -1,14 +1,20 @@
-"""Where the energy of a mapping goes: by level and tensor."""
+"""Where energy and cycles of a mapping go: by level, tensor and role."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
 from fractions import Fraction
 
-from tilewright.hardware.mapping.engine import Engine
+from tilewright.formulation.mapping.cost.registry import cost_model
+from tilewright.formulation.mapping.evaluator import evaluate_mapping
+from tilewright.formulation.mapping.mapping import Mapping
+from tilewright.hardware.mapping.engine import Dma, Engine
 from tilewright.report.records.mapping.document import MetricsRecord
+from tilewright.workloads.mapping.operator import Operator, Role
 
 _ROUNDING = Fraction(1, 10**9)
+COMPUTE = "compute"
 
 
 @dataclass(frozen=True, slots=True)
@@ -17,23 +23,27 @@ class EnergyPart:
 
     Parameters
     ----------
-    tensor : whose accesses cost it; empty where the component is not told apart by tensor (the PEs, networks)
+    tensor, role : whose accesses cost it; empty where the component is not told apart by tensor (the PEs,
+        networks)
     """
 
     component: str
     tensor: str
+    role: str
     picojoules: float
 
 
-def energy_parts(metrics: MetricsRecord, engine: Engine) -> list[EnergyPart]:
-    """The energy by component and tensor, in the document's sequence of components.
+def energy_parts(metrics: MetricsRecord, engine: Engine, operator: Operator) -> list[EnergyPart]:
+    """The energy by component and tensor, levels from the outside in and what is no level last.
 
     A level is divided by tensor where accesses times unit energies add up to what the cost model charges it;
     otherwise it stands as one.
     """
     levels = {level.name: level for level in engine.levels}
+    roles = {tensor.name: str(tensor.role) for tensor in operator.tensors}
     parts: list[EnergyPart] = []
-    for component, charged in metrics.energy_by_component_pj.items():
+    for component in in_machine_order(metrics.energy_by_component_pj, engine):
+        charged = metrics.energy_by_component_pj[component]
         shares: dict[str, Fraction] = {}
         if component in levels:
             level = levels[component]
@@ -43,7 +53,68 @@ def energy_parts(metrics: MetricsRecord, engine: Engine) -> list[EnergyPart]:
                     shares[row.tensor] = shares.get(row.tensor, Fraction(0)) + cost
         told = sum(shares.values(), Fraction(0))
         if shares and abs(told - Fraction(charged)) <= _ROUNDING * max(told, Fraction(1)):
-            parts += [EnergyPart(component, tensor, float(share)) for tensor, share in shares.items()]
+            parts += [
+                EnergyPart(component, name, roles.get(name, ""), float(share))
+                for name, share in shares.items()
+            ]
         else:
-            parts.append(EnergyPart(component, "", float(charged)))
+            parts.append(EnergyPart(component, "", "", float(charged)))
     return parts
+
+
+def in_machine_order(components: Iterable[str], engine: Engine) -> list[str]:
+    """Components by the level that they belong to, outermost first; the PEs and what is no level's last.
+
+    A level's network and the like begin with its name.
+    """
+    names = [level.name for level in engine.levels]
+
+    def place(component: str) -> tuple[int, bool]:
+        level = component if component in names else component.rpartition(" ")[0]
+        return names.index(level) if level in names else len(names), component not in names
+
+    return sorted(components, key=place)
+
+
+def in_role_order(roles: Iterable[str]) -> list[str]:
+    """Roles as machines name them, and the empty one last."""
+    order = [*map(str, Role), ""]
+    return sorted({*roles}, key=order.index)
+
+
+@dataclass(frozen=True, slots=True)
+class LatencyPart:
+    """Cycles of a layer that one cause takes."""
+
+    name: str
+    cycles: int
+
+
+def latency_parts(operator: Operator, engine: Engine, model: str, mapping: Mapping) -> list[LatencyPart]:
+    """The cycles of a mapping: compute, and the transfers of every level that nothing hides.
+
+    The evaluator counts the mapping anew with one level after the other, outermost first, on ports of endless
+    width; what each saves is its exposed transfers, and what is left in the end is compute.  The parts add up
+    to the cycles exactly.
+
+    Raises
+    ------
+    InputError : where the mapping does not fit the operator and the engine
+    """
+    known = cost_model(model)
+
+    def cycles(machine: Engine) -> int:
+        return evaluate_mapping(operator, machine, known, mapping).cycles
+
+    parts: list[LatencyPart] = []
+    before = cycles(engine)
+    for index, level in enumerate(engine.levels):
+        freed = replace(level, read_bandwidth=None, write_bandwidth=None)
+        levels = (*engine.levels[:index], freed, *engine.levels[index + 1 :])
+        engine = replace(engine, levels=levels)
+        if index == 0 and engine.dma is not None:
+            engine = replace(engine, dma=Dma(Fraction(0), Fraction(0), engine.dma.clock_ratio))
+        after = cycles(engine)
+        parts.append(LatencyPart(f"{level.name} transfers", before - after))
+        before = after
+    return [LatencyPart(COMPUTE, before), *parts]

@@ -9,15 +9,10 @@ from __future__ import annotations
 import json
 from fractions import Fraction
 from pathlib import Path
-from typing import Any, Final
+from typing import Any
 
-from tilewright.solvers.database import Database, Row, seal
+from tilewright.solvers.database import Database, Layout, Row, check_database, seal
 from tilewright.solvers.mapping.explore.cells import ABOVE, Cell, Told
-from tilewright.workloads.errors import InputError
-
-APPLICATION: Final = 0x546C4578  # "TlEx", SQLite's application_id
-VERSION: Final = 1
-SUFFIXES = (".sqlite", ".sqlite3", ".db")
 
 _COLUMNS = ("key", "status", "value", "energy", "cycles", "mapping", "wall_s", "about")
 _TABLE = """
@@ -32,6 +27,7 @@ CREATE TABLE cell (
     about TEXT NOT NULL,       -- kind and bounds of the layer, for people
     seal TEXT NOT NULL         -- SHA-256 of the row's other columns
 ) WITHOUT ROWID"""
+_LAYOUT = Layout(application=0x546C4578, version=1, tables=(_TABLE,), name="a store of explore")  # "TlEx"
 
 
 class ExploreStore:
@@ -47,31 +43,13 @@ class ExploreStore:
     """
 
     def __init__(self, path: Path) -> None:
+        check_database(path)
         self._base = Database(path)
         try:
-            if not self._tables():
-                self._base.rows("PRAGMA journal_mode = WAL")
-                with self._base.transaction():
-                    if not self._tables():  # else another program was quicker
-                        self._base.rows(_TABLE)
-                        self._base.rows(f"PRAGMA application_id = {APPLICATION}")
-                        self._base.rows(f"PRAGMA user_version = {VERSION}")
-            if self._base.number("application_id") != APPLICATION:
-                raise InputError(
-                    str(path), None, "an SQLite file of another program, expected a store of explore"
-                )
-            version = self._base.number("user_version")
-            if version != VERSION:
-                raise InputError(
-                    str(path), "user_version", f"a store of version {version}, expected {VERSION}"
-                )
-            self._base.examine()
+            self._base.adopt(_LAYOUT)
         except BaseException:
             self._base.close()
             raise
-
-    def _tables(self) -> int:
-        return int(self._base.rows("SELECT count(*) FROM sqlite_master")[0][0])
 
     def get(self, key: str) -> Told | None:
         """What was proven of a cell; ``None`` where nothing was.

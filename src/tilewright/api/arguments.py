@@ -8,9 +8,11 @@ import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from typing import Any
 
 from tilewright.formulation.stopping import NEVER, Either, Gap, Seconds, Stop
 from tilewright.solvers.interrupts import stop_on_signals
+from tilewright.solvers.observer import Observer
 from tilewright.solvers.processes import available_cores
 from tilewright.workloads.errors import InputError
 
@@ -54,6 +56,22 @@ class Budget:
     threads: int
     seed: int
     started: float = field(default_factory=time.monotonic)
+
+
+@dataclass(frozen=True)
+class SearchRequest:
+    """How a question is to be answered: the arguments of `solve`, which explains them.
+
+    Parameters
+    ----------
+    warm_starts : as they were given; each kind of question reads its own
+    """
+
+    method: str | None
+    budget: Budget
+    warm_starts: Any = ()
+    observer: Observer | None = None
+    deterministic: bool = False
 
 
 def read_budget(stop: Stop | None, threads: int | None, seed: int) -> Budget:

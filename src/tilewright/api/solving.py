@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, Protocol, TypeVar
 
-from tilewright.api.arguments import Budget, read_budget
+from tilewright.api.arguments import SearchRequest, read_budget
 from tilewright.formulation.stopping import Stop
 from tilewright.solvers.observer import Observer
 
@@ -15,15 +15,8 @@ Answer_co = TypeVar("Answer_co", covariant=True)
 class Question(Protocol[Answer_co]):
     """What `solve` answers: a layer or a network on a machine, a workload on a system."""
 
-    def answer(
-        self,
-        method: str | None,
-        budget: Budget,
-        warm_starts: Any = (),
-        observer: Observer | None = None,
-        deterministic: bool = False,
-    ) -> Answer_co:
-        """Search within the budget."""
+    def answer(self, request: SearchRequest) -> Answer_co:
+        """Search as the request says."""
 
 
 def solve(
@@ -63,4 +56,5 @@ def solve(
     ------
     InputError : for an unknown method or option, or an argument out of its range
     """
-    return question.answer(method, read_budget(stop, threads, seed), warm_starts, observer, deterministic)
+    budget = read_budget(stop, threads, seed)
+    return question.answer(SearchRequest(method, budget, warm_starts, observer, deterministic))

@@ -33,7 +33,7 @@ UNCHECKED = {
     r"contestants\.\d+\.runs\.\d+\.(status|seed)": "which run it was, and how it ended",
     r"contestants\.\d+\.runs\.\d+\.(cycles|energy_pj)": "of the product only the value leaves evidence",
     r"bound(_exact)?": "weaker: a lower bound than is known holds as well",
-    r"settings\.(time_limit_s|threads|seeds)": "requests",
+    r"settings\.(time_limit_s|threads|seeds|clock)": "requests",
     r"(.*\.)?description": "text for people",
     r"versions(\..*)?": "what else was installed; that of tilewright must be there",
 }

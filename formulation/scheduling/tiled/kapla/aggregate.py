@@ -13,7 +13,7 @@ from tilewright.formulation.scheduling.tiled.kapla.estimate import SegmentFloor
 from tilewright.formulation.scheduling.tiled.kapla.floors import ROUNDING
 from tilewright.formulation.scheduling.tiled.kapla.segments import SegmentScheme
 from tilewright.formulation.scheduling.tiled.set.closed_form import ClosedForm
-from tilewright.formulation.scheduling.tiled.set.layers import Producer, SetLayer
+from tilewright.formulation.scheduling.tiled.set.layers import SUM_BYTES, Producer, SetLayer
 
 
 class AggregateEstimator:
@@ -44,7 +44,7 @@ class AggregateEstimator:
             share = self._share(number, batch)
             if share is None:
                 return f"{layer.name}: no partition keeps its inputs in the buffers"
-            weights = min(layer.weight_bytes, _weights(layer))
+            weights = 0 if layer.is_summed else min(layer.weight_bytes, _weights(layer))
             reads = [_bytes(layer, one) * batch for one in layer.producers]
             outside = _external(layer) * batch
             inputs = sum(reads) + outside
@@ -52,16 +52,19 @@ class AggregateEstimator:
             moved += sum(
                 size for size, one in zip(reads, layer.producers, strict=True) if not inside >> one.layer & 1
             )
+            results = layer.stored_bytes(batch) // (runs if layer.is_summed else 1)
             if network.masks[number][1] & ~inside or layer.is_output:
-                moved += layer.output_bytes * batch
+                moved += results
             stored = inputs * prices.write + weights * prices.write / runs
             work, energy = work + share[0], energy + share[1] + stored
-            energy += layer.output_bytes * batch * prices.read
+            energy += results * prices.read
             dram += moved
             held += inputs * (2 if scheme.groups > 1 else 1)
             most = max(most, inputs)
             streamed = form.rules.streamed_bytes
             pinned += min(weights, streamed) if streamed else weights
+            if layer.is_summed and not streamed:
+                pinned += layer.output_bytes * SUM_BYTES
         groups, room = scheme.groups, form.room * self.tiles
         needed = held + pinned if scheme.kind == "S" else most + (pinned if groups > 1 else 0)
         if needed > room:
@@ -99,6 +102,11 @@ def _touched(results: int, taps: int, stride: int, pad: int, exist: int) -> int:
 
 
 def _positions(layer: SetLayer) -> int:
+    if layer.is_summed:
+        return layer.input_rows * layer.input_columns
+    if layer.spread:
+        high = min((layer.rows - 1) // layer.stride_rows + 1, layer.input_rows)
+        return high * min((layer.columns - 1) // layer.stride_columns + 1, layer.input_columns)
     rows = _touched(layer.rows, layer.taps_rows, layer.stride_rows, layer.pad_rows, layer.input_rows)
     columns = _touched(
         layer.columns, layer.taps_columns, layer.stride_columns, layer.pad_columns, layer.input_columns

@@ -211,7 +211,8 @@ class IntraLayerEngine:
 
     def _may_stream(self, layer: int) -> bool:
         one = self.network.layers[layer]
-        return self.rules.streamed_bytes > 0 and one.weight_bytes > 0 and not one.makes_weights
+        stored = one.weight_bytes > 0 and not one.makes_weights
+        return self.rules.streamed_bytes > 0 and (stored or one.is_summed)
 
     def share_cost(self, layer: int, batch: int, parts: tuple[int, int, int, int]) -> tuple[float, Floats]:
         """Cycles of the largest share on its tile (0 where it cannot be mapped), and its pJ by component."""
@@ -277,12 +278,14 @@ class IntraLayerEngine:
         if found is None:
             one = self.network.layers[layer]
             least = 0
-            if one.is_mac and one.groups == 1:
+            if one.is_mac and one.groups == 1 and not one.is_summed:
                 least = int(one.input_bytes * batch / (self.room * tiles * INPUTS_IN_BUFFERS) + 1)
-            sizes = (one.channels, batch, one.rows, one.columns)
+            sizes = (one.channels, 1 if one.is_summed else batch, one.rows, one.columns)
             rows: list[tuple[int, ...]] = []
             energy, cycles, partitions = [], [], []
             for parts in divisions(sizes, tiles, least):
+                if one.is_summed and parts[1] > 1:
+                    continue  # sums of several tiles would have to be added up
                 time, each = self.share_cost(layer, batch, parts)
                 for order in orders(parts):
                     partition = Partition(parts, order)
@@ -306,9 +309,10 @@ class IntraLayerEngine:
                 if field not in ("late", "weighs", "made", "batch")
             }
             values = {field.name: getattr(one, field.name) for field in fields(one) if field.name in names}
-            weighs = one.weight_bytes > 0 or one.makes_weights
+            made = one.makes_weights and not one.is_summed
+            weighs = one.weight_bytes > 0 or made
             self._numbers[key] = leaf_kernel.Leaf(
-                **values, late=one.late_operands, weighs=weighs, made=one.makes_weights, batch=batch
+                **values, late=one.late_operands, weighs=weighs, made=made, batch=batch
             )
         return self._numbers[key]
 

@@ -13,10 +13,13 @@ from itertools import accumulate
 
 from tilewright.workloads.errors import InputError
 
-CONVOLUTION, GROUPED, SAMPLING, SWAPPED = 0, 1, 2, 3
+CONVOLUTION, GROUPED, SAMPLING, SWAPPED, SUMMED = 0, 1, 2, 3, 4
 """How a box of results becomes a box of inputs: all channels; those of its groups; the same; rows for
-channels.
+channels; a weight update: the channels of its rows, at all positions.
 """
+
+SUM_BYTES = 4
+"""Bytes of a sum that is kept from sample to sample."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,6 +62,8 @@ class SetLayer:
     inputs : input channels of all groups; for element-wise layers those of one operand
     taps_rows, taps_columns, stride_rows, stride_columns : of the window
     groups : groups of channels
+    spread : whether the window scatters into the results (error propagation through a stride): each result
+        meets one in ``stride`` of the taps along an axis
     operands : tensors of the shape of the result that are combined (element-wise layers)
     input_rows, input_columns : of the inputs that exist
     pad_rows, pad_columns : rows and columns of padding before the first
@@ -66,6 +71,11 @@ class SetLayer:
     external : input channels that come from outside the network
     weight_bytes : stored weights, or those that other layers make
     is_output : whether the results leave the network
+
+    A weight update (``SUMMED``) has output channels x (input channels x filter rows) x filter columns as its
+    results, of all samples together.  ``stride_rows`` are its filter rows, the taps are the positions of the
+    gradient that arrives, which stands for weights: of a producer, or from outside where ``weight_bytes`` are
+    its bytes of one sample.
     """
 
     name: str
@@ -80,6 +90,7 @@ class SetLayer:
     stride_rows: int = 1
     stride_columns: int = 1
     groups: int = 1
+    spread: bool = False
     operands: int = 1
     input_rows: int = 1
     input_columns: int = 1
@@ -101,10 +112,32 @@ class SetLayer:
         return any(one.weights for one in self.producers)
 
     @property
+    def is_summed(self) -> bool:
+        """Whether the results are sums over all samples."""
+        return self.window == SUMMED
+
+    @property
+    def depth(self) -> int:
+        """Input channels that every result of a sample sums over."""
+        return 1 if self.is_summed else self.inputs // self.groups
+
+    @property
     def operations(self) -> int:
         """Multiply-accumulates, or operations of the vector units, of one sample."""
-        results = self.channels * self.rows * self.columns * self.taps_rows * self.taps_columns
-        return results * (self.inputs // self.groups if self.is_mac else self.operands)
+        rows, columns = self.positions(self.rows, self.columns)
+        results = self.channels * rows * columns * self.taps_rows * self.taps_columns
+        return results * (self.depth if self.is_mac else self.operands)
+
+    def positions(self, rows: int, columns: int) -> tuple[int, int]:
+        """Rows and columns of positions that make a box of results, each of which meets all taps."""
+        if self.spread:
+            rows = min(-(-rows // self.stride_rows), self.input_rows)
+            columns = min(-(-columns // self.stride_columns), self.input_columns)
+        return rows, columns
+
+    def stored_bytes(self, batch: int) -> int:
+        """Bytes of the results of some samples."""
+        return self.output_bytes * (1 if self.is_summed else batch)
 
     @property
     def late_operands(self) -> int:

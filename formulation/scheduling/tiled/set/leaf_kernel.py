@@ -12,7 +12,13 @@ import numpy as np
 import numpy.typing as npt
 from numba import njit
 
-from tilewright.formulation.scheduling.tiled.set.layers import CONVOLUTION, GROUPED, SWAPPED
+from tilewright.formulation.scheduling.tiled.set.layers import (
+    CONVOLUTION,
+    GROUPED,
+    SUM_BYTES,
+    SUMMED,
+    SWAPPED,
+)
 from tilewright.formulation.scheduling.tiled.set.traffic_kernel import (
     DRAM,
     HOPS,
@@ -32,7 +38,7 @@ class Leaf(NamedTuple):
     Parameters
     ----------
     window, channels, rows, columns, inputs, taps_rows, taps_columns, stride_rows, stride_columns, pad_rows,
-    pad_columns, input_rows, input_columns, groups, operands : of its layer
+    pad_columns, input_rows, input_columns, groups, spread, operands : of its layer
     late : tensors of the shape of the results that fused layers read
     weighs : whether it has weights; ``made``: whether other layers make them
     external : input channels from outside the network
@@ -53,6 +59,7 @@ class Leaf(NamedTuple):
     input_rows: int
     input_columns: int
     groups: int
+    spread: bool
     operands: int
     late: int
     weighs: bool
@@ -70,7 +77,8 @@ class Flow(NamedTuple):
         results are scattered, and where its layout begins; shape (producers, 6)
     layouts : of the direct ones, one after the other
     stored : whether results go to DRAM
-    runs : runs of the leaf that share one load of its weights
+    runs : runs of the leaf that share one load of its weights, or that a weight update sums up before it is
+        stored
     """
 
     producers: Longs
@@ -119,11 +127,29 @@ def _inputs(
     if leaf.window == SWAPPED:
         need[0], need[1], need[4], need[5], need[6], need[7] = h0, h1, k0, k1, w0, w1
         return
+    if leaf.window == SUMMED:
+        out, into = leaf.channels // leaf.groups, leaf.inputs // leaf.groups
+        need[0] = k0 // out * into + h0 // leaf.stride_rows
+        need[1] = (-(-k1 // out) - 1) * into - (-h1 // leaf.stride_rows)
+        need[4], need[5], need[6], need[7] = 0, leaf.input_rows, 0, leaf.input_columns
+        return
+    if leaf.spread:
+        need[4] = max(0, -((leaf.taps_rows - 1 - h0) // leaf.stride_rows))
+        need[5] = max(need[4], min(leaf.input_rows, (h1 - 1) // leaf.stride_rows + 1))
+        need[6] = max(0, -((leaf.taps_columns - 1 - w0) // leaf.stride_columns))
+        need[7] = max(need[6], min(leaf.input_columns, (w1 - 1) // leaf.stride_columns + 1))
+        _input_channels(leaf, need, k0, k1)
+        return
     need[4] = max(0, h0 * leaf.stride_rows - leaf.pad_rows)
     need[5] = max(need[4], min(leaf.input_rows, (h1 - 1) * leaf.stride_rows + leaf.taps_rows - leaf.pad_rows))
     need[6] = max(0, w0 * leaf.stride_columns - leaf.pad_columns)
     end = (w1 - 1) * leaf.stride_columns + leaf.taps_columns - leaf.pad_columns
     need[7] = max(need[6], min(leaf.input_columns, end))
+    _input_channels(leaf, need, k0, k1)
+
+
+@njit(cache=True, nogil=True)
+def _input_channels(leaf: Leaf, need: Longs, k0: int, k1: int) -> None:
     if leaf.window == CONVOLUTION:
         need[0], need[1] = 0, leaf.inputs
     elif leaf.window == GROUPED:
@@ -145,6 +171,9 @@ def usage(leaf: Leaf, parts: Longs, idle_receive: bool, inputs: Longs, weights: 
     pk, pb, ph, pw = parts[0], parts[1], parts[2], parts[3]
     need = np.zeros(8, dtype=np.int64)
     per_channel = leaf.inputs // leaf.groups * leaf.taps_rows * leaf.taps_columns if leaf.weighs else 0
+    summed = leaf.window == SUMMED
+    if summed:
+        per_channel = leaf.taps_rows * leaf.taps_columns
     share = -1
     for k in range(pk):
         k0, k1 = _border(leaf.channels, pk, k), _border(leaf.channels, pk, k + 1)
@@ -162,7 +191,11 @@ def usage(leaf: Leaf, parts: Longs, idle_receive: bool, inputs: Longs, weights: 
                         _inputs(leaf, need, k0, k1, b0, b1, h0, h1, w0, w1)
                         inputs[share] = _volume(need) * leaf.operands
                     inputs[share] += (k1 - k0) * (b1 - b0) * (h1 - h0) * (w1 - w0) * leaf.late
-                    if busy or (idle_receive and k1 > k0 and (b1 > b0 or not leaf.made)):
+                    if summed:
+                        if busy:
+                            inputs[share] += (k1 - k0) * (b1 - b0) * per_channel
+                            weights[share] = (k1 - k0) * (h1 - h0) * (w1 - w0) * SUM_BYTES
+                    elif busy or (idle_receive and k1 > k0 and (b1 > b0 or not leaf.made)):
                         weights[share] = (k1 - k0) * per_channel * (b1 - b0 if leaf.made else 1)
 
 
@@ -191,9 +224,10 @@ def _receive_parts(
         weights, late, scattered = row[3] == 1, row[3] == 2, row[4] != 0
     elif which == -2:
         channels = leaf.channels
-    per_group = leaf.inputs // leaf.groups
+    summed = leaf.window == SUMMED
+    per_group = 1 if summed else leaf.inputs // leaf.groups
     over_k = leaf.window == CONVOLUTION and not weights and not late
-    over_b = weights and not leaf.made
+    over_b = weights and not leaf.made and not summed
     over_hw = weights
     for k in range(1 if over_k else pk):
         k0, k1 = _border(leaf.channels, pk, k), _border(leaf.channels, pk, k + 1)
@@ -207,9 +241,11 @@ def _receive_parts(
                         continue
                     if weights:
                         need[0], need[1] = k0, k1
-                        need[2], need[3] = (b0, b1) if leaf.made else (0, 1)
+                        need[2], need[3] = (b0, b1) if leaf.made or summed else (0, 1)
                         need[4], need[5] = 0, per_group
                         need[6], need[7] = 0, leaf.taps_rows * leaf.taps_columns
+                        if summed:
+                            need[5], need[7] = leaf.taps_rows, leaf.taps_columns
                     elif late:
                         need[0], need[1], need[2], need[3] = k0, k1, b0, b1
                         need[4], need[5], need[6], need[7] = h0, h1, w0, w1
@@ -268,7 +304,7 @@ def traffic(
         if which == -2:
             if not leaf.weighs or leaf.made:
                 continue
-            ratio = flow.runs
+            ratio = 1 if leaf.window == SUMMED else flow.runs
         elif which == -1:
             if leaf.external == 0:
                 continue
@@ -281,11 +317,15 @@ def traffic(
         for i in range(len(counts)):
             counts[i] += part[i] if ratio == 1 or (whole_links and i >= LINKS) else part[i] // ratio
     if flow.stored:
+        part[:] = 0
+        ratio = flow.runs if leaf.window == SUMMED else 1
         pk, pb, ph, pw = parts[0], parts[1], parts[2], parts[3]
         for k in range(pk):
             ck = _border(leaf.channels, pk, k + 1) - _border(leaf.channels, pk, k)
             for b in range(pb):
                 cb = _border(leaf.batch, pb, b + 1) - _border(leaf.batch, pb, b)
+                if leaf.window == SUMMED:
+                    cb = 1
                 for h in range(ph):
                     ch = _border(leaf.rows, ph, h + 1) - _border(leaf.rows, ph, h)
                     for w in range(pw):
@@ -293,7 +333,9 @@ def traffic(
                         size = ck * cb * ch * cw
                         if size > 0:
                             at = _tile(steps, k, b, h, w)
-                            store(counts, mesh.height, mesh.ports, mesh.x[at], mesh.y[at], size, loads)
+                            store(part, mesh.height, mesh.ports, mesh.x[at], mesh.y[at], size, loads)
+        for i in range(len(counts)):
+            counts[i] += part[i] // ratio
 
 
 @njit(cache=True, nogil=True)
@@ -303,11 +345,13 @@ def buffer_energy(leaf: Leaf, inputs: Longs, weights: Longs, runs: int, prices: 
     for i in range(len(inputs)):
         all_inputs += inputs[i]
         all_weights += weights[i]
+    results: float = leaf.channels * leaf.rows * leaf.columns
+    if leaf.window == SUMMED:  # what lies in the buffers besides inputs are sums, read when they are stored
+        return results / runs * prices.read + all_inputs * prices.write
     written = all_weights * prices.write
     if not leaf.made:
         written /= runs
-    results = leaf.channels * leaf.rows * leaf.columns * leaf.batch
-    return written + results * prices.read + all_inputs * prices.write
+    return written + results * leaf.batch * prices.read + all_inputs * prices.write
 
 
 @njit(cache=True, nogil=True)

@@ -12,6 +12,7 @@ from tilewright.formulation.scheduling.tiled.set.layers import (
     CONVOLUTION,
     GROUPED,
     SAMPLING,
+    SUMMED,
     Producer,
     SetLayer,
     SetNetwork,
@@ -20,8 +21,11 @@ from tilewright.formulation.scheduling.tiled.units import Read, Unit
 from tilewright.workloads.errors import InputError
 from tilewright.workloads.mapping.operator import Axis, Operator, Role, Tensor
 
-KINDS = ("conv2d", "depthwise", "gemm", "matmul", "pool", "elementwise")
-"""Operators whose reads are windows of boxes."""
+KINDS = ("conv2d", "transposed_conv2d", "depthwise", "gemm", "matmul", "pool", "elementwise")
+"""Operators whose reads are windows of boxes; weight updates sum over all samples instead."""
+
+UPDATE = "Update"
+"""Source of layers that compute the gradient of stored weights (training graphs)."""
 
 
 def set_network(units: Sequence[Unit], name: str) -> SetNetwork:
@@ -39,18 +43,22 @@ def set_network(units: Sequence[Unit], name: str) -> SetNetwork:
 
 def _layer(unit: Unit, before: Sequence[SetLayer], name: str) -> SetLayer:
     operator = unit.layer.operator
+    if unit.layer.source == UPDATE:
+        return _update(unit, before, name)
     if operator.kind not in KINDS:
         raise InputError(name, unit.name, f"{operator.kind} has no window of boxes, expected one of {KINDS}")
-    channels, rows, columns = shape_of(operator).sizes
+    shape = shape_of(operator)
+    channels, rows, columns = shape.sizes
     main = next(one for one in operator.inputs if one.role is Role.INPUT)
     sizes, axes = _operand(operator, main)
     groups = math.prod(one.bound for one in operator.dimensions if one.like == "G") if operator.is_mac else 1
-    taps_rows, stride_rows = _window(operator, axes[ROW])
-    taps_columns, stride_columns = _window(operator, axes[COLUMN])
+    spread = shape.scattered[ROW] is not None or shape.scattered[COLUMN] is not None
+    taps_rows, stride_rows = _window(operator, shape.scattered[ROW] or axes[ROW])
+    taps_columns, stride_columns = _window(operator, shape.scattered[COLUMN] or axes[COLUMN])
     operands = sum(one.role is Role.INPUT for one in operator.inputs)
     producers: list[Producer] = []
     external = 0
-    real = [rows, columns]
+    real = [sizes[1], sizes[2]] if spread else [rows, columns]
     for read in unit.reads:
         role = next(one.role for one in read.layer.operator.inputs if one.name == read.operand)
         if read.producer is None:
@@ -68,6 +76,8 @@ def _layer(unit: Unit, before: Sequence[SetLayer], name: str) -> SetLayer:
         producers.append(Producer(read.producer, offset, extent, weights, not regular, read.late))
     need_rows = (rows - 1) * stride_rows + taps_rows
     need_columns = (columns - 1) * stride_columns + taps_columns
+    if spread:
+        need_rows, need_columns = (rows - 1) // stride_rows + 1, (columns - 1) // stride_columns + 1
     stored = sum(_elements(one) for one in operator.inputs if one.role is Role.WEIGHT)
     grouped = CONVOLUTION if groups == 1 else GROUPED
     window = grouped if operator.is_mac else SAMPLING
@@ -84,15 +94,77 @@ def _layer(unit: Unit, before: Sequence[SetLayer], name: str) -> SetLayer:
         stride_rows,
         stride_columns,
         groups,
+        spread,
         operands if window == SAMPLING else 1,
         min(real[0], need_rows),
         min(real[1], need_columns),
-        max(0, need_rows - real[0]) // 2,
-        max(0, need_columns - real[1]) // 2,
+        0 if spread else max(0, need_rows - real[0]) // 2,
+        0 if spread else max(0, need_columns - real[1]) // 2,
         tuple(producers),
         external,
         stored,
         unit.is_output,
+    )
+
+
+def _update(unit: Unit, before: Sequence[SetLayer], name: str) -> SetLayer:
+    """A weight update: output channels x (input channels x filter rows) x filter columns, summed over samples
+    and positions.
+    """
+    operator = unit.layer.operator
+    shape = shape_of(operator)
+    channels, rows, columns = shape.sizes
+    main = next((one for one in operator.inputs if one.role is Role.INPUT), None)
+    arriving = next((one for one in operator.inputs if one.role is Role.WEIGHT), None)
+    product = operator.kind in ("gemm", "matmul")
+    positions = [one for one in operator.reduction_dims if product or one != "N"]
+    plain = main is not None and arriving is not None and len(operator.inputs) == 2
+    if not plain or any(shape.scattered) or not 1 <= len(positions) <= 2:
+        raise InputError(name, unit.name, f"{operator.kind} updates no weights of a convolution or product")
+    assert main is not None
+    taps = [*(operator.bounds[one] for one in sorted(positions)), 1][:2]
+    groups = math.prod(one.bound for one in operator.dimensions if one.like == "G")
+    filters = operator.bounds["R"] if "R" in shape.loops[ROW] else 1
+    inputs = groups * (rows // filters)
+    _, high, wide = _operand(operator, main)[0]
+    sizes = (inputs, *taps) if product else (inputs, high // (rows // filters), wide)
+    producers: list[Producer] = []
+    external = outside = 0
+    real = [sizes[1], sizes[2]]
+    for read in unit.reads:
+        is_error = read.operand != main.name
+        if read.producer is None:
+            if is_error:
+                outside = channels * taps[0] * taps[1]
+            else:
+                external, real = inputs, _unpadded(read, sizes)
+            continue
+        made = before[read.producer]
+        whole = made.channels == channels and [made.rows, made.columns] == taps
+        regular = read.link is not None and read.link.channel is not None and (whole or not is_error)
+        offset = (read.link.channel or 0) if read.link is not None and regular else 0
+        if not is_error and regular:
+            real = [made.rows, made.columns]
+        extent = made.channels if regular else channels if is_error else inputs
+        producers.append(Producer(read.producer, offset, extent, is_error, not regular))
+    return SetLayer(
+        unit.name,
+        SUMMED,
+        True,
+        channels,
+        rows,
+        columns,
+        inputs,
+        taps[0],
+        taps[1],
+        stride_rows=filters,
+        groups=groups,
+        input_rows=real[0],
+        input_columns=real[1],
+        producers=tuple(producers),
+        external=external,
+        weight_bytes=outside,
+        is_output=unit.is_output,
     )
 
 
@@ -138,6 +210,6 @@ def _is_regular(read: Read, made: SetLayer, operator: Operator, sizes: tuple[int
     if read.late:
         _, rows, columns = shape_of(operator).sizes
         return (made.rows, made.columns) == (rows, columns)
-    if operator.kind in ("conv2d", "depthwise", "pool"):
+    if operator.kind in ("conv2d", "transposed_conv2d", "depthwise", "pool"):
         return True
     return (made.rows, made.columns) == (sizes[ROW], sizes[COLUMN])

@@ -13,8 +13,11 @@ import numpy as np
 
 from tilewright.formulation.scheduling.tiled.costs import AtomShapes, atom_costs, energy
 from tilewright.formulation.scheduling.tiled.set import program_tile
-from tilewright.formulation.scheduling.tiled.set.layers import SetLayer
+from tilewright.formulation.scheduling.tiled.set.layers import SUM_BYTES, SetLayer
 from tilewright.hardware.scheduling.tiled.machine import TileEngine
+
+MANY = 64
+"""Samples of a weight update over which its time is taken, as it fills the array with them."""
 
 ShareCost = tuple[float, float, float, float, float]
 """Cycles, and pJ at the unified buffer, inside the array, on the bus, in the multipliers."""
@@ -60,18 +63,23 @@ class ProgramTile:
     def share(self, layer: SetLayer, samples: int, channels: int, rows: int, columns: int) -> ShareCost:
         if not layer.is_mac:
             taps = layer.taps_rows * layer.taps_columns * layer.operands
+            rows, columns = layer.positions(rows, columns)
             work = samples * channels * rows * columns * taps
             cycles = _up(work, program_tile.VECTOR_LANES)
             return float(cycles), 0.0, 0.0, 0.0, work * program_tile.VECTOR_ENERGY
         groups, outputs = _groups(layer, channels)
-        if layer.makes_weights:
+        depth = layer.depth
+        if layer.is_summed:
+            samples, depth = 1, samples
+        elif layer.makes_weights:
             groups, samples = groups * samples, 1
+        rows, columns = layer.positions(rows, columns)
         key = (
             samples,
             outputs,
             rows,
             columns,
-            layer.inputs // layer.groups,
+            depth,
             layer.taps_rows,
             layer.taps_columns,
             layer.stride_rows,
@@ -88,11 +96,12 @@ class ProgramTile:
         if not layer.is_mac:
             return layer.operations / program_tile.VECTOR_LANES
         lanes = program_tile.LANES
-        inputs, outputs = layer.inputs // layer.groups, layer.channels // layer.groups
+        inputs, outputs = MANY if layer.is_summed else layer.depth, layer.channels // layer.groups
         padded = _up(inputs, lanes) * lanes * _up(outputs, lanes) * lanes
-        work = float(
-            padded * layer.rows * layer.columns * layer.taps_rows * layer.taps_columns * layer.groups
-        )
+        rows, columns = layer.positions(layer.rows, layer.columns)
+        work = float(padded * rows * columns * layer.taps_rows * layer.taps_columns * layer.groups)
+        if layer.is_summed:
+            work /= MANY
         if layer.groups > 1 and inputs < lanes and outputs < lanes:
             work /= min(lanes // inputs, lanes // outputs)
         return work / (program_tile.ROWS * program_tile.COLUMNS * lanes * lanes)
@@ -115,10 +124,15 @@ class EngineTile:
 
     def _share(self, layer: SetLayer, samples: int, channels: int, rows: int, columns: int) -> ShareCost:
         groups, outputs = _groups(layer, channels)
-        inputs = layer.inputs // layer.groups if layer.is_mac else 1
+        inputs = layer.depth if layer.is_mac else 1
         if not layer.is_mac:
             groups, outputs = 1, channels
-        depthwise = layer.is_mac and layer.groups > 1 and inputs == 1 and layer.channels == layer.groups
+        depthwise = layer.is_mac and layer.groups > 1 and layer.inputs == layer.groups == layer.channels
+        results = samples * channels * rows * columns
+        if layer.is_summed:  # samples are what each result sums over; each run reads and writes its sums
+            results = 2 * SUM_BYTES * channels * rows * columns
+            samples, inputs, depthwise = 1, samples, False
+        rows, columns = layer.positions(rows, columns)
         positions = ((rows - 1) * layer.stride_rows + layer.taps_rows) * (
             (columns - 1) * layer.stride_columns + layer.taps_columns
         )
@@ -137,9 +151,9 @@ class EngineTile:
         shapes = AtomShapes(kind, *arrays)
         costs = atom_costs(self.engine, shapes)
         compute, buffer, registers = energy(self.engine, costs, np.array([not layer.is_mac]))
-        results = samples * channels * rows * columns * self.engine.element_bytes
-        written = results * self.engine.buffer_write_energy
+        written = results * self.engine.element_bytes * self.engine.buffer_write_energy
         return float(costs.cycles[0]), float(buffer[0]) + written, float(registers[0]), 0.0, float(compute[0])
 
     def processing_time(self, layer: SetLayer) -> float:
-        return self.share(layer, 1, layer.channels, layer.rows, layer.columns)[0]
+        samples = MANY if layer.is_summed else 1
+        return self.share(layer, samples, layer.channels, layer.rows, layer.columns)[0] / samples

@@ -83,3 +83,35 @@ def anneal(
                 best = made, value
                 found(made, value)
     return best
+
+
+FIRST = 20
+"""Steps per layer of the first of several annealings."""
+
+
+def anneal_for(
+    form: ClosedForm,
+    begun: tuple[Node, float],
+    random: Random,
+    used: Callable[[], float],
+    stop: Callable[[], bool],
+    found: Callable[[Node, float], None],
+) -> tuple[Node, float]:
+    """Annealings one after the other, each from the best tree of the one before, as long as there is time.
+
+    The temperature falls with the steps, so an annealing that the clock cuts short never cools down: steps
+    are chosen by the pace of those before, so that one ends when the time does.
+
+    Parameters
+    ----------
+    used : part of the time that has passed; where that never changes there is one annealing
+    """
+    steps, best = FIRST, begun
+    while not stop():
+        before = used()
+        best = anneal(form, best, Cooling(steps=steps), random, stop, found)
+        spent = used() - before
+        if spent <= 0:
+            break
+        steps = max(FIRST, int(steps * (1 - used()) / spent))
+    return best

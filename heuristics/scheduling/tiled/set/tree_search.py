@@ -1,5 +1,8 @@
 """Better trees than annealing finds: growing segments, chains of them, merging and polishing, then shaking.
 
+A fifth of the time goes into annealing, whose best tree is one to chain and polish like others: where batches
+or machines are so large that segments do not grow far in the time there is, little else is found.
+
 Every number of subbatches of the root is tried.  Segments grow in the network's own order first, then, where
 the network has not too many down-sets, from all of these with whatever layer is ready; both times the best
 chain of all segments known is polished.  The time that is left shakes the best tree: random steps within some
@@ -13,10 +16,14 @@ from dataclasses import dataclass, replace
 from random import Random
 
 from tilewright.formulation.scheduling.tiled.set.closed_form import ClosedForm
-from tilewright.formulation.scheduling.tiled.set.tree import Leaf, Node, rooted
+from tilewright.formulation.scheduling.tiled.set.tree import Cut, Leaf, Node, rooted
+from tilewright.heuristics.scheduling.tiled.set.annealing import anneal_for, first_tree
 from tilewright.heuristics.scheduling.tiled.set.chains import Segment, Segments, best_chain, down_sets
 from tilewright.heuristics.scheduling.tiled.set.growing import Growth, grow_from
 from tilewright.heuristics.scheduling.tiled.set.polishing import Polisher, Row
+
+ANNEALING = 0.2
+"""Part of the time that annealing takes."""
 
 LABELS = 200
 """Labels per down-set of a chain that is polished anyway."""
@@ -70,16 +77,40 @@ class TreeSearch:
         """Search until the clock ends it; the best tree."""
         batch = self.form.batch
         groups = [one for one in range(1, batch + 1) if batch % one == 0]
+        self._anneal()
         for number, group in enumerate(groups, 1):
-            self._grow(group, replace(self.growth, in_order=True), 0.3 * number / len(groups))
+            self._grow(group, replace(self.growth, in_order=True), ANNEALING + 0.25 * number / len(groups))
         ranked = sorted(self.rows, key=lambda group: self._value(self.rows[group], group))
         for number, group in enumerate(ranked[:2], 1):
-            self._grow(group, self.growth, 0.3 + 0.3 * number / min(2, len(ranked)))
+            self._grow(group, self.growth, 0.25 + ANNEALING + 0.2 * number / min(2, len(ranked)))
         for _ in range(self.shakes):
             if self.clock.stop() or not self.rows:
                 break
             self._shake(ranked)
         return self.best
+
+    def _anneal(self) -> None:
+        """SET's annealing from its first tree."""
+        begun = first_tree(self.form)
+        if begun is None:
+            return
+        self._take(begun[0])
+        annealed = anneal_for(
+            self.form,
+            begun,
+            self.random,
+            lambda: self.clock.used() / ANNEALING,
+            self.clock.until(ANNEALING),
+            lambda tree, value: self._take(tree),
+        )
+        self._take(annealed[0])
+
+    def _take(self, tree: Node) -> None:
+        """A tree as a row of segments."""
+        if isinstance(tree, Cut) and tree.kind == "T":
+            self._offer(list(tree.children), tree.groups)
+        else:
+            self._offer([tree], 1)
 
     def _loads(self, group: int) -> int:
         return self.form.batch if self.form.rules.split_root_weights_once else self.form.batch // group

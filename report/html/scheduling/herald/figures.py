@@ -54,7 +54,9 @@ def gantt_figure(
     layout = base_layout("time [ms]", "")
     layout.update(barmode="overlay", height=170 + 70 * len(engines), bargap=0.25)
     layout["xaxis"]["range"] = [0, max((row.end for row in rows), default=0) * milliseconds]
-    layout["yaxis"].update(categoryorder="array", categoryarray=[*engines], autorange="reversed")
+    layout["yaxis"].update(
+        type="category", categoryorder="array", categoryarray=[*engines], range=[len(engines) - 0.5, -0.5]
+    )
     return {"data": data, "layout": layout}
 
 

@@ -27,6 +27,7 @@ from tilewright.report.html.scheduling.claims import (
     count_cell,
     course_sections,
     energy_cell,
+    nothing_sections,
     versions_fact,
 )
 from tilewright.report.html.scheduling.herald.figures import (
@@ -47,8 +48,13 @@ from tilewright.report.records.scheduling.herald.system import SubAcceleratorRec
 from tilewright.report.text.quantities import count_text, energy_text, objective_text, percent_text
 
 
-def write_schedule_report(path: Path, document: ScheduleDocument) -> None:
-    """Write the report of one schedule; raises ``InputError`` where the file cannot be written."""
+def write_schedule_report(path: Path, document: ScheduleDocument, command: str = "") -> None:
+    """Write the report of one schedule; raises ``InputError`` where the file cannot be written.
+
+    Parameters
+    ----------
+    command : the command line that made it, if one did
+    """
     facts = [
         f"{document.tasks} layers, objective {document.objective}, {document.settings.method}",
         claim_fact(document),
@@ -56,11 +62,17 @@ def write_schedule_report(path: Path, document: ScheduleDocument) -> None:
         versions_fact(document.versions),
     ]
     title = f"{document.workload} on {document.system.name}"
-    write_page(path, title, facts, _schedule_sections(document))
+    sections = _schedule_sections(document) or nothing_sections(document)
+    write_page(path, title, facts, sections, command)
 
 
-def write_codesign_report(path: Path, document: CodesignDocument) -> None:
-    """Write the report of one co-design; raises ``InputError`` where the file cannot be written."""
+def write_codesign_report(path: Path, document: CodesignDocument, command: str = "") -> None:
+    """Write the report of one co-design; raises ``InputError`` where the file cannot be written.
+
+    Parameters
+    ----------
+    command : the command line that made it, if one did
+    """
     facts = [
         f"dataflows {' + '.join(document.dataflows)}, objective {document.objective}, "
         f"{document.search} search",
@@ -81,7 +93,8 @@ def write_codesign_report(path: Path, document: CodesignDocument) -> None:
             "Convergence over all partitions", "codesign", document.objective, document.trace, document.wall_s
         )
         sections += _schedule_sections(document.best)
-    write_page(path, f"{document.workload}, class {document.accelerator_class}", facts, sections)
+    sections = sections or nothing_sections(document)
+    write_page(path, f"{document.workload}, class {document.accelerator_class}", facts, sections, command)
 
 
 def _schedule_sections(document: ScheduleDocument) -> list[Section]:

@@ -33,8 +33,13 @@ from tilewright.report.text.scheduling.tiled.compare import (
 )
 
 
-def write_contest_report(path: Path, document: CompareDocument) -> None:
-    """Write the report of one contest; raises ``OutputError`` where the file cannot be written."""
+def write_contest_report(path: Path, document: CompareDocument, command: str = "") -> None:
+    """Write the report of one contest; raises ``OutputError`` where the file cannot be written.
+
+    Parameters
+    ----------
+    command : the command line that made it, if one did
+    """
     bound = objective_text(tiled_objective(document.objective), document.bound)
     settings = document.settings
     facts = [
@@ -50,7 +55,7 @@ def write_contest_report(path: Path, document: CompareDocument) -> None:
         note = "Bars: the median. Dots: every run. Dashed: what no plan undercuts."
         sections.append(Plot("Values", [("", values_figure(document))], note))
     sections.append(_runs(document))
-    write_page(path, f"{document.workload} on {document.system}: methods compared", facts, sections)
+    write_page(path, f"{document.workload} on {document.system}: methods compared", facts, sections, command)
 
 
 def values_figure(document: CompareDocument) -> Figure:

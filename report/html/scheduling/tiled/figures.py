@@ -121,7 +121,7 @@ def buffers_figures(plan: JudgedPlan, milliseconds: float) -> list[tuple[str, Fi
         "zmin": 0,
         "zmax": machine.engine.buffer_bytes / _KIBIBYTE,
         "colorscale": [[i / (len(LOADS) - 1), colour] for i, colour in enumerate(LOADS)],
-        "colorbar": {"title": {"text": "KiB"}, "thickness": 12},
+        "colorbar": {"title": {"text": "KiB", "side": "right"}, "thickness": 12},
         "hovertemplate": "engine %{y}: %{z:.4g} KiB at %{x:.5g} ms<extra></extra>",
     }
     return [
@@ -241,8 +241,8 @@ def energy_figure(metrics: PlanMetricsRecord) -> Figure:
         "marker": {"color": PALETTE[0]},
         "hovertemplate": "%{y}: %{x:.4s}J, %{text}<extra></extra>",
     }
-    layout = base_layout("energy [J]", "")
-    layout["xaxis"]["tickformat"] = "~s"
+    layout = base_layout("energy", "")
+    layout["xaxis"].update(tickformat="~s", ticksuffix="J", nticks=6)
     layout["yaxis"]["autorange"] = "reversed"
     layout["height"] = 280
     return {"data": [bars], "layout": layout}

@@ -10,6 +10,7 @@ from tilewright.report.html.page import (
     Plot,
     Section,
     Table,
+    figures_table,
     filled,
     number_cell,
     text_cell,
@@ -20,6 +21,7 @@ from tilewright.report.html.scheduling.claims import (
     claim_fact,
     count_cell,
     course_sections,
+    nothing_sections,
     versions_fact,
 )
 from tilewright.report.html.scheduling.tiled.figures import (
@@ -36,8 +38,12 @@ from tilewright.report.text.quantities import percent_text, si_text
 from tilewright.report.text.scheduling.tiled.tables import figure_rows, space_text
 
 
-def write_plan_report(path: Path, document: PlanDocument) -> None:
+def write_plan_report(path: Path, document: PlanDocument, command: str = "") -> None:
     """Write the report of one plan.
+
+    Parameters
+    ----------
+    command : the command line that made it, if one did
 
     Raises
     ------
@@ -59,7 +65,8 @@ def write_plan_report(path: Path, document: PlanDocument) -> None:
         facts.append(f"illegal: {plan.violation}")
     elif plan is not None and document.metrics is not None:
         sections = _sections(document, plan, document.metrics)
-    write_page(path, f"{document.workload} on {document.system}", facts, sections)
+    sections = sections or nothing_sections(document)
+    write_page(path, f"{document.workload} on {document.system}", facts, sections, command)
 
 
 def _sections(document: PlanDocument, plan: JudgedPlan, metrics: PlanMetricsRecord) -> list[Section]:
@@ -77,15 +84,11 @@ def _sections(document: PlanDocument, plan: JudgedPlan, metrics: PlanMetricsReco
         " in which the engine computes; those framed in orange reach DRAM.",
     }
     return [
-        Table(
-            "Figures",
-            [Column("figure"), Column("value")],
-            [[text_cell(name), text_cell(text)] for name, text in figure_rows(metrics)],
-        ),
+        figures_table("Figures", figure_rows(metrics)),
         Plot("Engines", [("", engines_figure(plan, times, milliseconds))], notes["engines"]),
         Plot("Buffers", buffers_figures(plan, milliseconds), "Bytes that lie in engines' buffers."),
         Plot("Links", [("", links_figure(plan, times))], notes["links"]),
-        Plot("Energy", [("", energy_figure(metrics))]),
+        Plot("Energy", [("", energy_figure(metrics))], "By component, with its share of the whole."),
         *course_sections("Convergence", settings, document.objective, document.trace, document.wall_s),
         _layers(rows),
         _links(loads),

@@ -76,6 +76,7 @@ class CompareSettingsRecord(Record):
     time_limit_s: float
     seeds: int = Field(ge=1)
     threads: int = Field(ge=1)
+    clock: Literal["wall", "cpu"] = Field("wall", description="what the seconds of a run are read from")
 
 
 class CompareDocument(Record):

@@ -42,11 +42,12 @@ def compare_views(document: CompareDocument) -> list[RenderableType]:
     """A row per method, the least median first, and who is ahead."""
     samples = [f"batch {document.batch}"] if document.batch > 1 else []
     settings = document.settings
+    clock = " of the processor" if settings.clock == "cpu" else ""
     title = head_text(
         f"{document.workload} on {document.system}",
         f"objective {document.objective}",
         *samples,
-        f"{seconds_text(settings.time_limit_s)} a run",
+        f"{seconds_text(settings.time_limit_s)}{clock} a run",
     )
     values, figures = plain_table(list(VALUES)), plain_table(list(FIGURES))
     for one in ranked(document):

@@ -1,7 +1,8 @@
 """All trees of a small network: the oracle for everything that searches.
 
 The space: every topological order, every tree over it whose cuts have at least two children, either kind of
-every cut, and every number of subbatches that divides its batch.
+every cut, and every number of subbatches that divides its batch; and the same below a root T cut that has but
+one child, so that nothing inside of it has to go through DRAM.
 """
 
 from __future__ import annotations
@@ -60,7 +61,16 @@ def trees_over(order: tuple[int, ...], batch: int) -> tuple[Node, ...]:
     return trees(0, len(order), batch)
 
 
+def lone_trees(network: SetNetwork, batch: int) -> Iterator[Node]:
+    """Every root T cut with a single cut below it, over all orders."""
+    for order in topological_orders(network):
+        for groups in range(1, batch + 1):
+            if batch % groups == 0:
+                for tree in trees_over(order, batch // groups):
+                    yield Cut("T", batch, groups, (tree,))
+
+
 def all_trees(network: SetNetwork, batch: int) -> Iterator[Node]:
-    """Every tree of a network; a tree that two orders share comes once for each."""
+    """Every tree of a network whose cuts all have at least two children."""
     for order in topological_orders(network):
         yield from trees_over(order, batch)

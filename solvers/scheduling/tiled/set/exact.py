@@ -1,9 +1,10 @@
 """Proven trees: the best chain of all segments of a space, over all topological orders.
 
-Spaces are LS and LP (section 3.4), and all trees whose cuts have at least two children; in LS a root T cut
-may have a single child, all layers in turn without DRAM between them.  Children of a root T cut know nothing
-of each other, so the best tree is a chain of segments, found by Pareto labels over down-sets.  That looks at
-every segment once where enumeration looks at every row of them.
+Spaces are LS and LP (section 3.4), and all trees whose cuts have at least two children; but for LP, a root T
+cut may have a single child, a segment for the whole network without DRAM inside.  Children of a root T cut
+know nothing of each other, so the best tree is a chain of segments, found by Pareto labels over down-sets.
+That looks at every segment once where enumeration looks at every row of them, and a tree that is known keeps
+most segments from being looked at at all (`outlook.py`).
 """
 
 from __future__ import annotations

@@ -1,7 +1,8 @@
 """All segments of a kind, behind every down-set: what exact chains choose from.
 
 ``ls``: layers in turn on all tiles, a T cut of leaves.  ``lp``: layers side by side, an S cut of leaves.
-``all``: every tree whose cuts have at least two children.  Leaves alone are segments of each kind.
+``all``: every tree whose cuts have at least two children; the root may have one.  Leaves alone are segments
+of each kind.
 
 With one sample and the paper's rules an LS segment is a path: a leaf's cost depends on the layout of the leaf
 before it and on whether anyone but the next one reads it.  Leaves that do not read the one before them gain
@@ -18,10 +19,11 @@ from math import inf
 from tilewright.formulation.scheduling.tiled.set.closed_form import ClosedForm
 from tilewright.formulation.scheduling.tiled.set.intra_layer import LeafCost
 from tilewright.formulation.scheduling.tiled.set.tree import Cut, Leaf, Node
-from tilewright.heuristics.scheduling.tiled.set.chains import Segment, Segments
+from tilewright.heuristics.scheduling.tiled.set.chains import Segment, Segments, shortest
 from tilewright.heuristics.scheduling.tiled.set.growing import ready_layers
 from tilewright.solvers.scheduling.tiled.set.bounds import Floors
 from tilewright.solvers.scheduling.tiled.set.enumeration import trees_over
+from tilewright.solvers.scheduling.tiled.set.outlook import HopefulTrees, Outlook
 
 SPACES = ("ls", "lp", "all")
 
@@ -46,60 +48,80 @@ class SegmentMaker:
     floors: Floors | None = None
 
     def __post_init__(self) -> None:
-        self._rest: dict[int, tuple[float, float]] = {}
+        self._trees_over: Callable[[tuple[int, ...], int], tuple[Node, ...]] = trees_over
+        self._outlook: Outlook | None = None
+        self._around: tuple[Ends, Ends] | None = None
+        if self.floors is not None and self.known < inf:
+            self._outlook = Outlook(self.form, self.floors, self.known)
+            self._trees_over = HopefulTrees(self._outlook, self.stop).over
 
     def fill(self, segments: Segments, sets: list[int], space: str) -> bool:
-        """Add every segment of a space; returns whether these are all."""
+        """Add every segment of a space; returns whether these are all.
+
+        Of all trees the short ones come first: what is left of a network beside a long segment is then
+        covered by segments that are known, so that the least they take is known as well.
+        """
         rules = self.form.rules
         by_paths = (
             space == "ls" and self.samples == 1 and rules.weight_shift and not rules.segment_bounds_only
         )
-        for start in sets[:-1]:
-            made = self._paths(start) if by_paths else self._sequences(start, space)
-            for one in made:
-                segments.add(one)
-                if self.stop():
-                    return False
-        return True
+        count = len(self.form.network)
+        lengths = range(1, count + 1) if space == "all" else (0,)
+        for length in lengths:
+            if 2 * length > count and self._outlook is not None:
+                self._around = ends_of(segments, sets)
+            for start in sets[:-1]:
+                if length and start.bit_count() + length > count:
+                    continue
+                made = self._paths(start) if by_paths else self._sequences(start, space, length)
+                for one in made:
+                    segments.add(one)
+                    if self.stop():
+                        return False
+        return not self.stop()
 
-    def _hopeless(self, tree: Node) -> bool:
+    def _hopeless(self, start: int, tree: Node) -> bool:
         """Whether the least that a segment and all other layers take is no better than what is known."""
-        if self.floors is None or self.known == inf:
+        outlook = self._outlook
+        if outlook is None:
             return False
-        form, floors, tiles = self.form, self.floors, self.form.engine.grid.tiles
-        runs = form.batch // self.samples
-        rate = form.machine.dram_rate
-        if tree.mask not in self._rest:
-            others = [layer for layer in range(len(form.network)) if not tree.mask >> layer & 1]
-            energy = (
-                sum(floors.tile_energy) + sum(floors.weight_bytes(one) for one in others) * floors.byte_energy
-            )
-            cycles = max(
-                sum(floors.work[one] for one in others) / tiles,
-                sum(floors.weight_bytes(one) for one in others) / rate,
-            )
-            self._rest[tree.mask] = energy, cycles
-        energy, cycles = self._rest[tree.mask]
-        moved = runs * floors.moved(tree)
-        energy = (energy + moved * floors.byte_energy) * (1 - 1e-6)
-        cycles += max(runs * floors.tree_cycles(tree, tiles), moved / rate)
-        return form.value(energy, cycles) >= self.known
+        form, runs = self.form, self.form.batch // self.samples
+        figures = outlook.figures(tree)
+        tiles = form.engine.grid.tiles
+        moved = runs * outlook.floors.moved(tree)
+        energy = float(figures[0][tiles]) + moved * outlook.floors.byte_energy
+        cycles = max(runs * float(figures[1][tiles]), moved / form.machine.dram_rate)
+        if self._around is None:
+            others = outlook.others(tree.mask)
+            energy, cycles = energy + others[0], cycles + others[1]
+        else:
+            ahead, behind = self._around
+            one, other = ahead.get(start, (inf, inf)), behind.get(start | tree.mask, (inf, inf))
+            energy += runs * (one[0] + other[0])
+            cycles += runs * (one[1] + other[1])
+        energy -= form.batch * (tree.mask.bit_count() + 1) * 3 * outlook.floors.rounding
+        return form.value(max(energy, 0.0), cycles) * (1 - 1e-9) >= self.known
 
     def _segment(self, start: int, tree: Node) -> Segment | None:
-        if self._hopeless(tree):
+        if self._hopeless(start, tree):
             return None
         cost = self.form.segment(tree, self.loads)
         if isinstance(cost, str):
             return None
         return Segment(start, start | tree.mask, cost.energy, cost.cycles, tree)
 
-    def _sequences(self, start: int, space: str) -> Iterator[Segment]:
-        """Every sequence of layers from a down-set on, as every tree of the space."""
+    def _sequences(self, start: int, space: str, length: int) -> Iterator[Segment]:
+        """Every sequence of layers from a down-set on, as every tree of the space.
+
+        Parameters
+        ----------
+        length : layers of a sequence, 0 for any number
+        """
         before = [mask for mask, _ in self.form.network.masks]
-        longest = self.form.engine.grid.tiles if space == "lp" else len(before)
+        longest = length or (self.form.engine.grid.tiles if space == "lp" else len(before))
 
         def grow(order: tuple[int, ...], done: int) -> Iterator[Segment]:
-            for tree in self._trees(order, space) if order else ():
+            for tree in self._trees(order, space) if len(order) >= max(1, length) else ():
                 found = self._segment(start, tree)
                 if found is not None:
                     yield found
@@ -113,12 +135,7 @@ class SegmentMaker:
         if len(order) == 1:
             yield Leaf(order[0], self.samples)
         elif space == "all":
-            whole = len(order) == len(self.form.network)
-            for tree in trees_over(order, self.samples):
-                if not (
-                    whole and ((isinstance(tree, Cut) and tree.kind == "T") or self.samples < self.form.batch)
-                ):
-                    yield tree
+            yield from self._trees_over(order, self.samples)
         else:
             for groups in range(1, self.samples + 1):
                 if self.samples % groups == 0:
@@ -167,6 +184,30 @@ class SegmentMaker:
         inner = tuple(Leaf(layer, 1) for layer in order)
         tree: Node = inner[0] if len(inner) == 1 else Cut("T", 1, 1, inner)
         return Segment(start, past.done, path.energy + last.energy, cycles, tree)
+
+
+Ends = dict[int, tuple[float, float]]
+"""By down-set, the least energy and the least cycles of a chain from nothing to it, or from it to the end."""
+
+
+def ends_of(segments: Segments, sets: list[int]) -> tuple[Ends, Ends]:
+    """What chains of the segments known take at least up to every down-set, and from it on."""
+    behind = [shortest(segments, sets, weigh) for weigh in (_energy, _cycles)]
+    ahead: Ends = {0: (0.0, 0.0)}
+    for start in sets:
+        energy, cycles = ahead.get(start, (inf, inf))
+        for one in segments.from_start(start):
+            known = ahead.get(one.end, (inf, inf))
+            ahead[one.end] = min(known[0], energy + one.energy), min(known[1], cycles + one.cycles)
+    return ahead, {one: (behind[0][one], behind[1][one]) for one in sets}
+
+
+def _energy(one: Segment) -> float:
+    return one.energy
+
+
+def _cycles(one: Segment) -> float:
+    return float(one.cycles)
 
 
 @dataclass(frozen=True, slots=True)

@@ -35,12 +35,12 @@ from tilewright.solvers.mapping.explore.cells import CELLS, Asked, Cell, Told, a
 from tilewright.solvers.mapping.explore.goals import Goal
 from tilewright.solvers.mapping.explore.search import LAYER_SECONDS, Answers, Exploration, Watcher
 from tilewright.solvers.mapping.explore.search import explore as search_designs
-from tilewright.solvers.mapping.explore.store import SUFFIXES, ExploreStore
+from tilewright.solvers.mapping.explore.store import ExploreStore
 from tilewright.solvers.mapping.methods import method as method_of
 from tilewright.solvers.mapping.network_problem import Factors, network_problem
 from tilewright.solvers.mapping.solve import AUTO
 from tilewright.solvers.processes import available_cores
-from tilewright.workloads.disk import check_writable, is_stream, suffix_error, write_file
+from tilewright.workloads.disk import check_writable, suffix_error, write_file
 from tilewright.workloads.errors import InputError
 
 FEW_CELLS = 100
@@ -268,7 +268,7 @@ def answered(
         key_gap(objective, request.gap),
     )
     with ExitStack() as stack:
-        kept = None if request.store is None else stack.enter_context(_opened(request.store))
+        kept = None if request.store is None else stack.enter_context(ExploreStore(request.store))
         usable = sum(design.engine is not None for design in question.space.designs)
         workers = _workers(request.jobs, usable * len(question.layers))
         answers = _answers(workers, request.cluster)
@@ -341,15 +341,6 @@ def _explored(
         jobs=workers,
         watcher=watcher,
     )
-
-
-def _opened(path: Path) -> ExploreStore:
-    check_writable(path)
-    if is_stream(path):
-        raise InputError(str(path), None, "a device or pipe, expected a regular file for the store")
-    if not path.exists() and path.suffix.lower() not in SUFFIXES:
-        raise suffix_error(path, SUFFIXES)
-    return ExploreStore(path)
 
 
 def _workers(jobs: int | None, cells: int) -> int:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Unpack
 
 from rich.console import RenderableType
 
@@ -20,7 +20,7 @@ from tilewright.workloads.selection import SelectedLayer, select_layers
 
 if TYPE_CHECKING:
     from tilewright.api.mapping.machine import Machine
-    from tilewright.api.mapping.problem import LayerOnMachine, NetworkOnMachine
+    from tilewright.api.mapping.problem import Demands, LayerOnMachine, NetworkDemands, NetworkOnMachine
 
 
 class Layer(Displayed):
@@ -51,7 +51,9 @@ class Layer(Displayed):
         """Multiply-accumulates."""
         return self.operator.macs
 
-    def on(self, machine: Machine | str | Path, objective: str = "energy", **asked: Any) -> LayerOnMachine:
+    def on(
+        self, machine: Machine | str | Path, objective: str = "energy", **asked: Unpack[Demands]
+    ) -> LayerOnMachine:
         """The question for the best mapping of this layer on a machine, which `solve` answers.
 
         Parameters
@@ -136,7 +138,9 @@ class Network(Displayed):
     def __len__(self) -> int:
         return len(self.graph)
 
-    def on(self, machine: Machine | str | Path, objective: str = "energy", **asked: Any) -> NetworkOnMachine:
+    def on(
+        self, machine: Machine | str | Path, objective: str = "energy", **asked: Unpack[NetworkDemands]
+    ) -> NetworkOnMachine:
         """The question for the best mapping of every distinct layer on a machine, which `solve` answers.
 
         Parameters

@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Literal
+from typing import Unpack
 
 from tilewright.api.mapping.document import MappingDocument
 from tilewright.api.mapping.layer import Network, network
 from tilewright.api.mapping.machine import Machine
-from tilewright.api.mapping.problem import Start
+from tilewright.api.mapping.problem import NetworkDemands, Start
 from tilewright.api.solving import solve
 from tilewright.formulation.stopping import Stop
-from tilewright.solvers.mapping.network_problem import Factors, Storage, Tiles
 from tilewright.solvers.observer import Observer
 
 
@@ -22,17 +21,6 @@ def map_network(
     objective: str = "energy",
     *,
     batch: int | None = None,
-    layers: Sequence[str] = (),
-    all_operators: bool = False,
-    constraints: Iterable[str] = (),
-    cost_model: str | None = None,
-    factors: Factors | None = None,
-    storage: Storage | None = None,
-    tiles: Tiles | None = None,
-    then: Literal["energy", "cycles"] | None = None,
-    pareto: bool = False,
-    best: int | None = None,
-    all_optimal: bool | int = False,
     method: str | None = None,
     stop: Stop | None = None,
     threads: int | None = None,
@@ -40,6 +28,7 @@ def map_network(
     warm_starts: Start | Sequence[Start] = (),
     observer: Observer | None = None,
     deterministic: bool = False,
+    **demands: Unpack[NetworkDemands],
 ) -> MappingDocument:
     """Find the best mapping of every distinct layer of a network, with a bound that proves how good it is.
 
@@ -56,21 +45,7 @@ def map_network(
     InputError : for whatever is wrong with an argument, before anything is searched
     """
     what = model if isinstance(model, Network) else network(model, batch)
-    question = what.on(
-        machine,
-        objective,
-        layers=layers,
-        all_operators=all_operators,
-        constraints=constraints,
-        cost_model=cost_model,
-        factors=factors,
-        storage=storage,
-        tiles=tiles,
-        then=then,
-        pareto=pareto,
-        best=best,
-        all_optimal=all_optimal,
-    )
+    question = what.on(machine, objective, **demands)
     return solve(
         question,
         method=method,

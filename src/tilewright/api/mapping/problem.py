@@ -6,9 +6,9 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
-from typing import Literal
+from typing import Literal, TypedDict, Unpack
 
-from tilewright.api.arguments import Budget, interruptible, named_arguments
+from tilewright.api.arguments import SearchRequest, interruptible, named_arguments
 from tilewright.api.mapping.document import MappingDocument, only_layer
 from tilewright.api.mapping.layer import Layer, Network
 from tilewright.api.mapping.machine import Machine, machine_of
@@ -35,7 +35,6 @@ from tilewright.solvers.mapping.network_problem import (
 from tilewright.solvers.mapping.network_search import search_network
 from tilewright.solvers.mapping.repeated_solves import check_lexicographic
 from tilewright.solvers.mapping.solve import AUTO
-from tilewright.solvers.observer import Observer
 from tilewright.workloads.errors import InputError
 from tilewright.workloads.selection import SelectedLayer
 
@@ -43,6 +42,27 @@ MOST_OPTIMA = 1000
 """Optimal mappings that are listed at most where all are asked for."""
 
 Start = LayerMapping | MappingResult | MappingDocument | Mapping | str | Path
+
+
+class Demands(TypedDict, total=False):
+    """What is asked beside the objective: the keyword arguments of `LayerOnMachine`, which explains them."""
+
+    constraints: Iterable[str]
+    cost_model: str | None
+    factors: Factors | None
+    storage: Storage | None
+    tiles: Tiles | None
+    then: Literal["energy", "cycles"] | None
+    pareto: bool
+    best: int | None
+    all_optimal: bool | int
+
+
+class NetworkDemands(Demands, total=False):
+    """The keyword arguments of `NetworkOnMachine`, which explains them."""
+
+    layers: Sequence[str]
+    all_operators: bool
 
 
 class _OnMachine:
@@ -101,22 +121,15 @@ class _OnMachine:
         """What is worth knowing of the constraints."""
         return self.stated.notes
 
-    def _document(
-        self,
-        method: str | None,
-        budget: Budget,
-        warm_starts: Start | Sequence[Start],
-        observer: Observer | None,
-        deterministic: bool,
-    ) -> MappingDocument:
-        solver = method or AUTO
+    def _document(self, request: SearchRequest) -> MappingDocument:
+        solver, budget = request.method or AUTO, request.budget
         settings = SettingsRecord(
             solver=solver,
             time_limit_s=budget.seconds,
             gap=budget.gap,
             threads=budget.threads,
             seed=budget.seed,
-            deterministic=deterministic,
+            deterministic=request.deterministic,
             factors=self.stated.factors,
             storage=self.stated.storage,
             tiles=self.stated.tiles,
@@ -127,14 +140,19 @@ class _OnMachine:
         )
         with named_arguments():
             method_of(solver)
-            stored = _stored(warm_starts)
+            stored = _stored(request.warm_starts)
             growing = GrowingDocument(self._name, self._batch, self.stated, settings)
             with interruptible() as stop:
                 limits = limits_of(settings, self.stated.objective, budget.started, stop)
                 limits = replace(limits, until=budget.until)
                 sets = replace(self._sets, solver=solver)
                 answers = search_network(
-                    self.stated, solver, limits, sets, lambda operator: fitting(stored, operator), observer
+                    self.stated,
+                    solver,
+                    limits,
+                    sets,
+                    lambda operator: fitting(stored, operator),
+                    request.observer,
                 )
                 for index, answer in enumerate(answers):
                     growing.add(index, answer_record(self.stated, answer))
@@ -170,51 +188,19 @@ class LayerOnMachine(_OnMachine):
         layer: Layer,
         machine: Machine | str | Path,
         objective: str = "energy",
-        *,
-        constraints: Iterable[str] = (),
-        cost_model: str | None = None,
-        factors: Factors | None = None,
-        storage: Storage | None = None,
-        tiles: Tiles | None = None,
-        then: Literal["energy", "cycles"] | None = None,
-        pareto: bool = False,
-        best: int | None = None,
-        all_optimal: bool | int = False,
+        **demands: Unpack[Demands],
     ) -> None:
         self.layer = layer
-        super().__init__(
-            layer.model,
-            layer.batch,
-            layer.selected,
-            machine,
-            objective,
-            constraints=constraints,
-            cost_model=cost_model,
-            factors=factors,
-            storage=storage,
-            tiles=tiles,
-            then=then,
-            pareto=pareto,
-            best=best,
-            all_optimal=all_optimal,
-        )
+        super().__init__(layer.model, layer.batch, layer.selected, machine, objective, **demands)
 
     @cached_property
     def problem(self) -> LayerProblem:
         """The problem as it is stated to solvers."""
         return self.stated.states[0]()
 
-    def answer(
-        self,
-        method: str | None,
-        budget: Budget,
-        warm_starts: Start | Sequence[Start] = (),
-        observer: Observer | None = None,
-        deterministic: bool = False,
-    ) -> MappingResult:
+    def answer(self, request: SearchRequest) -> MappingResult:
         """What `solve` calls."""
-        document = self._document(method, budget, warm_starts, observer, deterministic)
-        return only_layer(document, self.layer.name)
+        return only_layer(self._document(request), self.layer.name)
 
     def __repr__(self) -> str:
         return f"LayerOnMachine({self.layer.name!r} on {self.machine.name!r}, {self.objective})"
@@ -240,46 +226,16 @@ class NetworkOnMachine(_OnMachine):
         *,
         layers: Sequence[str] = (),
         all_operators: bool = False,
-        constraints: Iterable[str] = (),
-        cost_model: str | None = None,
-        factors: Factors | None = None,
-        storage: Storage | None = None,
-        tiles: Tiles | None = None,
-        then: Literal["energy", "cycles"] | None = None,
-        pareto: bool = False,
-        best: int | None = None,
-        all_optimal: bool | int = False,
+        **demands: Unpack[Demands],
     ) -> None:
         self.network = network
         with named_arguments():
             selected = network.select(layers, all_operators)
-        super().__init__(
-            network.name,
-            network.batch,
-            selected,
-            machine,
-            objective,
-            constraints=constraints,
-            cost_model=cost_model,
-            factors=factors,
-            storage=storage,
-            tiles=tiles,
-            then=then,
-            pareto=pareto,
-            best=best,
-            all_optimal=all_optimal,
-        )
+        super().__init__(network.name, network.batch, selected, machine, objective, **demands)
 
-    def answer(
-        self,
-        method: str | None,
-        budget: Budget,
-        warm_starts: Start | Sequence[Start] = (),
-        observer: Observer | None = None,
-        deterministic: bool = False,
-    ) -> MappingDocument:
+    def answer(self, request: SearchRequest) -> MappingDocument:
         """What `solve` calls."""
-        return self._document(method, budget, warm_starts, observer, deterministic)
+        return self._document(request)
 
     def __repr__(self) -> str:
         count = len(self.stated.layers)

@@ -9,7 +9,7 @@ from typing import Any, overload
 
 from rich.console import RenderableType
 
-from tilewright.api.arguments import Budget, interruptible, named_arguments
+from tilewright.api.arguments import Budget, SearchRequest, interruptible, named_arguments
 from tilewright.api.display import Displayed
 from tilewright.api.scheduling.plan import Plan
 from tilewright.api.scheduling.system import System, system
@@ -22,7 +22,7 @@ from tilewright.report.records.scheduling.herald.document import ScheduleSetting
 from tilewright.report.records.scheduling.workload import workload_data
 from tilewright.report.text.scheduling.workload import workload_views
 from tilewright.solvers.mapping.machine_sizes import METRICS
-from tilewright.solvers.observer import Observer, Unobserved
+from tilewright.solvers.observer import Unobserved
 from tilewright.solvers.scheduling.herald.build import METRIC_OF
 from tilewright.solvers.scheduling.herald.schedule import schedule_run
 from tilewright.workloads.errors import InputError, unknown_name
@@ -136,20 +136,13 @@ class WorkloadOnSystem:
             raise InputError("metric", None, unknown_name(metric, METRICS))
         self.metric = metric or METRIC_OF[self.objective]
 
-    def answer(
-        self,
-        method: str | None,
-        budget: Budget,
-        warm_starts: Any = (),
-        observer: Observer | None = None,
-        deterministic: bool = False,
-    ) -> Plan:
+    def answer(self, request: SearchRequest) -> Plan:
         """What `solve` calls; warm starts and deterministic searches are for layers only."""
-        if warm_starts != () and warm_starts != []:
+        if request.warm_starts != () and request.warm_starts != []:
             raise InputError("warm_starts", None, "expected none: they are for layers")
-        if deterministic:
+        if request.deterministic:
             raise InputError("deterministic", None, "expected False: it is for layers")
-        name, told = method or EXACT, observer or Unobserved()
+        name, told, budget = request.method or EXACT, request.observer or Unobserved(), request.budget
         networks, hardware = self.workload.networks, self.system.hardware
         with named_arguments(), interruptible() as stop:
             limits = replace(schedule_limits(budget), stop=stop)

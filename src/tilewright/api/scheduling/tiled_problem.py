@@ -7,7 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from tilewright.api.arguments import Budget, interruptible, named_arguments
+from tilewright.api.arguments import SearchRequest, interruptible, named_arguments
 from tilewright.api.scheduling.tiled_machine import TiledMachine, tiled_machine
 from tilewright.api.scheduling.tiled_plan import TiledPlan
 from tilewright.formulation.limits import Limits
@@ -18,7 +18,7 @@ from tilewright.report.records.scheduling.settings import SearchSettingsRecord
 from tilewright.report.records.scheduling.tiled.document import plan_document
 from tilewright.report.records.scheduling.tiled.files import OBJECTIVES
 from tilewright.report.records.scheduling.tiled.warm import warm_plan
-from tilewright.solvers.observer import Observer, Unobserved
+from tilewright.solvers.observer import Unobserved
 from tilewright.solvers.scheduling.tiled.running import claimed_space, plan_run
 from tilewright.workloads.errors import InputError, unknown_name
 
@@ -74,18 +74,12 @@ class NetworkOnTiles:
             partial_sums=partial_sums,
         )
 
-    def answer(
-        self,
-        method: str | None,
-        budget: Budget,
-        warm_starts: Any = (),
-        observer: Observer | None = None,
-        deterministic: bool = False,
-    ) -> TiledPlan:
+    def answer(self, request: SearchRequest) -> TiledPlan:
         """What `solve` calls; deterministic searches are for layers only."""
-        if deterministic:
+        if request.deterministic:
             raise InputError("deterministic", None, "expected False: it is for layers")
-        name, told, problem = method or DEFAULT, observer or Unobserved(), self.problem
+        name, told, problem = request.method or DEFAULT, request.observer or Unobserved(), self.problem
+        budget, warm_starts = request.budget, request.warm_starts
         given = [*warm_starts] if isinstance(warm_starts, list | tuple) else [warm_starts]
         if len(given) > 1:
             raise InputError("warm_starts", None, f"expected one plan, got {len(given)}")

@@ -21,6 +21,7 @@ QUICK = [
     ("resnet", 1, "set-edge-4x4"),
     ("goog", 4, "set-edge-4x4"),
     ("alexnet", 2, "atomic-8x8[engines=3x3]"),
+    ("mobilenet-v1:training", 4, "set-edge-4x4"),
 ]
 SLOW = [
     *((name, batch, "set-edge-4x4") for name in ("resnet", "trans_cell", "darknet") for batch in (4, 16)),
@@ -28,6 +29,10 @@ SLOW = [
     ("resnet50", 8, "set-cloud-12x12"),
     ("googlenet", 6, "atomic-8x8"),
     ("resnet18", 2, "kapla-16x16"),
+    ("resnet18:training", 4, "atomic-8x8"),
+    ("googlenet:training", 6, "atomic-8x8[engines=3x3]"),
+    ("lstm:training", 2, "set-edge-4x4"),
+    ("mlp:training", 8, "kapla-16x16"),
 ]
 ESTIMATORS = {"floors": Estimator, "aggregate": AggregateEstimator}
 

@@ -1,0 +1,125 @@
+"""Answers of studies in an SQLite file: a question is asked once, its answer kept the moment it is there.
+
+A study that is killed goes on where it was.
+"""
+
+from __future__ import annotations
+
+import json
+import multiprocessing
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ProcessPoolExecutor, as_completed
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any, Generic, Protocol, TypeVar
+
+from tilewright.solvers.database import Database, Layout, seal
+from tilewright.solvers.processes import leave_with_parent
+
+_TABLE = """
+CREATE TABLE cell (
+    key TEXT PRIMARY KEY,   -- content hash of cell and version
+    cell TEXT NOT NULL,     -- what was asked, as JSON
+    answer TEXT NOT NULL,   -- what came of it, as JSON
+    seal TEXT NOT NULL      -- SHA-256 of the columns before
+) WITHOUT ROWID"""
+
+
+class Question(Protocol):
+    """A frozen dataclass that knows its content hash."""
+
+    __dataclass_fields__: Any
+
+    @property
+    def key(self) -> str: ...
+
+
+class Answer(Protocol):
+    """A dataclass whose status is ``error`` where nothing came of the question."""
+
+    __dataclass_fields__: Any
+
+    @property
+    def status(self) -> str: ...
+
+
+Asked = TypeVar("Asked", bound=Question)
+Told = TypeVar("Told", bound=Answer)
+
+
+class AnswerStore(Generic[Asked, Told]):
+    """The SQLite file of finished cells.
+
+    Parameters
+    ----------
+    made : an answer of its fields
+    application : SQLite's application_id of such files; ``noun``: what they are called in messages
+
+    Raises
+    ------
+    InputError : for a file of something else, or one that is damaged
+    """
+
+    def __init__(self, path: Path, made: Callable[..., Told], application: int, noun: str) -> None:
+        self._base, self._made = Database(path), made
+        try:
+            self._base.adopt(Layout(application, 0, (_TABLE,), f"a store of {noun}"))
+        except BaseException:
+            self._base.close()
+            raise
+
+    def get(self, cell: Asked) -> Told | None:
+        """What a cell came to, if it has ended."""
+        rows = self._base.rows("SELECT key, cell, answer, seal FROM cell WHERE key = ?", (cell.key,))
+        if not rows:
+            return None
+        if seal(rows[0][:-1]) != rows[0][-1]:
+            raise self._base.damaged(f"cell {cell.key[:12]}")
+        with self._base.reading(f"cell {cell.key[:12]}"):
+            data: dict[str, Any] = json.loads(rows[0][2])
+            return self._made(**data)
+
+    def put(self, cell: Asked, found: Told) -> None:
+        """Keep a cell for good."""
+        row = (cell.key, json.dumps(asdict(cell)), json.dumps(asdict(found)))
+        self._base.rows("INSERT OR REPLACE INTO cell VALUES (?, ?, ?, ?)", (*row, seal(row)))
+
+    def close(self) -> None:
+        """Close the file."""
+        self._base.close()
+
+
+def answers(
+    store: AnswerStore[Asked, Told],
+    cells: Sequence[Asked],
+    jobs: int,
+    compute: Callable[[Asked], Told],
+    failed: Callable[[str], Told],
+    *,
+    fresh: bool = True,
+) -> Iterator[tuple[Asked, Told]]:
+    """Compute the cells that the store lacks or that failed, and yield each as it ends.
+
+    Parameters
+    ----------
+    jobs : worker processes
+    compute : a function of a module, run in another process
+    failed : the answer where a worker died of something
+    fresh : whether every cell has a process of its own
+    """
+    missing = []
+    for cell in dict.fromkeys(cells):
+        known = store.get(cell)
+        if known is None or known.status == "error":
+            missing.append(cell)
+    if not missing:
+        return
+    spawn = multiprocessing.get_context("spawn")
+    each = 1 if fresh else None
+    with ProcessPoolExecutor(jobs, spawn, leave_with_parent, max_tasks_per_child=each) as pool:
+        waiting = {pool.submit(compute, cell): cell for cell in missing}
+        for future in as_completed(waiting):
+            cell, failure = waiting[future], future.exception()
+            found = failed(f"the worker died: {failure}") if failure else future.result()
+            store.put(cell, found)
+            yield cell, found

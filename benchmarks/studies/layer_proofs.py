@@ -1,0 +1,233 @@
+"""How many layers of whole networks are mapped and proven on many machines, and what is left where not.
+
+    python -m tilewright.benchmarks.studies.layer_proofs --store proofs.jsonl --cpu 10 --minutes 8
+
+Every cell is one distinct layer on one machine for one objective, solved in a process of its own by one
+thread for so many CPU seconds at most, so figures do not depend on what else the computer does.  Cells come
+in an order without meaning, so those that are done are a sample of all at any time; a run adds to its store,
+and ends with a table of what is in it.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import multiprocessing
+import resource
+import statistics
+import threading
+import time
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass
+from multiprocessing.connection import Connection
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from tilewright.benchmarks.studies.zoo_maps import distinct_operators
+from tilewright.formulation.limits import Limits
+from tilewright.formulation.mapping.problem import layer_problem
+from tilewright.formulation.objective import parse_objective
+from tilewright.formulation.result import Status, TracePoint
+from tilewright.hardware.mapping.load import list_presets, load_engine
+from tilewright.solvers.mapping import kernel
+from tilewright.solvers.mapping.solve import solve
+from tilewright.workloads.mapping.layer_text import parse_layer
+from tilewright.workloads.mapping.operator import Operator
+
+MODELS = ("resnet50", "vgg19", "mobilenet-v2", "onnx:densenet121", "bert-base", "gpt2-small", "llama-7b")
+#: a block of 2048 tokens, 32 heads
+LLAMA = {
+    "projection": "gemm:M=2048,N=4096,K=4096",
+    "scores": "gemm:M=2048,N=2048,K=128",
+    "values": "gemm:M=2048,N=128,K=2048",
+    "up": "gemm:M=2048,N=11008,K=4096",
+    "down": "gemm:M=2048,N=4096,K=11008",
+}
+FREE = ("free-3-levels", "free-3-levels-bypass", "free-4-levels", "free-4-levels-bypass")
+SOON = 2.0  # CPU seconds after which a mapping should be there
+
+
+@dataclass(frozen=True, slots=True)
+class Cell:
+    """One layer on one machine for one objective."""
+
+    machine: str
+    model: str
+    layer: str
+    objective: str
+    storage: str
+
+    @property
+    def name(self) -> str:
+        return "/".join((self.machine, self.model, self.layer, self.objective, self.storage))
+
+    @property
+    def place(self) -> str:
+        """Where the cell stands in an order without meaning."""
+        return hashlib.sha256(self.name.encode()).hexdigest()
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What became of a cell.
+
+    Parameters
+    ----------
+    cpu : seconds of computing, tables included
+    first : of them, those before the first mapping; ``None`` without one
+    gap : left at the end; ``None`` without a mapping or a bound
+    memory : most that the process held, MB
+    """
+
+    status: str
+    cpu: float
+    first: float | None
+    gap: float | None
+    memory: float
+
+    @property
+    def proven(self) -> bool:
+        return self.status in (str(Status.OPTIMAL), str(Status.INFEASIBLE))
+
+
+def machine_file(name: str) -> str:
+    """A preset's name, or the file of a machine that comes with the studies."""
+    own = Path(__file__).parent / "machines" / f"{name}.yaml"
+    return str(own) if own.exists() else name
+
+
+def operators(models: list[str]) -> dict[tuple[str, str], Operator]:
+    """The distinct layers of the models, by model and layer."""
+    found = {
+        (label.split(" ")[0], label.split(" ")[1]): operator
+        for operator, label in distinct_operators([name for name in models if name != "llama-7b"]).items()
+    }
+    if "llama-7b" in models:
+        found |= {("llama-7b", layer): parse_layer(text)[1] for layer, text in LLAMA.items()}
+    return found
+
+
+def solved(cell: Cell, operator: Operator, cpu: float) -> Outcome:
+    """The cell's outcome, in this process."""
+    begun = time.process_time()
+    limits, ended = Limits(threads=1), threading.Event()
+    first: list[float] = []
+
+    def watch() -> None:
+        while not ended.wait(0.02):
+            if time.process_time() - begun > cpu:
+                limits.stop.set()
+
+    def heard(point: TracePoint) -> None:
+        if point.key is not None and not first:
+            first.append(time.process_time() - begun)
+
+    watcher = threading.Thread(target=watch, daemon=True)
+    watcher.start()
+    engine = load_engine(machine_file(cell.machine))
+    problem = layer_problem(operator, engine, parse_objective(cell.objective), storage=cell.storage)
+    result = solve(problem, "auto", limits, heard)
+    ended.set()
+    worked = time.process_time() - begun
+    memory = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+    gap = None if result.gap is None else float(result.gap)
+    return Outcome(str(result.status), worked, first[0] if first else None, gap, memory)
+
+
+def _answer(pipe: Connection, cell: Cell, operator: Operator, cpu: float) -> None:
+    pipe.send(solved(cell, operator, cpu))
+
+
+def solved_apart(cell: Cell, operator: Operator, cpu: float) -> Outcome:
+    """The cell's outcome, from a process of its own."""
+    context = multiprocessing.get_context("fork")
+    mine, theirs = context.Pipe(duplex=False)
+    child = context.Process(target=_answer, args=(theirs, cell, operator, cpu))
+    child.start()
+    theirs.close()
+    try:
+        return mine.recv()  # type: ignore[no-any-return]
+    except EOFError:
+        return Outcome(str(Status.ERROR), cpu, None, None, 0.0)
+    finally:
+        child.join()
+
+
+def stored(store: Path) -> dict[Cell, Outcome]:
+    """What earlier runs left."""
+    lines = store.read_text().splitlines() if store.exists() else []
+    rows = [json.loads(line) for line in lines]
+    return {Cell(**row["cell"]): Outcome(**row["outcome"]) for row in rows}
+
+
+def table(outcomes: dict[Cell, Outcome]) -> Iterator[str]:
+    """A Markdown table, one line per machine and objective."""
+    yield (
+        "| machine | objective | storage | layers | proven | CPU s: median | worst proven | "
+        f"worst gap | no mapping after {SOON:g} s | memory, MB |"
+    )
+    yield "|---|---|---|---|---|---|---|---|---|---|"
+    for machine, objective, storage in sorted({(c.machine, c.objective, c.storage) for c in outcomes}):
+        mine = [
+            found
+            for cell, found in outcomes.items()
+            if (cell.machine, cell.objective, cell.storage) == (machine, objective, storage)
+        ]
+        proven = [found for found in mine if found.proven]
+        gaps = [0.0 if found.proven else 1.0 if found.gap is None else found.gap for found in mine]
+        late = sum(
+            found.status != Status.INFEASIBLE and (found.first is None or found.first > SOON)
+            for found in mine
+        )
+        yield (
+            f"| `{machine}` | {objective} | {storage} | {len(mine)} | {len(proven)} "
+            f"| {statistics.median(found.cpu for found in mine):.2f} "
+            f"| {max((found.cpu for found in proven), default=0):.1f} | {100 * max(gaps):.1f} % | {late} "
+            f"| {max(found.memory for found in mine):.0f} |"
+        )
+
+
+def run(
+    store: Annotated[Path, typer.Option(help="file of outcomes, one a line; read and added to")],
+    models: Annotated[str, typer.Option(help="comma-separated models")] = ",".join(MODELS),
+    arch: Annotated[str, typer.Option(help="comma-separated machines, presets, or free")] = "presets",
+    objective: Annotated[str, typer.Option(help="comma-separated objectives")] = "edp,energy",
+    storage: Annotated[str, typer.Option(help="even or uneven")] = "even",
+    cpu: Annotated[float, typer.Option(help="CPU seconds per cell")] = 10.0,
+    minutes: Annotated[float, typer.Option(help="begin no cell after so long; 0 prints the table alone")] = 8.0,
+) -> None:
+    """Solve what is not in the store yet, and print the table of all that is."""
+    begun = time.monotonic()
+    machines = [
+        machine
+        for name in arch.split(",")
+        for machine in ({"presets": list_presets(), "free": list(FREE)}.get(name) or [name])
+    ]
+    found = operators(models.split(","))
+    cells = sorted(
+        (
+            Cell(machine, *label, goal, storage)
+            for machine in machines
+            for label in found
+            for goal in objective.split(",")
+        ),
+        key=lambda cell: cell.place,
+    )
+    done = stored(store)
+    kernel.await_compiled(lambda: False)
+    for cell in cells:
+        if time.monotonic() - begun >= 60 * minutes:
+            break
+        if cell in done:
+            continue
+        outcome = done[cell] = solved_apart(cell, found[cell.model, cell.layer], cpu)
+        with store.open("a") as file:
+            file.write(json.dumps({"cell": asdict(cell), "outcome": asdict(outcome)}) + "\n")
+    print(f"{sum(cell in done for cell in cells)} of {len(cells)} cells\n")
+    print("\n".join(table({cell: outcome for cell, outcome in done.items()})))
+
+
+if __name__ == "__main__":
+    typer.run(run)

@@ -1,0 +1,144 @@
+"""``tilewright convert``: machines, layers, constraints and mappings of other programs, both ways."""
+
+from __future__ import annotations
+
+import json
+from fractions import Fraction
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from tilewright.cli.exits import Exit
+from tilewright.cli.terminal.console import tell, write
+from tilewright.workloads.errors import InputError
+
+if TYPE_CHECKING:
+    from tilewright.report.exchange.bundle import Settings
+    from tilewright.report.exchange.convert import Conversion
+
+_UNTOLD = "What the files do not tell"
+
+
+def convert_command(
+    files: Annotated[
+        list[str],
+        typer.Argument(metavar="FILE...", help="Files of one program, read together; or what this one has."),
+    ],
+    to: Annotated[str, typer.Option("--to", metavar="PROGRAM", help="tilewright, timeloop or zigzag.")],
+    out: Annotated[
+        Path | None,
+        typer.Option(
+            "--out", metavar="FILE|FOLDER", help="A file, or a folder for several (made if absent)."
+        ),
+    ] = None,
+    report: Annotated[
+        Path | None, typer.Option("--report", metavar="FILE.json", help="What does not carry over, as data.")
+    ] = None,
+    lossy: Annotated[
+        bool, typer.Option("--lossy", help="Write even where what is lost changes an answer.")
+    ] = False,
+    arch: Annotated[
+        str | None,
+        typer.Option("--arch", "-a", help="Machine, where the files have none.", rich_help_panel=_UNTOLD),
+    ] = None,
+    layer: Annotated[
+        str | None,
+        typer.Option(
+            "--layer", metavar="LAYER", help="Layer, where the files have none.", rich_help_panel=_UNTOLD
+        ),
+    ] = None,
+    energy: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--energy",
+            metavar="LEVEL=PJ[,PJ]",
+            help="pJ per element read (and written) at a level, MAC=PJ per multiply-accumulate; repeatable.",
+            rich_help_panel=_UNTOLD,
+        ),
+    ] = None,
+    element_bits: Annotated[
+        int | None,
+        typer.Option("--element-bits", min=1, help="Bits of every element.", rich_help_panel=_UNTOLD),
+    ] = None,
+    clock: Annotated[
+        str | None,
+        typer.Option("--clock", metavar="MHZ", help="The machine's clock.", rich_help_panel=_UNTOLD),
+    ] = None,
+    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Nothing on stderr but errors.")] = False,
+) -> int:
+    """Convert files of other programs, and name what does not carry over (docs/convert.md)."""
+    from tilewright.report.exchange.convert import convert
+    from tilewright.workloads.disk import check_writable, write_file
+
+    if report is not None:
+        check_writable(report)
+    settings = _settings(energy or [], element_bits, clock)
+    found = convert(files, to, arch=arch, layer=layer, settings=settings)
+    refused = bool(found.grave) and not lossy
+    if report is not None:
+        write_file(report, json.dumps(found.to_dict() | {"written": not refused}, indent=2) + "\n")
+    if refused:
+        for loss in found.losses:
+            tell(f"tilewright: {loss.text}")
+        count = len(found.grave)
+        things = "a thing that changes" if count == 1 else f"{count} things that change"
+        raise InputError(files[0], None, f"{things} an answer cannot be stated; --lossy writes it without")
+    _write(found, out)
+    if not quiet:
+        for loss in found.losses:
+            tell(f"tilewright: {loss.text}")
+    return Exit.OK
+
+
+def _write(found: Conversion, out: Path | None) -> None:
+    """To standard output, one file, or a folder."""
+    from tilewright.workloads.disk import check_writable, write_file
+
+    if out is None:
+        for index, output in enumerate(found.outputs):
+            parted = "---\n" if index else ""
+            head = f"{parted}# {output.name}\n" if len(found.outputs) > 1 else ""
+            write(head + output.text)
+        return
+    if len(found.outputs) == 1 and not out.is_dir():
+        check_writable(out)
+        write_file(out, found.outputs[0].text)
+        return
+    if out.suffix and not out.is_dir():
+        names = ", ".join(output.name for output in found.outputs)
+        raise InputError(str(out), None, f"expected a folder for several files: {names}")
+    try:
+        out.mkdir(exist_ok=True)
+    except OSError as error:
+        raise InputError(str(out), None, f"cannot be made: {error.strerror or error}") from None
+    places = [out / output.name.replace("/", "-") for output in found.outputs]
+    for place in places:
+        check_writable(place)
+    for place, output in zip(places, found.outputs, strict=True):
+        write_file(place, output.text)
+        tell(f"tilewright: {place}")
+
+
+def _settings(energies: list[str], element_bits: int | None, clock: str | None) -> Settings:
+    from tilewright.hardware.units import parse_energy, parse_positive
+    from tilewright.report.exchange.bundle import Settings
+
+    found: dict[str, tuple[Fraction, Fraction]] = {}
+    for text in energies:
+        name, equals, numbers = text.partition("=")
+        parts = numbers.split(",")
+        if not equals or not name or len(parts) > 2 or name in found:
+            raise InputError(
+                "--energy", text, "expected a level, once, with its pJ, such as GLB=6 or GLB=6,7"
+            )
+        try:
+            values = [parse_energy(part) for part in parts]
+        except ValueError as error:
+            raise InputError("--energy", text, str(error)) from None
+        found[name] = (values[0], values[-1])
+    try:
+        mhz = None if clock is None else parse_positive(clock.removesuffix("MHz").strip())
+    except ValueError as error:
+        raise InputError("--clock", None, str(error)) from None
+    return Settings(found, element_bits, mhz)

@@ -1,0 +1,170 @@
+"""A conversion: whatever was given is read part by part, and written for one program."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from tilewright.hardware.mapping.engine import Engine
+from tilewright.hardware.mapping.load import list_presets, load_engine
+from tilewright.report.exchange import registry
+from tilewright.report.exchange.bundle import Bundle, Settings
+from tilewright.report.exchange.losses import SCHEMA, Ledger, Loss
+from tilewright.report.exchange.outputs import Output
+from tilewright.report.exchange.source import Field, read_source
+from tilewright.report.records.files import is_result, read_data
+from tilewright.report.records.mapping.mapping_file import is_mapping
+from tilewright.report.records.mapping.stored_mappings import mappings_in
+from tilewright.workloads.catalog import resolve_model
+from tilewright.workloads.errors import InputError, unknown_name
+from tilewright.workloads.mapping.layer_text import is_layer_text
+from tilewright.workloads.mapping.operator import Operator
+
+OWN = "tilewright"
+_YAML = (".yaml", ".yml")
+
+
+@dataclass(frozen=True)
+class Conversion:
+    """What a conversion gives.
+
+    Parameters
+    ----------
+    target : the program that it is for
+    inputs : what was read
+    outputs : files to write
+    losses : what does not carry over, in the order of the inputs
+    bundle : the same things in this project's terms
+    """
+
+    target: str
+    inputs: tuple[str, ...]
+    outputs: tuple[Output, ...]
+    losses: tuple[Loss, ...]
+    bundle: Bundle
+
+    @property
+    def grave(self) -> tuple[Loss, ...]:
+        """Losses that change an answer."""
+        return tuple(self.bundle.ledger.grave)
+
+    def to_dict(self) -> dict[str, Any]:
+        """The report as plain data."""
+        return {
+            "schema": SCHEMA,
+            "to": self.target,
+            "inputs": list(self.inputs),
+            "outputs": [{"kind": one.kind, "name": one.name} for one in self.outputs],
+            "complete": not self.grave,
+            "losses": [loss.to_dict() for loss in self.losses],
+        }
+
+
+def convert(
+    inputs: Sequence[str],
+    target: str,
+    *,
+    arch: str | Engine | None = None,
+    layer: str | tuple[str, Operator] | None = None,
+    settings: Settings | None = None,
+) -> Conversion:
+    """Convert files of one program for another one.
+
+    Parameters
+    ----------
+    inputs : files of other programs; or machines, models, layers, mappings and results of this one
+    target : the program to write for (`tilewright.report.exchange.registry.targets`)
+    arch, layer : machine and layer of a mapping or of constraints that come without one
+    settings : what the files do not tell
+
+    Raises
+    ------
+    InputError : naming file, line and field, for what cannot be read, and for what the target cannot say
+    """
+    known = registry.targets()
+    if target not in known:
+        raise InputError("--to", None, unknown_name(target, known))
+    if not inputs:
+        raise InputError("convert", None, "expected at least one file")
+    name = Path(inputs[0]).stem
+    bundle = Bundle(name, settings or Settings(), Ledger())
+    if arch is not None:
+        bundle.engine = load_engine(arch) if isinstance(arch, str) else arch
+    if layer is not None:
+        bundle.layers += _layers(layer) if isinstance(layer, str) else [layer]
+    foreign = [(one, read_source(Path(one))) for one in inputs if _may_be_foreign(one)]
+    own = [one for one in inputs if not any(one == other for other, top in foreign if _recognised(top))]
+    _read_foreign([top for one, top in foreign if one not in own], bundle)
+    for one in own:
+        if target == OWN:
+            raise InputError(one, None, "holds nothing of another program that is known here")
+        _read_own(one, bundle)
+    outputs = [output for writer in registry.writers(target) for output in writer.write(bundle)]
+    if not outputs:
+        raise InputError(inputs[0], None, f"holds nothing that can be written for {target}")
+    return Conversion(target, tuple(inputs), tuple(outputs), tuple(bundle.ledger.losses), bundle)
+
+
+def _may_be_foreign(text: str) -> bool:
+    """Whether this is a YAML file; what else there is can only be this project's."""
+    return not is_layer_text(text) and Path(text).suffix.lower() in _YAML
+
+
+def _recognised(top: Field) -> bool:
+    return any(reader.recognises(top.value) for reader in registry.readers())
+
+
+def _read_foreign(tops: Sequence[Field], bundle: Bundle) -> None:
+    """Read every part of every file, in the order in which one needs what another has told."""
+    for reader in registry.readers():
+        for top in tops:
+            if reader.recognises(top.value):
+                reader.read(top, bundle)
+    if bundle.targets:
+        if bundle.engine is None:
+            raise bundle.targets[0].error(
+                "expected an architecture beside it, or --arch: which levels are there?"
+            )
+        from tilewright.report.exchange.mapping.timeloop_read_constraints import demand_all
+
+        targets, bundle.targets = bundle.targets, []
+        demand_all(bundle, bundle.engine, targets)
+
+
+def _layers(text: str) -> list[tuple[str, Operator]]:
+    return [(one.name, one.operator) for one in resolve_model(text).mac_layers]
+
+
+def _read_own(text: str, bundle: Bundle) -> None:
+    """A machine, a mapping, a result document, or layers of this project."""
+    path = Path(text)
+    if text in list_presets():
+        bundle.name, bundle.engine = text, load_engine(text)
+        return
+    if not is_layer_text(text) and path.suffix.lower() in (*_YAML, ".json", ".jsonl"):
+        data = read_data(path)
+        if is_mapping(data) or is_result(data):
+            _read_mappings(data, path, bundle)
+            return
+        if isinstance(data, dict) and {"levels", "compute"} & set(data):
+            bundle.engine = load_engine(path)
+            return
+    bundle.layers += _layers(text)
+
+
+def _read_mappings(data: Any, path: Path, bundle: Bundle) -> None:
+    for stored in mappings_in(data, path):
+        operator = stored.operator or bundle.operator
+        engine = stored.engine or bundle.engine
+        if operator is None or engine is None:
+            missing = "layer" if operator is None else "arch"
+            raise InputError(str(path), missing, f"missing, expected one in the file or as --{missing}")
+        stored.mapping.validate(operator, engine, str(path))
+        bundle.engine = engine
+        if (stored.name, operator) not in bundle.layers:
+            bundle.layers.append((stored.name, operator))
+        from dataclasses import replace
+
+        bundle.mappings.append(replace(stored, operator=operator, engine=engine))

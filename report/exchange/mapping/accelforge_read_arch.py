@@ -1,0 +1,272 @@
+"""AccelForge's architectures: memories, containers and the compute unit as one chain of levels.
+
+Everything there is in seconds, joules and bits; the compute unit's rate makes the clock.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field
+from fractions import Fraction
+from typing import Any
+
+from tilewright.hardware.mapping.schema import DIMENSIONS
+from tilewright.report.exchange.bundle import Bundle, energy_of
+from tilewright.report.exchange.losses import Effect
+from tilewright.report.exchange.mapping.accelforge_sets import plain, tensors
+from tilewright.report.exchange.mapping.chain import Chain, told_limit
+from tilewright.report.exchange.mapping.machine_text import build_machine, is_exact_rate, rate_text
+from tilewright.report.exchange.source import Field
+from tilewright.workloads.mapping.operator import Role
+
+PEER, KIND = "accelforge", "machine"
+ABOUT = "arch: memories, containers and one compute unit"
+
+_FREE = {Role.INPUT: {"K"}, Role.WEIGHT: {"N", "P", "Q"}, Role.OUTPUT: {"C", "R", "S"}}
+"""Loops of a convolution that a tensor does not depend on."""
+_PJ = 10**12
+_UNBOUNDED = 10**12
+_DEFAULT_BITS = 8
+_LATENCIES = {
+    "max(a.n_calls/a.throughputforainactions)": True,
+    "sum(a.n_calls/a.throughputforainactions)": False,
+}
+_ENABLED = re.compile(r"len\(All\)\s*==\s*(\d+)")
+_READ = {"name", "size", "actions", "tensors", "spatial", "total_latency", "bits_per_action", "enabled"}
+_OTHER = {
+    "leak_power": (Effect.COST, "leakage costs nothing here"),
+    "total_leak_power": (Effect.COST, "leakage costs nothing here"),
+    "bits_per_value": (Effect.COST, "all elements have the same bits"),
+    "values_per_action": (Effect.COST, "actions are counted in bits"),
+    "energy_scale": (Effect.COST, "is not applied"),
+    "actions_scale": (Effect.COST, "is not applied"),
+    "latency_scale": (Effect.COST, "is not applied"),
+    "throughput_scale": (Effect.COST, "is not applied"),
+    "n_parallel_instances": (Effect.COST, "is not applied"),
+    "skip_initial_output_write": (Effect.NONE, "first partial sums are never read"),
+}
+_SETS = {"no_refetch_from_above", "no_resend_to_below", "tile_shape", "tensor_order_options", "back"}
+
+
+@dataclass(slots=True)
+class _Machine:
+    """What is made while the nodes are read."""
+
+    chain: Chain
+    bits: int
+    clock_hz: Fraction
+    kept: dict[str, frozenset[Role]] = field(default_factory=dict)
+
+
+def recognises(data: object) -> bool:
+    """Whether a file has an architecture of AccelForge."""
+    return isinstance(data, dict) and isinstance(data.get("arch"), dict) and "nodes" in data["arch"]
+
+
+def read(top: Field, bundle: Bundle) -> None:
+    """Build the machine."""
+    arch = top.at("arch")
+    nodes = arch.at("nodes").entries()
+    for key, extra in arch.fields().items():
+        if key != "nodes":
+            extra.lose(bundle.ledger, Effect.NONE, "is not read")
+    compute = _compute(nodes, arch, bundle)
+    bits = bundle.settings.element_bits
+    if bits is None:
+        bits = _DEFAULT_BITS
+        message = f"elements count as {bits} bits (the workload has them there; --element-bits tells them)"
+        arch.lose(bundle.ledger, Effect.NONE, message)
+    hertz = _clock(compute, bundle)
+    machine = _Machine(Chain(bundle), bits, hertz)
+    for node in nodes:
+        if node.tag == "Container" or node.tag == "Memory":
+            _add_array(node, machine, bundle)
+        if node.tag == "Memory":
+            _add_level(node, machine, bundle)
+        elif node.tag == "Compute" and node.value is compute.value:
+            _add_array(node, machine, bundle)
+        elif node.tag not in ("Container", "Compute"):
+            raise node.error(f"expected !Memory, !Container or !Compute, got {node.tag or 'no tag'}")
+    action = _action(compute, "compute")
+    given = bundle.settings.energies.get("MAC")
+    joules = action.at("energy")
+    mac = given[0] if given else Fraction(0)
+    if given is None and not joules:
+        _tell_energy(compute, bundle)
+    elif given is None:
+        mac = energy_of(joules.number("joules") * _PJ, joules, bundle.ledger)
+    fields = {
+        "description": f"{bundle.name}, from an AccelForge architecture",
+        "cost_model": "hierarchy",
+        "clock_mhz": Fraction(round(hertz), 10**6),
+        "compute": {"mac_energy": mac, "element_bits": bits},
+        "levels": machine.chain.close(arch),
+    }
+    build_machine(bundle, fields, top.where)
+
+
+def _compute(nodes: list[Field], arch: Field, bundle: Bundle) -> Field:
+    """The unit that multiplies; others that a layer of three tensors does not use are left out."""
+    found: list[Field] = []
+    for node in nodes:
+        if node.tag != "Compute":
+            continue
+        enabled = node.at("enabled").value
+        match = _ENABLED.fullmatch(str(enabled).strip())
+        if match and int(match[1]) != len(Role):
+            node.lose(bundle.ledger, Effect.NONE, "is for layers of other numbers of tensors, left out")
+            continue
+        found.append(node)
+    if len(found) != 1:
+        raise arch.at("nodes").error(f"expected one !Compute for layers of three tensors, got {len(found)}")
+    _tell_others(found[0], bundle)
+    return found[0]
+
+
+def _clock(compute: Field, bundle: Bundle) -> Fraction:
+    if bundle.settings.clock_mhz is not None:
+        return bundle.settings.clock_mhz * 10**6
+    rate = _action(compute, "compute").at("throughput")
+    if not rate:
+        raise compute.error("does not tell its throughput, expected operations per second (or --clock)")
+    hertz = rate.number("operations per second")
+    if hertz == 0:
+        raise rate.error("expected operations per second above 0")
+    return hertz
+
+
+def _action(node: Field, name: str) -> Field:
+    for entry in node.at("actions").entries():
+        if entry.at("name").value == name:
+            return entry
+    return Field(node.where, None, (*node.location, "actions"), node.document)
+
+
+def _add_array(node: Field, machine: _Machine, bundle: Bundle) -> None:
+    """The axes above a node: what they reuse is what they may carry."""
+    axes: list[dict[str, Any]] = []
+    multicast = reduction = True
+    for one in node.at("spatial").entries():
+        size = one.at("fanout").whole("instances")
+        axis: dict[str, Any] = {"name": one.at("name").text("a name"), "size": size}
+        reused = tensors(one.at("reuse"), machine.kept, "Nothing")
+        if reused:
+            carried = set(DIMENSIONS).intersection(*(_FREE[role] for role in reused))
+            if not carried:
+                raise one.at("reuse").error("no loop of a convolution reuses all of these")
+            axis["carries"] = [dim for dim in DIMENSIONS if dim in carried]
+        may = tensors(one.at("may_reuse"), machine.kept, "All")
+        if one.at("may_reuse") and may >= reused and may != set(Role):
+            multicast, reduction = not {Role.INPUT, Role.WEIGHT} - may, Role.OUTPUT in may
+            if may & {Role.INPUT, Role.WEIGHT} and not multicast:
+                one.at("may_reuse").lose(bundle.ledger, Effect.COST, "inputs and weights are unicast alike")
+        for key, message in (
+            ("min_usage", "less of the array may be used"),
+            ("loop_bounds", "loops on it are not bounded"),
+            ("usage_scale", "is not applied"),
+        ):
+            if one.at(key).value not in (None, 0, [], 1 if key == "usage_scale" else 0):
+                one.at(key).lose(bundle.ledger, Effect.SPACE, message)
+        if size > 1:
+            axes.append(axis)
+    if axes and not machine.chain.levels:
+        raise node.at("spatial").error("an array outside the outermost memory cannot be stated")
+    if axes:
+        machine.chain.array(axes, node, multicast=multicast, reduction=reduction)
+
+
+def _add_level(node: Field, machine: _Machine, bundle: Bundle) -> None:
+    name, place = node.at("name").text("a name"), node.at("tensors")
+    outermost = not machine.chain.levels
+    keep = tensors(place.at("keep"), machine.kept, "Nothing")
+    may = tensors(place.at("may_keep"), machine.kept, "Nothing" if place.at("keep") else "All")
+    machine.kept[name] = keep
+    for key, extra in place.fields().items():
+        if key in _SETS:
+            extra.lose(bundle.ledger, Effect.SPACE, "is not demanded")
+    if outermost and keep | may != set(Role):
+        raise node.error("expected the outermost memory to keep all tensors")
+    level: dict[str, Any] = {"name": name}
+    read, write = _energies(name, node, machine, bundle)
+    level["energy"] = read if read == write else {"read": read, "write": write}
+    size = plain(node.at("size"), machine.bits)
+    if outermost:
+        if not size.infinite:
+            told_limit(size.number("a size in bits") / machine.bits, size, bundle)
+    else:
+        level["elements"] = _UNBOUNDED if size.infinite else int(size.number("a size in bits") / machine.bits)
+        if level["elements"] < 1:
+            raise size.error(f"holds no element of {machine.bits} bits")
+        level["streamed"] = True
+    rates = _rates(node, machine, bundle)
+    if rates:
+        level["bandwidth"] = rates
+    _tell_others(node, bundle)
+    if not keep | may:
+        raise place.error("keeps nothing, which no level can")
+    machine.chain.level(level, set(keep | may), set(may - keep))
+
+
+def _energies(name: str, node: Field, machine: _Machine, bundle: Bundle) -> tuple[Fraction, Fraction]:
+    """pJ per element read and written: the energies of actions over their bits."""
+    given = bundle.settings.energies.get(name)
+    if given is not None:
+        return given
+    if node.at("component_class").value == "Dummy" and not node.at("actions"):
+        return Fraction(0), Fraction(0)
+    found = []
+    for key in ("read", "write"):
+        action = _action(node, key)
+        joules = action.at("energy")
+        if not joules:
+            _tell_energy(node, bundle)
+            return Fraction(0), Fraction(0)
+        per_bit = joules.number("joules") / _bits(action, node)
+        found.append(energy_of(per_bit * machine.bits * _PJ, joules, bundle.ledger))
+    return found[0], found[1]
+
+
+def _bits(action: Field, node: Field) -> Fraction:
+    place = action.at("bits_per_action") or node.at("bits_per_action")
+    bits = place.number("bits per action") if place else Fraction(1)
+    if bits == 0:
+        raise place.error("expected bits per action above 0")
+    return bits
+
+
+def _tell_energy(node: Field, bundle: Bundle) -> None:
+    message = "AccelForge's component models know its energy, not this file: 0 pJ (--energy tells it)"
+    node.lose(bundle.ledger, Effect.COST, message)
+
+
+def _rates(node: Field, machine: _Machine, bundle: Bundle) -> dict[str, str]:
+    """Bandwidths in elements per cycle; ports are separate only where the latency says so."""
+    found: dict[str, str] = {}
+    for key in ("read", "write"):
+        action = _action(node, key)
+        place = action.at("throughput")
+        if not place or place.infinite:
+            continue
+        rate = place.number("actions per second") * _bits(action, node) / machine.bits / machine.clock_hz
+        if rate == 0:
+            raise place.error("expected actions per second above 0")
+        if not is_exact_rate(rate):
+            place.lose(bundle.ledger, Effect.COST, "is rounded to six decimals per cycle")
+        found[key] = rate_text(rate)
+    latency = node.at("total_latency")
+    written = "".join(str(latency.value or "").split())
+    separate = _LATENCIES.get(written, None if latency else False)
+    if separate is None:
+        latency.lose(bundle.ledger, Effect.COST, "every port takes its own accesses over its own throughput")
+    elif not separate and found:
+        node.lose(bundle.ledger, Effect.COST, "reads and writes take turns there, here each has a port")
+    return found
+
+
+def _tell_others(node: Field, bundle: Bundle) -> None:
+    for key, extra in node.fields().items():
+        if key in _OTHER:
+            if extra.value not in (None, 0, 1, {}, True):
+                extra.lose(bundle.ledger, *_OTHER[key])
+        elif key not in _READ:
+            extra.lose(bundle.ledger, Effect.NONE, "is for areas and component models")

@@ -1,0 +1,136 @@
+"""Machines as ZigZag's accelerators."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from typing import Any
+
+from tilewright.hardware.mapping.engine import Engine, MemoryLevel
+from tilewright.report.exchange.bundle import Bundle
+from tilewright.report.exchange.losses import Effect
+from tilewright.report.exchange.mapping.machine_text import yaml_text
+from tilewright.report.exchange.outputs import Output
+from tilewright.workloads.errors import InputError
+from tilewright.workloads.mapping.operator import Role
+
+PEER, KIND = "zigzag", "machine"
+ABOUT = "accelerator: memories and operational_array"
+
+_OPERANDS = {Role.INPUT: "I1", Role.WEIGHT: "I2", Role.OUTPUT: "O"}
+_UNLIMITED = 2**20
+_LARGE = 2**50
+_MOST_AXES = 4
+
+
+def write(bundle: Bundle) -> list[Output]:
+    """The accelerator."""
+    engine = bundle.engine
+    if engine is None:
+        return []
+    names = dimensions(engine, bundle)
+    memories: dict[str, Any] = {}
+    copies: list[str] = []
+    for level in engine.levels:
+        served = [dim for axis, dim in names.items() if axis not in copies]
+        memories[level.name] = _memory(level, served, engine, bundle)
+        copies += [axis.name for axis in level.fanout.axes] if level.fanout else []
+    _tell_losses(engine, bundle)
+    sizes = [axis.size for level in engine.levels if level.fanout for axis in level.fanout.axes]
+    array = {
+        "unit_energy": _float(engine.mac_energy),
+        "unit_area": 0.0,
+        "dimensions": list(names.values()) or ["D1"],
+        "sizes": sizes or [1],
+    }
+    data = {"name": engine.name, "memories": dict(reversed(memories.items())), "operational_array": array}
+    return [Output("machine", "accelerator.yaml", yaml_text(data))]
+
+
+def dimensions(engine: Engine, bundle: Bundle) -> dict[str, str]:
+    """``D1``, ``D2``, ... for the axes of all arrays, outermost first; raises ``InputError`` for too many."""
+    axes = [axis.name for level in engine.levels if level.fanout for axis in level.fanout.axes]
+    if len(axes) > _MOST_AXES:
+        raise InputError(
+            engine.name, "levels", f"{len(axes)} axes, ZigZag's mappings have {_MOST_AXES} at most"
+        )
+    names = {axis: f"D{number}" for number, axis in enumerate(axes, 1)}
+    renamed = [f"{axis} is {dim}" for axis, dim in names.items() if axis != dim]
+    if renamed:
+        bundle.ledger.told(
+            engine.name, Effect.NONE, f"axes have ZigZag's names: {', '.join(renamed)}", "fanout.axes"
+        )
+    return names
+
+
+def _float(number: Fraction) -> float:
+    return float(number)
+
+
+def _memory(level: MemoryLevel, served: list[str], engine: Engine, bundle: Bundle) -> dict[str, Any]:
+    bits = engine.element_bits
+    operands = [_OPERANDS[role] for role in Role if role in level.keeps]
+    ways = {"r": ("tl", "th"), "w": ("fh", "fl")}
+    costs: dict[str, float] = {}
+    ports: list[dict[str, Any]] = []
+    for way, directions in ways.items():
+        rate = level.read_bandwidth if way == "r" else level.write_bandwidth
+        energy = level.read_energy if way == "r" else level.write_energy
+        width = _UNLIMITED // bits * bits if rate is None else max(1, int(rate * bits))
+        if rate is not None and rate * bits != width:
+            message = f"{way} bandwidth of {float(rate * bits):g} bits per cycle is {width} there"
+            bundle.ledger.told(engine.name, Effect.COST, message, f"levels.{level.name}.bandwidth")
+        costs[f"{way}_cost"] = _float(energy * width / bits)
+        allocation = [
+            f"{one}, {to}" for one in operands for to in directions if one == "O" or to in ("tl", "fh")
+        ]
+        ports.append(
+            {
+                "name": f"{way}_port_1",
+                "type": "read" if way == "r" else "write",
+                "bandwidth_min": min(bits, width),
+                "bandwidth_max": width,
+                "allocation": allocation,
+            }
+        )
+    size = _LARGE if level.capacity is None else level.capacity * bits
+    return {
+        "size": size,
+        **costs,
+        "area": 0.0,
+        "latency": 1,
+        "operands": operands,
+        "ports": ports,
+        "served_dimensions": served,
+    }
+
+
+def _tell_losses(engine: Engine, bundle: Bundle) -> None:
+    def tell(effect: Effect, field: str, message: str) -> None:
+        bundle.ledger.told(engine.name, effect, message, field)
+
+    tell(Effect.NONE, "clock_mhz", "ZigZag counts in cycles")
+    if engine.cost_model != "hierarchy":
+        tell(Effect.COST, "cost_model", f"ZigZag has a model of its own, not {engine.cost_model}")
+    for level in engine.levels:
+        place = f"levels.{level.name}"
+        if level.may_bypass:
+            tell(Effect.SPACE, f"{place}.may_bypass", "ZigZag's memories hold all of their operands")
+        if level.partitions:
+            tell(Effect.SPACE, f"{place}.partitions", "all operands share the memory there")
+        if level.bank is not None:
+            tell(Effect.SPACE, f"{place}.banks", "operands are not rounded up to banks there")
+        fan = level.fanout
+        if fan is None:
+            continue
+        if any(axis.carries is not None for axis in fan.axes) and not bundle.mappings:
+            tell(
+                Effect.SPACE,
+                f"{place}.fanout.axes",
+                "which dimensions an axis carries is a mapping's to say there",
+            )
+        if not fan.multicast or not fan.reduction:
+            tell(Effect.COST, f"{place}.fanout", "ZigZag's arrays multicast and reduce")
+        if fan.energy:
+            tell(Effect.COST, f"{place}.fanout.energy", "the way to the array costs nothing there")
+        if fan.sharing:
+            tell(Effect.COST, f"{place}.fanout.sharing", "buffers do not share there")

@@ -1,0 +1,70 @@
+"""Energy against time over many choices at once: the least value of an objective on the convex frontier.
+
+Every layer has options, each with a time and an energy; times add up along a path, energies over all layers.
+The lower convex hull of the sums is had by taking the steps of all layers' hulls in the order of what they
+save per cycle, so no combination of options lies below it.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Callable, Iterable, Sequence
+
+Point = tuple[float, float]
+"""A time and an energy."""
+
+
+def lower_hull(options: Iterable[Point]) -> list[Point]:
+    """The falling part of the lower convex hull, fastest option first."""
+    found: list[Point] = []
+    least = math.inf
+    for time, energy in sorted(options):
+        if energy >= least:
+            continue
+        least = energy
+        while len(found) > 1 and _above(found[-2], found[-1], (time, energy)):
+            found.pop()
+        found.append((time, energy))
+    return found
+
+
+def _above(a: Point, b: Point, c: Point) -> bool:
+    """Whether the second of three points lies on or above the line through the others."""
+    return (b[1] - a[1]) * (c[0] - a[0]) >= (c[1] - a[1]) * (b[0] - a[0])
+
+
+def summed(hulls: Iterable[Sequence[Point]]) -> list[Point]:
+    """The hull of all sums of one point of each."""
+    time = energy = 0.0
+    steps: list[Point] = []
+    for hull in hulls:
+        time, energy = time + hull[0][0], energy + hull[0][1]
+        steps.extend((b[0] - a[0], a[1] - b[1]) for a, b in itertools.pairwise(hull))
+    found = [(time, energy)]
+    for longer, saved in sorted(steps, key=lambda step: -step[1] / step[0]):
+        time, energy = time + longer, energy - saved
+        found.append((time, energy))
+    return found
+
+
+def least_value(hull: Sequence[Point], floor: float, value: Callable[[float, float], float]) -> float:
+    """The least of an objective of energy and time over a hull and everything above and behind it.
+
+    Between two points of a falling line an objective ``E^n D^m`` is least at one of them.
+
+    Parameters
+    ----------
+    floor : no time is below that
+    """
+    best = math.inf
+    for index, (time, energy) in enumerate(hull):
+        if time >= floor:
+            best = min(best, value(energy, time))
+            if index and hull[index - 1][0] < floor:
+                before = hull[index - 1]
+                part = (floor - before[0]) / (time - before[0])
+                best = min(best, value(before[1] + part * (energy - before[1]), floor))
+        elif index == len(hull) - 1:
+            best = min(best, value(energy, floor))
+    return best

@@ -1,0 +1,201 @@
+"""The six reports as people see them: in a real browser, on a desk and in a hand, by day and by night.
+
+The pages are made by the commands with small limits.  ``tests/page_check.js`` says what is looked for, and
+one test plants every fault that it looks for.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from browser import CHROMIUM, Seen, browser, contrast, look
+
+from tilewright.cli.main import run
+from tilewright.report.html.page import Column, Plot, Table, number_cell, render_page, text_cell
+
+pytest.importorskip("plotly")
+pytest.importorskip("jinja2")
+pytest.importorskip("playwright", reason="needs the extra `browser`")
+
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.skipif(CHROMIUM is None, reason="no chromium, chromium-browser or google-chrome on the path"),
+]
+
+LAYERS = """
+- {layer: "conv:K=8,C=4,P=8,Q=8,R=3,S=3", name: stem}
+- {layer: "conv:K=8,C=8,P=7,Q=7", name: a_rather_long_name_of_a_layer}
+- {layer: "conv:K=4,C=8,P=4,Q=4,R=3,S=3", name: end, count: 3}
+"""
+VARY = ["--vary", "levels.SPM.capacity=16kB..128kB*2", "--vary", "levels.RF.capacity=16B..1kB*2"]
+SUITE = ["bench", "tiny", "-a", "tpu-edge", "--seeds", "2", "-t", "2", "-m", "random,annealing,kapla"]
+COMMANDS: dict[str, list[list[str]]] = {
+    "map": [["map", "net.yaml", "-a", "eyeriss-168", "-o", "edp", "--pareto", "--best", "3", "-t", "60"]],
+    "schedule": [["schedule", "mobilenet-v2", "--system", "hda-edge-maelstrom", "-m", "herald", "-t", "60"]],
+    "plan": [["schedule", "net.yaml", "--system", "atomic-2x2", "-t", "30"]],
+    "codesign": [["codesign", "net.yaml", "--class", "edge", "-t", "60"]],
+    "bench": [[*SUITE, "-j", "1", "--out", "b.sqlite"], ["runs", "b.sqlite"]],
+    "explore": [
+        [
+            *("explore", "gemm:M=64,N=64,K=64", "-a", "dmazerunner-256", "--against", "capacity"),
+            *("--each-layer", "--objective", "edp", "-t", "90", "-j", "1", *VARY),
+        ]
+    ],
+    "compare": [["compare", "net.yaml", "-s", "atomic-2x2", "-m", "ls,rammer,atomic", "-t", "3"]],
+    "nothing": [["schedule", "net.yaml", "--system", "atomic-2x2", "-t", "0.01"]],
+}
+"""By report, the calls that make it; the last one gets ``--report``."""
+HEADS = {
+    "map": ["Totals", "Layers", "Energy", "Latency", "Roofline", "Fronts", "Machine", "Convergence"],
+    "schedule": ["Sub-accelerators", "Schedule", "Shared memory", "Convergence", "Layers"],
+    "plan": ["Figures", "Engines", "Buffers", "Links", "Energy", "Convergence", "Layers", "All links"],
+    "codesign": ["Partitions", "All partitions", "Sub-accelerators", "Schedule", "Layers"],
+    "bench": ["Methods", "Proofs", "Solved against time", "Performance profile", "Gaps", "Energy", "Runs"],
+    "explore": ["Designs", "Front of edp and capacity", "Best design for each layer alone", "All designs"],
+    "compare": ["Methods", "Values", "Runs"],
+    "nothing": ["Result"],
+}
+
+
+@pytest.fixture(scope="module")
+def pages(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with all reports."""
+    folder = tmp_path_factory.mktemp("pages")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.chdir(folder)
+        patch.setenv("TILEWRIGHT_CACHE", str(folder / "costs"))
+        Path("net.yaml").write_text(LAYERS)
+        for name, calls in COMMANDS.items():
+            for call in calls:
+                more = ["--report", f"{name}.html"] if call is calls[-1] else []
+                quiet = [] if call[0] == "runs" else ["-q"]
+                assert run([*call, *quiet, *more]) in ((0,) if name != "nothing" else (0, 4)), name
+    return folder
+
+
+@pytest.fixture(scope="module")
+def opened(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
+    """A browser without a past."""
+    with browser(tmp_path_factory.mktemp("profile")) as one:
+        yield one
+
+
+def faults(seen: Seen) -> list[str]:
+    """Everything that is wrong with a page, in words."""
+    kinds = ("overflow", "overlaps", "clipped", "scrolls", "names", "tables", "small")
+    found = [f"{kind}: {one}" for kind in kinds for one in seen.told[kind]]
+    found += [f"console: {one}" for one in seen.console]
+    found += [f"faint: {one}" for one in seen.faint()]
+    found += [f"empty plot: {one['id']}" for one in seen.told["drawn"] if not one["marks"]]
+    if seen.told["words"] < 40:
+        found.append(f"empty page: {seen.told['words']} letters")
+    roles = [role for role, _ in seen.tree]
+    tables = roles.count("table") + roles.count("grid")
+    if not tables or roles.count("columnheader") < 2 * tables:
+        found.append(f"accessibility tree: {tables} tables, {roles.count('columnheader')} heads of columns")
+    found += [
+        f"no name: {role}" for role, name in seen.tree if role in ("image", "img", "figure") and not name
+    ]
+    return found
+
+
+@pytest.mark.parametrize("theme", ["light", "dark"])
+@pytest.mark.parametrize("width", [1280, 390])
+@pytest.mark.parametrize("report", [*COMMANDS])
+def test_page(pages: Path, opened: Any, report: str, width: int, theme: str) -> None:
+    """Nothing is cut, covered, faint, nameless or empty, with the first and the second plot of every list."""
+    for choice in (0, 1):
+        seen = look(opened, pages / f"{report}.html", width, theme, choice)
+        assert not faults(seen), "\n".join(faults(seen))
+        names = [name for role, name in seen.tree if role == "heading"]
+        assert [name for name in HEADS[report] if name in names] == HEADS[report]
+
+
+def test_page_follows_its_window(pages: Path, opened: Any) -> None:
+    """After the window has become another one, plots are as wide as it is and their axes as they were."""
+    ranges = "Array.from(document.querySelectorAll('.plot'), (one) => one._fullLayout.xaxis.range)"
+    page = opened.new_page()
+    page.set_viewport_size({"width": 1280, "height": 900})
+    page.goto((pages / "bench.html").as_uri())
+    before = page.evaluate(ranges)
+    page.set_viewport_size({"width": 1100, "height": 700})
+    page.wait_for_timeout(600)
+    widths = page.evaluate(
+        "Array.from(document.querySelectorAll('.plot .main-svg'), (one) => one.clientWidth)"
+    )
+    after = page.evaluate(ranges)
+    page.close()
+    assert max(widths) <= 1100 - 2 * 20
+    for one, other in zip(before, after, strict=True):
+        assert one == pytest.approx(other, abs=0.2)
+
+
+def test_paper(pages: Path, opened: Any) -> None:
+    """On paper a page is light whatever the screen is, fits, and leaves out what only clicks serve."""
+    page = opened.new_page()
+    page.emulate_media(media="print", color_scheme="dark")
+    page.set_viewport_size({"width": 700, "height": 900})
+    page.goto((pages / "map.html").as_uri())
+    page.wait_for_timeout(300)
+    told = page.evaluate(
+        "[getComputedStyle(document.body).backgroundColor, document.querySelector('nav').checkVisibility(), "
+        "getComputedStyle(document.querySelector('.plot text')).fill, document.documentElement.scrollWidth]"
+    )
+    page.close()
+    assert told == ["rgb(255, 255, 255)", False, "rgb(27, 31, 36)", 700]
+
+
+def test_planted_faults_are_found(opened: Any, tmp_path: Path) -> None:
+    """Every kind of fault that pages are searched for is found where it is planted, and only there."""
+    figure = {
+        "data": [{"type": "scatter", "mode": "lines", "x": [1, 2], "y": [1, 2]}],
+        "layout": {"height": 300, "margin": {"l": 60, "r": 20, "t": 30, "b": 50}},
+    }
+    rows = [[text_cell(f"row {i}"), number_cell(str(i), i)] for i in range(24)]
+    sections = [
+        Table("Numbers", [Column("name"), Column("n", True)], rows),
+        Plot("A line", [("", figure)], "One."),
+    ]
+    sound = render_page("A page", ["that is sound"], sections)
+
+    def seen(text: str) -> str:
+        path = tmp_path / "page.html"
+        path.write_text(text)
+        return "\n".join(faults(look(opened, path, 390, "light")))
+
+    def drawn(script: str) -> str:
+        return sound.replace("</body>", f"<script>setTimeout(() => {{ {script} }}, 50)</script></body>")
+
+    assert not seen(sound)
+    last = "const t = document.querySelectorAll('.plot text')"
+    planted = {
+        "overflow:": sound.replace("</main>", "<p style='width: 500px'>wide</p></main>"),
+        "scrolls:": sound.replace(
+            'class="scroll"', 'class="scroll" style="max-height: 9rem; overflow: auto"'
+        ),
+        "faint:": sound.replace("that is sound", "<span style='color: #aaa'>pale</span>"),
+        "console:": drawn("console.error('x')"),
+        "names:": sound.replace('<div class="plot"', '<h5>deep</h5><div class="plot"'),
+        "tables:": sound.replace('<th scope="col"', "<th"),
+        "no name: image": sound.replace("</main>", "<svg role='img'><rect/></svg></main>"),
+        "overlaps:": drawn(f"{last}; t[1].setAttribute('x', t[0].getAttribute('x'));"),
+        "clipped:": drawn(f"{last}; t[0].setAttribute('x', 1000);"),
+        "small:": drawn(f"{last}; t[0].style.fontSize = '5px';"),
+        "empty plot:": sound.replace('"scatter"', '"bar"')
+        .replace('"x": [1, 2]', '"x": []')
+        .replace('"y": [1, 2]', '"y": []'),
+        "empty page:": render_page("A page", [], []),
+    }
+    for kind, text in planted.items():
+        assert text != sound
+        assert kind in seen(text), kind
+
+
+def test_contrast() -> None:
+    """The ratios that WCAG names for black, white and the darkest grey that still passes."""
+    assert contrast((0, 0, 0), (255, 255, 255)) == pytest.approx(21)
+    assert contrast((118, 118, 118), (255, 255, 255)) == pytest.approx(4.54, abs=0.01)
+    assert contrast((9, 9, 9), (9, 9, 9)) == 1
