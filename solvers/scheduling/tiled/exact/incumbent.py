@@ -22,6 +22,7 @@ from tilewright.heuristics.scheduling.tiled.lists import Ints, layer_sequential,
 from tilewright.heuristics.scheduling.tiled.placement import place
 from tilewright.heuristics.scheduling.tiled.rounds import RoundOrder
 from tilewright.heuristics.scheduling.tiled.shares import fitting_menu
+from tilewright.solvers.scheduling.tiled.exact.climbing import single_steps
 from tilewright.solvers.scheduling.tiled.exact.space import as_round_plan
 
 SHARE = 0.2
@@ -123,11 +124,13 @@ def quick_plans(dag: AtomicDag, machine: TiledMachine) -> Iterator[Plan]:
 
 
 def placed_plans(dag: AtomicDag, machine: TiledMachine, step: Ints) -> Iterator[Plan]:
-    """Round plans of one order by the heuristics for places."""
+    """Round plans of one order by the heuristics for places, as completed and with transfers moved."""
     for how in PLACES:
         engine = place(dag, machine, step, how)
         try:
             plan = complete(dag, machine, engine, step, ahead=1)
         except IllegalPlanError:
             continue
-        yield as_round_plan(dag, plan, machine.engines)
+        rounds = as_round_plan(dag, plan, machine.engines)
+        yield rounds
+        yield single_steps(dag, machine, rounds)
