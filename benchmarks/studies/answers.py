@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from dataclasses import asdict
 from pathlib import Path
-from typing import Any, Generic, Protocol, TypeVar
+from typing import Any, ClassVar, Generic, Protocol, TypeVar
 
 from tilewright.solvers.database import Database, Layout, seal
 from tilewright.solvers.processes import leave_with_parent
@@ -28,7 +28,7 @@ CREATE TABLE cell (
 class Question(Protocol):
     """A frozen dataclass that knows its content hash."""
 
-    __dataclass_fields__: Any
+    __dataclass_fields__: ClassVar[dict[str, Any]]
 
     @property
     def key(self) -> str: ...
@@ -37,7 +37,7 @@ class Question(Protocol):
 class Answer(Protocol):
     """A dataclass whose status is ``error`` where nothing came of the question."""
 
-    __dataclass_fields__: Any
+    __dataclass_fields__: ClassVar[dict[str, Any]]
 
     @property
     def status(self) -> str: ...

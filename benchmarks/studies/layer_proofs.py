@@ -196,7 +196,7 @@ def run(
     objective: Annotated[str, typer.Option(help="comma-separated objectives")] = "edp,energy",
     storage: Annotated[str, typer.Option(help="even or uneven")] = "even",
     cpu: Annotated[float, typer.Option(help="CPU seconds per cell")] = 10.0,
-    minutes: Annotated[float, typer.Option(help="begin no cell after so long; 0 prints the table alone")] = 8.0,
+    minutes: Annotated[float, typer.Option(help="begin no cell after that; 0 prints the table alone")] = 8.0,
 ) -> None:
     """Solve what is not in the store yet, and print the table of all that is."""
     begun = time.monotonic()
@@ -226,7 +226,7 @@ def run(
         with store.open("a") as file:
             file.write(json.dumps({"cell": asdict(cell), "outcome": asdict(outcome)}) + "\n")
     print(f"{sum(cell in done for cell in cells)} of {len(cells)} cells\n")
-    print("\n".join(table({cell: outcome for cell, outcome in done.items()})))
+    print("\n".join(table(done)))
 
 
 if __name__ == "__main__":

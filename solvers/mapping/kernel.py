@@ -109,9 +109,10 @@ def needed(program: Program, chosen: Integers, roots: Integers) -> Any:  # pragm
         places[i] = free[left]
         if code[i] <= SELECTED:
             continue
-        first, end = (arguments[i, 0], arguments[i, 0] + arguments[i, 1]) if code[i] <= CHOICE_HIGH else (0, 3)
+        chosen = code[i] <= CHOICE_HIGH
+        first, end = (arguments[i, 0], arguments[i, 0] + arguments[i, 1]) if chosen else (0, 3)
         for k in range(first, end):
-            read = lists[k] if code[i] <= CHOICE_HIGH else arguments[i, k]
+            read = lists[k] if chosen else arguments[i, k]
             if read < 0:
                 continue
             if last[read] == i:

@@ -1,4 +1,4 @@
-"""Small things of every day: completion, reasons under --quiet, doubtful machine files, what stays on disk."""
+"""Small things of every day: completion, reasons under --quiet, doubtful machines, what stays on disk."""
 
 from __future__ import annotations
 
