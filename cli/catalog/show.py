@@ -134,6 +134,7 @@ def _show_file(path: Path, arch: str | None, batch: int | None, patterns: list[s
     from tilewright.report.records.files import is_result, parse_document, read_data
     from tilewright.report.records.mapping.mapping_file import is_mapping, parse_mapping
     from tilewright.report.records.scheduling.herald.files import is_schedule, parse_schedule
+    from tilewright.workloads.yaml_file import telling_lines
 
     is_yaml = path.suffix.lower() in (".yaml", ".yml")
     data = read_data(path)
@@ -156,13 +157,16 @@ def _show_file(path: Path, arch: str | None, batch: int | None, patterns: list[s
     if is_result(data):
         return _show_result(parse_document(data, str(path)), str(path), patterns)
     if is_mapping(data):
-        stored = parse_mapping(data, str(path), path.parent)
+        with telling_lines(path):
+            stored = parse_mapping(data, str(path), path.parent)
         from tilewright.hardware.mapping.load import load_engine
 
         engine = load_engine(arch) if arch is not None else stored.engine
         if stored.operator is None or engine is None:
             missing = "layer" if stored.operator is None else "arch"
             raise InputError(str(path), missing, "missing, so the mapping cannot be drawn")
+        with telling_lines(path):
+            stored.mapping.validate(stored.operator, engine, str(path))
         return _show_mapping(stored.name, stored.operator, engine, stored.mapping, stored.cost_model)
     if isinstance(data, dict) and {"levels", "compute"} & set(data):
         from tilewright.hardware.mapping.load import load_engine
@@ -227,7 +231,7 @@ def _show_mapping(name: str, operator: Operator, engine: Any, mapping: Any, cost
     if reason is not None:
         broken.append(Text(f"outside the searched space: {reason}", style="yellow"))
     views = metrics_views(metrics_record(found, engine), operator, engine, mapping)
-    show(title, "", *views, *([""] if broken else []), *broken)
+    show(title, "", *broken, *([""] if broken else []), *views)
     return Exit.OK
 
 
