@@ -122,8 +122,8 @@ def read_demand(written: str) -> Demand:
             FLAG,
             None,
             f"cannot read {written[:80]!r}, expected such as cycles<=1e6, utilization>=0.5, tile(K@SPM)<=64, "
-            "trips(C@DRAM)=1, spatial(K)=16, spatial=C,K, stationary@SPM=O, weight-stationary, innermost@SPM=C "
-            "or store(W)!=SPM",
+            "trips(C@DRAM)=1, spatial(K)=16, spatial=C,K, stationary@SPM=O, weight-stationary, "
+            "innermost@SPM=C or store(W)!=SPM",
         )
     kinds: dict[str, Kind] = {"tile": "tile", "trips": "trips", "spatial": "spatial"}
     compare = "=" if match["compare"] == "==" else match["compare"]
