@@ -81,12 +81,32 @@ Tiles = Annotated[
 Batch = Annotated[
     int | None, typer.Option("--batch", "-b", help="Samples per run.", rich_help_panel="Problem")
 ]
+
+
+def _with_files(texts: list[str] | None) -> list[str] | None:
+    """Constraints, with the lines of a file in place of its name behind ``@``."""
+    if not any(text.startswith("@") for text in texts or ()):
+        return texts
+    from tilewright.workloads.disk import DESCRIPTION_BYTES, read_text
+
+    found: list[str] = []
+    for text in texts or ():
+        if not text.startswith("@"):
+            found.append(text)
+            continue
+        written = read_text(Path(text[1:]), DESCRIPTION_BYTES, "constraints, one a line")
+        found += [part for line in written.splitlines() if (part := line.partition("#")[0].strip())]
+    return found
+
+
 Constraints = Annotated[
     list[str] | None,
     typer.Option(
         "--constraint",
         metavar="TEXT",
-        help="Such as 'cycles<=1e6', 'utilization>=0.8', 'tile(K@SPM)<=64', 'spatial=C,K'; repeatable.",
+        callback=_with_files,
+        help="Such as 'cycles<=1e6', 'utilization>=0.8', 'tile(K@SPM)<=64', 'spatial=C,K', or @FILE with one "
+        "a line; repeatable.",
         rich_help_panel="Problem",
     ),
 ]

@@ -64,7 +64,10 @@ class Tagged(dict[Hashable, Any]):
 
 
 class _TaggedLoader(_Loader):
-    """The same for files of other programs, whose mappings may carry tags."""
+    """The same for files of other programs: mappings may carry tags, and of repeated keys the last counts."""
+
+    def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Hashable, Any]:
+        return CarefulLoader.construct_mapping(self, node, deep=deep)
 
 
 def _tagged(loader: _TaggedLoader, tag: str, node: yaml.Node) -> Any:
@@ -90,6 +93,27 @@ class YamlDocument:
 
     data: object
     root: yaml.Node | None
+
+    def repeated(self) -> list[tuple[str, int]]:
+        """Keys that a mapping has more than once, with the line of the last."""
+        found: list[tuple[str, int]] = []
+        seen: set[int] = set()
+        left = [] if self.root is None else [self.root]
+        while left:
+            node = left.pop()
+            if id(node) in seen:
+                continue
+            seen.add(id(node))
+            if isinstance(node, yaml.SequenceNode):
+                left += node.value
+            elif isinstance(node, yaml.MappingNode):
+                lines: dict[str, list[int]] = {}
+                for key, value in node.value:
+                    left.append(value)
+                    if isinstance(key, yaml.ScalarNode) and key.value != "<<":
+                        lines.setdefault(key.value, []).append(int(key.start_mark.line) + 1)
+                found += [(key, at[-1]) for key, at in lines.items() if len(at) > 1]
+        return sorted(found, key=lambda one: one[1])
 
     def line(self, location: Sequence[str | int]) -> int | None:
         """Line of a field, counted from 1; of the innermost container that exists where it is missing."""
@@ -132,7 +156,8 @@ def parse_yaml(text: str, *, tags: bool = False) -> YamlDocument:
 
     Parameters
     ----------
-    tags : whether mappings may carry tags, and become `Tagged`; a list under a tag is its ``nodes``
+    tags : whether mappings may carry tags, and become `Tagged`; a list under a tag is its ``nodes``.  Keys
+        may then be repeated, which `YamlDocument.repeated` tells
     """
     try:
         loader = _TaggedLoader(text) if tags else _Loader(text)

@@ -26,7 +26,15 @@ def convert_command(
         list[str],
         typer.Argument(metavar="FILE...", help="Files of one program, read together; or what this one has."),
     ],
-    to: Annotated[str, typer.Option("--to", metavar="PROGRAM", help="tilewright, timeloop or zigzag.")],
+    to: Annotated[
+        str,
+        typer.Option(
+            "--to",
+            metavar="PROGRAM",
+            help="tilewright, timeloop or zigzag.",
+            autocompletion=completion.one_of("tilewright", "timeloop", "zigzag"),
+        ),
+    ],
     out: Annotated[
         Path | None,
         typer.Option(
@@ -45,8 +53,8 @@ def convert_command(
             "--arch",
             "-a",
             help="Machine, where the files have none.",
-            autocompletion=completion.machines,
             rich_help_panel=_UNTOLD,
+            autocompletion=completion.machines,
         ),
     ] = None,
     layer: Annotated[
@@ -91,14 +99,14 @@ def convert_command(
         count = len(found.grave)
         things = "a thing that changes" if count == 1 else f"{count} things that change"
         raise InputError(files[0], None, f"{things} an answer cannot be stated; --lossy writes it without")
-    _write(found, out)
+    _write(found, out, quiet=quiet)
     if not quiet:
         for loss in found.losses:
             tell(f"tilewright: {loss.text}")
     return Exit.OK
 
 
-def _write(found: Conversion, out: Path | None) -> None:
+def _write(found: Conversion, out: Path | None, *, quiet: bool) -> None:
     """To standard output, one file, or a folder."""
     from tilewright.workloads.disk import check_writable, write_file
 
@@ -124,7 +132,8 @@ def _write(found: Conversion, out: Path | None) -> None:
         check_writable(place)
     for place, output in zip(places, found.outputs, strict=True):
         write_file(place, output.text)
-        tell(f"tilewright: {place}")
+        if not quiet:
+            tell(f"tilewright: {place}")
 
 
 def _settings(energies: list[str], element_bits: int | None, clock: str | None) -> Settings:

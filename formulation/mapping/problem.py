@@ -30,7 +30,14 @@ from tilewright.formulation.mapping.mapping import Mapping
 from tilewright.formulation.mapping.membership import outside, outside_uneven
 from tilewright.formulation.mapping.orders import OrderClass
 from tilewright.formulation.mapping.rules import Evaluated, MetricCap
-from tilewright.formulation.mapping.space import DIVISORS, EVERY_INTEGER, ROUNDED_UP, MapSpace, build_space
+from tilewright.formulation.mapping.space import (
+    DIVISORS,
+    EVERY_INTEGER,
+    HALVED,
+    ROUNDED_UP,
+    MapSpace,
+    build_space,
+)
 from tilewright.formulation.objective import Objective
 from tilewright.formulation.search import Judgement
 from tilewright.hardware.mapping.engine import Engine
@@ -167,6 +174,10 @@ class LayerProblem:
         """The same problem over tiles that divide each other."""
         return self._restated(self.constraints, tiles=DIVISORS)
 
+    def with_halved_tiles(self) -> LayerProblem:
+        """The same problem over tiles that are cut in two again and again: a small part of imperfect ones."""
+        return self._restated(self.constraints, tiles=HALVED)
+
     def even(self) -> LayerProblem:
         """The same problem over even storage."""
         return replace(self, storage=EVEN)
@@ -283,7 +294,7 @@ def state_problem(
     model.check(operator, engine)
     check_space(model, factors, storage, tiles)
     demands = parse_constraints(constraints, operator, engine)
-    check_orders(demands, engine)
+    check_orders(demands, engine, uneven=storage == UNEVEN)
     kind = DIVISORS if model.perfect_only or factors == PERFECT else ROUNDED_UP
     kind = EVERY_INTEGER if tiles == EVERY else kind
     return _stated(operator, engine, objective, model, demands, kind, storage or EVEN)
@@ -316,7 +327,7 @@ def _stated(
     every: bool = False,
 ) -> LayerProblem:
     """The problem over undominated effects of loop orders, or over every one."""
-    orders = partial(model.orders, operator, engine, every=every)
+    orders = demands.orders(engine, partial(model.orders, operator, engine), every)
     space = _space(operator, engine, orders, demands, tiles)
     statement = model.statement(space.nest)
     limits = (*statement.limits, *demands.limits(statement, space.nest))

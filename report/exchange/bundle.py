@@ -41,6 +41,7 @@ class Bundle:
     machine : fields of a machine file
     engine : the machine, built; the user's own where no file has one
     layers : names and operators
+    layers_given : whether they are the user's word and no file's
     constraints : lines as ``--constraint`` takes them
     mappings : with what their files say of layer and machine
     element_bits : bits by tensor role, where a workload tells them
@@ -54,6 +55,7 @@ class Bundle:
     machine: dict[str, Any] | None = None
     engine: Engine | None = None
     layers: list[tuple[str, Operator]] = field(default_factory=list)
+    layers_given: bool = False
     constraints: list[str] = field(default_factory=list)
     mappings: list[StoredMapping] = field(default_factory=list)
     element_bits: dict[Role, int] = field(default_factory=dict)

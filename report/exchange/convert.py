@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +11,7 @@ from tilewright.hardware.mapping.engine import Engine
 from tilewright.hardware.mapping.load import list_presets, load_engine
 from tilewright.report.exchange import registry
 from tilewright.report.exchange.bundle import Bundle, Settings
-from tilewright.report.exchange.losses import SCHEMA, Ledger, Loss
+from tilewright.report.exchange.losses import SCHEMA, Effect, Ledger, Loss
 from tilewright.report.exchange.outputs import Output
 from tilewright.report.exchange.source import Field, read_source
 from tilewright.report.records.files import is_result, read_data
@@ -24,6 +24,8 @@ from tilewright.workloads.mapping.operator import Operator
 
 OWN = "tilewright"
 _YAML = (".yaml", ".yml")
+_COSTLY = ("sparse_optimizations",)
+"""Keys at the top of a file that nobody reads and that change what mappings cost."""
 
 
 @dataclass(frozen=True)
@@ -86,14 +88,17 @@ def convert(
     known = registry.targets()
     if target not in known:
         raise InputError("--to", None, unknown_name(target, known))
-    if not inputs:
+    if not inputs and arch is None and layer is None:
         raise InputError("convert", None, "expected at least one file")
-    name = Path(inputs[0]).stem
-    bundle = Bundle(name, settings or Settings(), Ledger())
+    bundle = Bundle("machine", settings or Settings(), Ledger())
     if arch is not None:
         bundle.engine = load_engine(arch) if isinstance(arch, str) else arch
+        bundle.name = bundle.engine.name
+    if inputs:
+        bundle.name = Path(inputs[0]).stem
     if layer is not None:
         bundle.layers += _layers(layer) if isinstance(layer, str) else [layer]
+        bundle.layers_given = True
     foreign = [(one, read_source(Path(one))) for one in inputs if _may_be_foreign(one)]
     own = [one for one in inputs if not any(one == other for other, top in foreign if _recognised(top))]
     _read_foreign([top for one, top in foreign if one not in own], bundle)
@@ -103,7 +108,7 @@ def convert(
         _read_own(one, bundle)
     outputs = [output for writer in registry.writers(target) for output in writer.write(bundle)]
     if not outputs:
-        raise InputError(inputs[0], None, f"holds nothing that can be written for {target}")
+        raise InputError(bundle.name, None, f"holds nothing that can be written for {target}")
     return Conversion(target, tuple(inputs), tuple(outputs), tuple(bundle.ledger.losses), bundle)
 
 
@@ -118,6 +123,15 @@ def _recognised(top: Field) -> bool:
 
 def _read_foreign(tops: Sequence[Field], bundle: Bundle) -> None:
     """Read every part of every file, in the order in which one needs what another has told."""
+    for top in tops:
+        for key, line in top.document.repeated() if top.document is not None else ():
+            message = "stands more than once: the last counts, which is not every program's way"
+            bundle.ledger.add(Loss(top.where, line, key, Effect.COST, message))
+        read = [reader.TOPS for reader in registry.readers() if reader.recognises(top.value)]
+        for key, extra in top.fields().items() if isinstance(top.value, dict) else ():
+            if not any(key in tops for tops in read):
+                effect = Effect.COST if key in _COSTLY else Effect.NONE
+                extra.lose(bundle.ledger, effect, "is not read")
     for reader in registry.readers():
         for top in tops:
             if reader.recognises(top.value):
@@ -151,7 +165,12 @@ def _read_own(text: str, bundle: Bundle) -> None:
         if isinstance(data, dict) and {"levels", "compute"} & set(data):
             bundle.engine = load_engine(path)
             return
-    bundle.layers += _layers(text)
+    network = resolve_model(text)
+    others = len(network.layers) - len(network.mac_layers)
+    if others:
+        message = f"{others} layers without multiply-accumulates are left out"
+        bundle.ledger.told(text, Effect.NONE, message, "layers")
+    bundle.layers += [(one.name, one.operator) for one in network.mac_layers]
 
 
 def _read_mappings(data: Any, path: Path, bundle: Bundle) -> None:
@@ -165,6 +184,4 @@ def _read_mappings(data: Any, path: Path, bundle: Bundle) -> None:
         bundle.engine = engine
         if (stored.name, operator) not in bundle.layers:
             bundle.layers.append((stored.name, operator))
-        from dataclasses import replace
-
         bundle.mappings.append(replace(stored, operator=operator, engine=engine))

@@ -1,7 +1,8 @@
 """The formats that can be read and written: one module each, loaded when it is asked for.
 
-A reader has ``PEER``, ``KIND``, ``ABOUT``, ``recognises(data)`` and ``read(top, bundle)``; a writer has the
-first three and ``write(bundle)``.  A further program is one module per thing, and a row each.
+A reader has ``PEER``, ``KIND``, ``ABOUT``, ``TOPS`` (the keys at the top of a file that it reads),
+``recognises(data)`` and ``read(top, bundle)``; a writer has the first three and ``write(bundle)``.  A further
+program is one module per thing, and a row each.
 """
 
 from __future__ import annotations
@@ -23,6 +24,7 @@ class Reader(Protocol):
     PEER: str
     KIND: str
     ABOUT: str
+    TOPS: tuple[str, ...]
 
     def recognises(self, data: object) -> bool:
         """Whether a file's content has the thing."""
@@ -84,11 +86,12 @@ def targets() -> list[str]:
 
 def formats() -> Sequence[dict[str, Any]]:
     """Every format and direction as a row: program, thing, direction, what of it."""
-    rows = [("from", reader) for reader in readers()]
-    return [
-        {"program": one.PEER, "thing": one.KIND, "direction": way, "what": one.ABOUT}
-        for way, one in [*rows, *(("to", writer) for writer in _writers())]
-    ]
+    found: list[dict[str, Any]] = []
+    for one in readers():
+        found.append({"program": one.PEER, "thing": one.KIND, "direction": "from", "what": one.ABOUT})
+    for other in _writers():
+        found.append({"program": other.PEER, "thing": other.KIND, "direction": "to", "what": other.ABOUT})
+    return found
 
 
 def _writers() -> list[Writer]:

@@ -104,15 +104,15 @@ def needed(program: Program, chosen: Integers, roots: Integers) -> Any:  # pragm
     places = np.full(len(code), -1)
     free = np.arange(len(code))[::-1].copy()
     left = len(code)
-    for i in instructions:
+    for i in instructions.tolist():
         left -= 1
         places[i] = free[left]
         if code[i] <= SELECTED:
             continue
-        chosen = code[i] <= CHOICE_HIGH
-        first, end = (arguments[i, 0], arguments[i, 0] + arguments[i, 1]) if chosen else (0, 3)
+        is_choice = code[i] <= CHOICE_HIGH
+        first, end = (arguments[i, 0], arguments[i, 0] + arguments[i, 1]) if is_choice else (0, 3)
         for k in range(first, end):
-            read = lists[k] if chosen else arguments[i, k]
+            read = lists[k] if is_choice else arguments[i, k]
             if read < 0:
                 continue
             if last[read] == i:

@@ -18,6 +18,8 @@ if TYPE_CHECKING:
     from tilewright.api.documents import check as check
     from tilewright.api.documents import load as load
     from tilewright.api.mapping.checking import MappingCheck as MappingCheck
+    from tilewright.api.mapping.conversion import Conversion as Conversion
+    from tilewright.api.mapping.conversion import convert as convert
     from tilewright.api.mapping.document import MappingDocument as MappingDocument
     from tilewright.api.mapping.evaluation import MappingEvaluation as MappingEvaluation
     from tilewright.api.mapping.evaluation import evaluate as evaluate
@@ -75,6 +77,7 @@ _PLACES = {
     "tilewright.api.catalog": ("methods",),
     "tilewright.api.documents": ("check", "load"),
     "tilewright.api.mapping.checking": ("MappingCheck",),
+    "tilewright.api.mapping.conversion": ("Conversion", "convert"),
     "tilewright.api.mapping.document": ("MappingDocument",),
     "tilewright.api.mapping.result": ("MappingResult",),
     "tilewright.api.mapping.evaluation": ("MappingEvaluation", "evaluate"),
@@ -107,6 +110,7 @@ _MODULES = {name: module for module, names in _PLACES.items() for name in names}
 
 __all__ = [
     "Codesign",
+    "Conversion",
     "DisagreementError",
     "ExplorationDocument",
     "IllegalPlanError",
@@ -140,6 +144,7 @@ __all__ = [
     "__version__",
     "check",
     "codesign",
+    "convert",
     "evaluate",
     "evaluate_plan",
     "explore",

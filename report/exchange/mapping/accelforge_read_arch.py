@@ -21,6 +21,7 @@ from tilewright.workloads.mapping.operator import Role
 
 PEER, KIND = "accelforge", "machine"
 ABOUT = "arch: memories, containers and one compute unit"
+TOPS: tuple[str, ...] = ("arch",)
 
 _FREE = {Role.INPUT: {"K"}, Role.WEIGHT: {"N", "P", "Q"}, Role.OUTPUT: {"C", "R", "S"}}
 """Loops of a convolution that a tensor does not depend on."""

@@ -54,7 +54,8 @@ def rate_text(elements_per_cycle: Fraction) -> str:
 
 def is_exact_rate(elements_per_cycle: Fraction) -> bool:
     """Whether `rate_text` loses nothing."""
-    return (elements_per_cycle * 10**_RATE_DECIMALS).denominator == 1
+    scaled: Fraction = elements_per_cycle * 10**_RATE_DECIMALS
+    return scaled.denominator == 1
 
 
 def build_machine(bundle: Bundle, fields: dict[str, Any], where: str) -> Engine:

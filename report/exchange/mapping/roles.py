@@ -13,6 +13,7 @@ Axes = Sequence[Sequence[str]]
 
 ROLE_NAMES = {"inputs": Role.INPUT, "input": Role.INPUT, "weights": Role.WEIGHT, "weight": Role.WEIGHT}
 ROLE_NAMES |= {"outputs": Role.OUTPUT, "output": Role.OUTPUT}
+ROLE_NAMES |= {"i": Role.INPUT, "w": Role.WEIGHT, "o": Role.OUTPUT}
 """What other programs call tensors, in small letters."""
 
 CONVOLUTION = {letter: letter for letter in "NGKCPQRS"} | {"M": "K"}
@@ -28,9 +29,7 @@ def likes(dims: Sequence[str], weights: Axes, inputs: Axes, outputs: Axes) -> di
     outputs counts as ``K``, of weights and inputs as ``C`` (``R`` and ``S`` where it moves along one axis
     with an output's row or column), of inputs and outputs as ``P``, ``Q`` or ``N``, of all three as ``G``.
     """
-    used = {
-        dim: tuple(any(dim in axis for axis in axes) for axes in (weights, inputs, outputs)) for dim in dims
-    }
+    used = {dim: (_touches(weights, dim), _touches(inputs, dim), _touches(outputs, dim)) for dim in dims}
     found: dict[str, str] = {}
     for dim, place in sorted(used.items(), key=lambda item: (item[1] == (True, True, False), item[0])):
         options = {
@@ -46,6 +45,10 @@ def likes(dims: Sequence[str], weights: Axes, inputs: Axes, outputs: Axes) -> di
         left = [letter for letter in options if letter not in found.values()] or list(options)
         found[dim] = own if own and own in options else left[0]
     return {dim: found[dim] for dim in dims}
+
+
+def _touches(axes: Axes, dim: str) -> bool:
+    return any(dim in axis for axis in axes)
 
 
 def operand_order(names: Sequence[str]) -> str | None:

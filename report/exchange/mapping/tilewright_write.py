@@ -20,7 +20,7 @@ def write(bundle: Bundle) -> list[Output]:
     found: list[Output] = []
     if bundle.machine is not None:
         found.append(Output("machine", "machine.yaml", yaml_text(bundle.machine)))
-    if bundle.layers and not bundle.mappings:
+    if bundle.layers and not bundle.mappings and not bundle.layers_given:
         entries = [{"name": name, "kind": "nest", "text": nest_text(one)} for name, one in bundle.layers]
         found.append(Output("layers", "layers.yaml", yaml_text(entries)))
     if bundle.constraints:

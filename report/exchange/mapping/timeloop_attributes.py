@@ -17,7 +17,7 @@ from tilewright.report.exchange.mapping.chain import told_limit
 from tilewright.report.exchange.mapping.machine_text import is_exact_rate, rate_text
 from tilewright.report.exchange.source import Field
 
-_SIZES = ("width", "depth", "entries", "sizeKB", "datawidth", "word-bits", "word_bits")
+_SIZES: tuple[str, ...] = ("width", "depth", "entries", "sizeKB", "datawidth", "word-bits", "word_bits")
 _SIZES += ("block_size", "block-size", "cluster_size")
 _RATES = ("read_bandwidth", "write_bandwidth", "shared_bandwidth")
 _OTHER = {
@@ -39,10 +39,18 @@ _NAMES = {"word-bits": "datawidth", "word_bits": "datawidth", "block-size": "blo
 _DEFAULT_MHZ = Fraction(1000)
 
 
-def level(name: str, node: Field, bundle: Bundle, *, outermost: bool) -> dict[str, Any]:
-    """The fields of a memory level, all but what it keeps."""
+def level(
+    name: str, node: Field, inherited: dict[str, Field], bundle: Bundle, *, outermost: bool
+) -> dict[str, Any]:
+    """The fields of a memory level, all but what it keeps.
+
+    Parameters
+    ----------
+    inherited : attributes of the containers around it
+    """
     given = node.at("attributes")
-    known = {_NAMES.get(key, key): value for key, value in given.fields().items()}
+    known = {key: value for key, value in inherited.items() if key in _SIZES}
+    known |= {_NAMES.get(key, key): value for key, value in given.fields().items()}
     bits = _whole(known, "datawidth", given)
     width = _whole(known, "width", given, bits)
     block = _whole(known, "block_size", given, max(1, width // bits))
@@ -127,6 +135,14 @@ def _tell_others(known: dict[str, Field], bundle: Bundle) -> None:
             field.lose(bundle.ledger, Effect.NONE, "is Accelergy's, for energies and areas")
 
 
+def inherit(given: Field, inherited: dict[str, Field], bundle: Bundle) -> None:
+    """Add a container's attributes to those that its inside inherits."""
+    for key, field in given.fields().items():
+        inherited[_NAMES.get(key, key)] = field
+        if key not in (*_SIZES, "global_cycle_seconds"):
+            field.lose(bundle.ledger, Effect.NONE, "is Accelergy's, for energies and areas")
+
+
 def check_compute(given: Field, bundle: Bundle) -> None:
     """Note the attributes of the multiplier; only its width in bits has a meaning here."""
     for key, field in given.fields().items():
@@ -138,14 +154,14 @@ def element_bits(levels: Sequence[dict[str, Any]], bundle: Bundle) -> int:
     """Bits of an element: the user's word, or what most memories hold (sizes are in elements)."""
     if bundle.settings.element_bits is not None:
         return bundle.settings.element_bits
-    widths = Counter(level["datawidth"] for level in levels)
+    widths: Counter[int] = Counter(level["datawidth"] for level in levels)
     return widths.most_common(1)[0][0]
 
 
-def clock(nodes: Sequence[Field], bundle: Bundle) -> Fraction:
-    """The clock in MHz, where some node says how long a cycle is."""
-    for node in nodes:
-        seconds = node.at("attributes").at("global_cycle_seconds")
+def clock(nodes: Sequence[Field], variables: Field, bundle: Bundle) -> Fraction:
+    """The clock in MHz, where some node or the variables say how long a cycle is."""
+    for place in (*(node.at("attributes") for node in nodes), variables):
+        seconds = place.at("global_cycle_seconds")
         if seconds:
             found = seconds.number("the seconds of a cycle")
             if found == 0:

@@ -11,6 +11,7 @@ from tilewright.report.exchange.source import Field
 
 PEER, KIND = "timeloop", "energies"
 ABOUT = "ERT: pJ per action of every component"
+TOPS: tuple[str, ...] = ("ERT",)
 
 _INSTANCES = re.compile(r"\[[^\]]*\]")
 

@@ -28,6 +28,7 @@ from tilewright.workloads.mapping.operator import Role
 
 PEER, KIND = "timeloop", "machine"
 ABOUT = "architecture: version 0.4, containers and components"
+TOPS: tuple[str, ...] = ("architecture", "variables")
 
 _CONSTRAINTS = ("spatial", "temporal", "dataspace", "max_overbooked_proportion", "utilization")
 _STORAGE = ("DRAM", "SRAM", "regfile", "smartbuffer", "storage")
@@ -53,6 +54,7 @@ class _Machine:
     """What is made while the leaves are read."""
 
     chain: Chain
+    inherited: dict[str, Field] = field(default_factory=dict)
     mac: _Leaf | None = None
     later: list[tuple[str, Field, tuple[str, ...]]] = field(default_factory=list)
 
@@ -80,11 +82,13 @@ def read(top: Field, bundle: Bundle) -> None:
         raise architecture.error("has no compute component, expected one such as class: intmac, innermost")
     levels = machine.chain.close(architecture)
     engine = build_machine(
-        bundle, _fields(machine.mac, levels, [leaf.field for leaf in leaves], bundle), architecture.where
+        bundle,
+        _fields(machine.mac, levels, [leaf.field for leaf in leaves], top.at("variables"), bundle),
+        architecture.where,
     )
     for site, entry, axes in machine.later:
         if axes:
-            demand_spatial(entry, axes, bundle, unspread=False)
+            demand_spatial(entry, site, axes, bundle, unspread=False)
         else:
             demand_temporal(entry, site, bundle)
     demand_all(bundle, engine, [one for one in bundle.targets if one.at("type").value not in STORING])
@@ -124,6 +128,7 @@ def _read_leaf(leaf: _Leaf, machine: _Machine, bundle: Bundle) -> None:
     elif node.at("constraints").at("spatial"):
         node.at("constraints").at("spatial").lose(bundle.ledger, Effect.NONE, "there is no array here")
     if node.tag == "Container":
+        attributes.inherit(node.at("attributes"), machine.inherited, bundle)
         if node.at("constraints").at("temporal") or node.at("constraints").at("dataspace"):
             message = "a container has neither loops in time nor data"
             node.at("constraints").lose(bundle.ledger, Effect.NONE, message)
@@ -167,7 +172,9 @@ def _open_array(leaf: _Leaf, axes: list[tuple[str, int]], machine: _Machine, bun
         return
     names = tuple(name for name, _ in axes)
     constraint = leaf.field.at("constraints").at("spatial")
-    without = barred(constraint, names, bundle) if constraint else {name: set[str]() for name in names}
+    without = (
+        barred(constraint, leaf.name, names, bundle) if constraint else {name: set[str]() for name in names}
+    )
     found: list[dict[str, Any]] = []
     for name, size in axes:
         axis: dict[str, Any] = {"name": name, "size": size}
@@ -228,7 +235,7 @@ def _add_level(leaf: _Leaf, machine: _Machine, bundle: Bundle) -> None:
         storing.bypass |= set(Role) - storing.keep
     if outermost and storing.bypass:
         raise node.error("expected the outermost memory to keep every data space")
-    level = attributes.level(leaf.name, node, bundle, outermost=outermost)
+    level = attributes.level(leaf.name, node, machine.inherited, bundle, outermost=outermost)
     keeps = set(Role) - storing.bypass
     if not keeps:
         message = (
@@ -242,7 +249,9 @@ def _add_level(leaf: _Leaf, machine: _Machine, bundle: Bundle) -> None:
         machine.later.append((leaf.name, temporal, ()))
 
 
-def _fields(mac: _Leaf, levels: list[dict[str, Any]], nodes: list[Field], bundle: Bundle) -> dict[str, Any]:
+def _fields(
+    mac: _Leaf, levels: list[dict[str, Any]], nodes: list[Field], variables: Field, bundle: Bundle
+) -> dict[str, Any]:
     """The whole machine file."""
     bits = attributes.element_bits(levels, bundle)
     energy = attributes.action_energy(mac.name, ("compute",), mac.field, bundle)[0]
@@ -251,7 +260,7 @@ def _fields(mac: _Leaf, levels: list[dict[str, Any]], nodes: list[Field], bundle
     return {
         "description": f"{bundle.name}, from a Timeloop architecture",
         "cost_model": "hierarchy",
-        "clock_mhz": bundle.settings.clock_mhz or attributes.clock(nodes, bundle),
+        "clock_mhz": bundle.settings.clock_mhz or attributes.clock(nodes, variables, bundle),
         "compute": {"mac_energy": energy, "element_bits": bits},
         "levels": levels,
     }

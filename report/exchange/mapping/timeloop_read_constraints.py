@@ -10,14 +10,14 @@ from tilewright.report.exchange.bundle import Bundle
 from tilewright.report.exchange.losses import Effect
 from tilewright.report.exchange.mapping.roles import CONVOLUTION, roles_of
 from tilewright.report.exchange.mapping.timeloop_factors import Factor, read_factors, read_permutation
-from tilewright.report.exchange.mapping.timeloop_sites import Sites
+from tilewright.report.exchange.mapping.timeloop_sites import Sites, is_on_y
 from tilewright.report.exchange.source import Field
 from tilewright.workloads.mapping.operator import Role
 
 PEER, KIND = "timeloop", "constraints"
 ABOUT = "constraints, mapspace: factors, permutations, bypass"
 
-_TOPS = ("constraints", "architecture_constraints", "mapspace_constraints", "mapspace")
+TOPS: tuple[str, ...] = ("constraints", "architecture_constraints", "mapspace_constraints", "mapspace")
 _OTHER = {
     "no_reuse": (Effect.COST, "tensors are reused all the same"),
     "rmw_first_update": (Effect.COST, "first updates are written without a read"),
@@ -44,12 +44,12 @@ class Storing:
 
 def recognises(data: object) -> bool:
     """Whether a file has constraints."""
-    return isinstance(data, dict) and any(top in data for top in _TOPS)
+    return isinstance(data, dict) and any(top in data for top in TOPS)
 
 
 def read(top: Field, bundle: Bundle) -> None:
     """Collect the targets; they are stated when the machine that has them is known."""
-    for name in _TOPS:
+    for name in TOPS:
         given = top.at(name)
         targets = given.at("constraints") if isinstance(given.value, dict) else given
         targets = targets if targets else given
@@ -89,8 +89,8 @@ def demand_all(bundle: Bundle, engine: Engine, targets: Sequence[Field]) -> None
             message = "what a level keeps is the machine's to say: keeps and may_bypass of its file"
             entry.lose(bundle.ledger, Effect.SPACE, message)
         elif kind == "spatial":
-            axes = sites.axes(entry.at("target"))
-            demand_spatial(entry, axes, bundle)
+            array = sites.array(entry.at("target"))
+            demand_spatial(entry, array, sites.arrays[array], bundle)
         elif kind == "temporal":
             demand_temporal(entry, sites.level(entry.at("target")), bundle)
         else:
@@ -106,19 +106,21 @@ def demand_temporal(entry: Field, level: str, bundle: Bundle) -> None:
     _lose_others(entry, bundle)
 
 
-def barred(entry: Field, axes: Sequence[str], bundle: Bundle) -> dict[str, set[str]]:
+def barred(entry: Field, array: str, axes: Sequence[str], bundle: Bundle) -> dict[str, set[str]]:
     """Per axis the dimensions that may not be spread along it: factors of 1, and the far side of a split."""
     unspread = {one.dim for one in _factors(entry, bundle) if one.compare != ">=" and one.number == 1}
     found = {axis: set(unspread) for axis in axes}
     split, order = entry.at("split"), read_permutation(entry.at("permutation"))
-    if split and order and len(axes) == 2:
+    if split and order:
         edge = split.whole("the number of loops on X", least=0)
-        found[axes[0]] |= set(order[edge:])
-        found[axes[1]] |= set(order[:edge])
+        for axis in axes:
+            found[axis] |= set(order[:edge] if is_on_y(array, axis) else order[edge:])
     return found
 
 
-def demand_spatial(entry: Field, axes: Sequence[str], bundle: Bundle, *, unspread: bool = True) -> None:
+def demand_spatial(
+    entry: Field, array: str, axes: Sequence[str], bundle: Bundle, *, unspread: bool = True
+) -> None:
     """Factors of an array.
 
     Parameters
@@ -126,7 +128,7 @@ def demand_spatial(entry: Field, axes: Sequence[str], bundle: Bundle, *, unsprea
     unspread : whether dimensions that are barred from an axis are told as constraints, too, and not by the
         machine's ``carries``
     """
-    without = barred(entry, axes, bundle)
+    without = barred(entry, array, axes, bundle)
     for factor in _factors(entry, bundle):
         if factor.number == 1 and factor.compare != ">=":
             continue

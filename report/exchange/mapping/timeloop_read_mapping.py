@@ -22,6 +22,7 @@ from tilewright.workloads.mapping.operator import Operator
 
 PEER, KIND = "timeloop", "mapping"
 ABOUT = "mapping: factors, permutations, splits, bypass"
+TOPS: tuple[str, ...] = ("mapping",)
 
 _TYPES = ("temporal", "spatial", "datatype", "dataspace", "bypass")
 _KNOWN = {"target", "type", "factors", "permutation", "split", "keep", "bypass"}
@@ -90,16 +91,16 @@ def read(top: Field, bundle: Bundle) -> None:
 def _read_directive(
     entry: Field, directives: _Directives, sites: Sites, operator: Operator, bundle: Bundle
 ) -> None:
+    given = entry.fields()
     kind, target = entry.at("type").one_of(_TYPES), entry.at("target")
-    for key, extra in entry.fields().items():
+    for key, extra in given.items():
         if key not in _KNOWN:
             extra.lose(bundle.ledger, Effect.COST, "is no part of a mapping that is known here")
     if kind == "spatial":
-        axes = sites.axes(target)
-        array = next(name for name, found in sites.arrays.items() if found == axes)
+        array = sites.array(target)
         if array in directives.spatial:
             raise target.error(f"a second spatial directive for {array}")
-        directives.spatial[array] = _spatial_loops(entry, axes, sites.below[array], operator)
+        directives.spatial[array] = _spatial_loops(entry, sites.arrays[array], sites.below[array], operator)
         return
     idle = sites.is_array(target)
     if kind == "temporal":

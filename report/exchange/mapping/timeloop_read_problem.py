@@ -14,6 +14,7 @@ from tilewright.workloads.mapping.operator import Operator, Role
 
 PEER, KIND = "timeloop", "layer"
 ABOUT = "problem: shape and instance"
+TOPS: tuple[str, ...] = ("problem",)
 
 _CONVOLUTION: dict[str, Any] = {
     "dimensions": list("RSPQCKN"),

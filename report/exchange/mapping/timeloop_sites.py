@@ -1,8 +1,8 @@
 """What Timeloop's targets name: levels, and arrays with their X and Y axes.
 
-An array of one direction is one axis of this project's; an array ``PE`` of two directions is the axes
-``PE_X`` and ``PE_Y``, and two neighbouring axes of such names are written as one array.  Timeloop's own
-mapper calls the array ``inter_PE_spatial``, its older inputs name the level outside it; all three are read.
+An array ``PE`` in X alone is the axis ``PE``, one in Y alone the axis ``PE_Y``, one in both ``PE_X`` and
+``PE_Y``; axes of such names are written so again.  Timeloop's own mapper calls the array
+``inter_PE_spatial``, its older inputs name the level outside it; all three are read.
 """
 
 from __future__ import annotations
@@ -20,9 +20,13 @@ _INTER = re.compile(r"inter_(.+)_spatial")
 
 def axis_names(array: str, width: int, height: int) -> list[tuple[str, int]]:
     """The axes of an array with their sizes, X first; those of one instance are none."""
-    both = width > 1 and height > 1
-    sizes = (("X", width), ("Y", height))
-    return [(f"{array}_{way}" if both else array, size) for way, size in sizes if size > 1]
+    on_x = [(f"{array}_X" if height > 1 else array, width)] if width > 1 else []
+    return on_x + ([(f"{array}_Y", height)] if height > 1 else [])
+
+
+def is_on_y(array: str, axis: str) -> bool:
+    """Whether an axis is an array's second direction."""
+    return axis == f"{array}_Y"
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,16 +49,18 @@ class Sites:
         """Those of a machine."""
         arrays: dict[str, tuple[str, ...]] = {}
         below: dict[str, str] = {}
-        for level in engine.levels:
-            names = [axis.name for axis in level.fanout.axes] if level.fanout else []
+        fans = [[axis.name for axis in level.fanout.axes] if level.fanout else [] for level in engine.levels]
+        taken = {level.name for level in engine.levels} | {name for names in fans for name in names}
+        for level, names in zip(engine.levels, fans, strict=True):
             while names:
                 first = names.pop(0)
-                stem = first.removesuffix("_X")
-                if stem != first and names and names[0] == f"{stem}_Y":
-                    arrays[stem] = (first, names.pop(0))
-                else:
-                    arrays[stem := first] = (first,)
-                below[stem] = level.name
+                stem = first[:-2]
+                free = bool(stem) and stem not in taken and stem not in arrays
+                axes: tuple[str, ...] = (first,)
+                array = stem if first.endswith("_Y") and free else first
+                if first.endswith("_X") and free and names[:1] == [f"{stem}_Y"]:
+                    array, axes = stem, (first, names.pop(0))
+                arrays[array], below[array] = axes, level.name
         return cls(tuple(level.name for level in engine.levels), arrays, below)
 
     def level(self, target: Field) -> str:
@@ -64,16 +70,16 @@ class Sites:
             raise target.error(unknown_name(name, self.levels))
         return name
 
-    def axes(self, target: Field) -> tuple[str, ...]:
-        """The axes of a spatial target, X first; raises ``InputError``."""
+    def array(self, target: Field) -> str:
+        """The array of a spatial target; raises ``InputError``."""
         name = target.text("an array's name")
         inner = _INTER.fullmatch(name)
         for array in [name, *([inner[1]] if inner else [])]:
             if array in self.arrays:
-                return self.arrays[array]
+                return array
         own = [array for array, level in self.below.items() if level == name]
         if len(own) == 1:
-            return self.arrays[own[0]]
+            return own[0]
         if not own:
             raise target.error(f"has no array below it: {unknown_name(name, self.arrays)}")
         raise target.error(f"has several arrays below it, expected one of: {', '.join(own)}")

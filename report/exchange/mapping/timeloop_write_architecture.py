@@ -10,7 +10,7 @@ from tilewright.hardware.yaml_file import Tagged
 from tilewright.report.exchange.bundle import Bundle
 from tilewright.report.exchange.losses import Effect
 from tilewright.report.exchange.mapping.machine_text import yaml_text
-from tilewright.report.exchange.mapping.timeloop_sites import Sites
+from tilewright.report.exchange.mapping.timeloop_sites import Sites, is_on_y
 from tilewright.report.exchange.mapping.timeloop_write_problem import letters
 from tilewright.report.exchange.outputs import Output
 from tilewright.workloads.mapping.operator import Role
@@ -28,7 +28,7 @@ def write(bundle: Bundle) -> list[Output]:
     if engine is None:
         return []
     _tell_losses(engine, bundle)
-    nodes = [_node("Container", _SYSTEM, attributes={"global_cycle_seconds": _cycle(engine)})]
+    nodes: list[Tagged] = [_node("Container", _SYSTEM, attributes={"global_cycle_seconds": _cycle(engine)})]
     sites = Sites.of(engine)
     for level in engine.levels:
         nodes.append(_memory(level, engine, bundle))
@@ -44,7 +44,7 @@ def write(bundle: Bundle) -> list[Output]:
     ]
 
 
-def _node(tag: str, name: str, **fields: Any) -> dict[str, Any]:
+def _node(tag: str, name: str, **fields: Any) -> Tagged:
     return Tagged(tag, {"name": name, **{key: value for key, value in fields.items() if value}})
 
 
@@ -61,7 +61,7 @@ def _tensors(bundle: Bundle, roles: frozenset[Role] | set[Role]) -> list[str]:
     return list(dict.fromkeys(found))
 
 
-def _memory(level: MemoryLevel, engine: Engine, bundle: Bundle) -> dict[str, Any]:
+def _memory(level: MemoryLevel, engine: Engine, bundle: Bundle) -> Tagged:
     bits, outermost = engine.element_bits, level is engine.levels[0]
     attributes: dict[str, Any] = {"width": bits, "datawidth": bits, "block_size": 1}
     if level.capacity is not None:
@@ -78,10 +78,10 @@ def _memory(level: MemoryLevel, engine: Engine, bundle: Bundle) -> dict[str, Any
     )
 
 
-def _array(array: str, axes: tuple[str, ...], level: MemoryLevel, bundle: Bundle) -> dict[str, Any]:
+def _array(array: str, axes: tuple[str, ...], level: MemoryLevel, bundle: Bundle) -> Tagged:
     assert level.fanout is not None
     found = {axis.name: axis for axis in level.fanout.axes if axis.name in axes}
-    mesh = {way: found[name].size for way, name in zip(("meshX", "meshY"), axes, strict=False)}
+    mesh = {"meshY" if is_on_y(array, name) else "meshX": found[name].size for name in axes}
     names = letters(bundle.operator) if bundle.operator is not None else {dim: dim for dim in "NCKPQRS"}
     like = {one.name: one.like for one in bundle.operator.dimensions} if bundle.operator else dict(names)
 

@@ -14,7 +14,7 @@ from tilewright.formulation.mapping.mapping import LoopStep, Mapping, Node, Spat
 from tilewright.hardware.mapping.engine import Engine
 from tilewright.report.exchange.bundle import Bundle
 from tilewright.report.exchange.mapping.machine_text import yaml_text
-from tilewright.report.exchange.mapping.timeloop_sites import Sites
+from tilewright.report.exchange.mapping.timeloop_sites import Sites, is_on_y
 from tilewright.report.exchange.mapping.timeloop_write_problem import letters
 from tilewright.report.exchange.outputs import NotStatedError, Output
 from tilewright.workloads.errors import InputError
@@ -74,7 +74,6 @@ def canonical(mapping: Mapping, operator: Operator, engine: Engine) -> Mapping:
 
 def directives(mapping: Mapping, operator: Operator, engine: Engine) -> list[dict[str, Any]]:
     """Plain data of the directives, outermost level first; raises ``NotStatedError``."""
-    sites = Sites.of(engine)
     names = letters(operator)
     lasts = _last_rounds(mapping, operator)
     tensors = [tensor.name for tensor in operator.tensors]
@@ -85,7 +84,7 @@ def directives(mapping: Mapping, operator: Operator, engine: Engine) -> list[dic
         found.append({"target": name, "type": "temporal", **_loops(level.loops, names, lasts)})
         for array, steps in level.arrays.items():
             inter = f"inter_{array}_spatial"
-            on_x = [step for step in steps if _axis(step) == sites.arrays[array][0]]
+            on_x = [step for step in steps if not is_on_y(array, _axis(step))]
             loops = _loops([step for step in steps if step not in on_x] + on_x, names, lasts)
             found.append({"target": inter, "type": "datatype", "keep": [], "bypass": tensors})
             found.append({"target": inter, "type": "temporal", **_loops([], names, lasts)})
@@ -129,8 +128,8 @@ def _levels(mapping: Mapping, operator: Operator, engine: Engine) -> dict[str, _
     sites = Sites.of(engine)
     owner = {axis: array for array, axes in sites.arrays.items() for axis in axes}
     found = {name: _Level() for name in sites.levels}
-    for array, level in sites.below.items():
-        found[level].arrays[array] = []
+    for array, below in sites.below.items():
+        found[below].arrays[array] = []
     depth = stored = 0
     for node, step in _steps(mapping, operator):
         if isinstance(node, Storage):

@@ -7,7 +7,7 @@ Sizes and bandwidths are in bits; a cost is that of an access of ``bandwidth_max
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from itertools import pairwise
 from typing import Any
@@ -22,6 +22,7 @@ from tilewright.workloads.mapping.operator import Role
 
 PEER, KIND = "zigzag", "machine"
 ABOUT = "accelerator: memories and operational_array"
+TOPS: tuple[str, ...] = ("name", "memories", "operational_array", "dataflows")
 
 OPERANDS = {"I1": Role.INPUT, "I2": Role.WEIGHT, "O": Role.OUTPUT}
 _BITS = {Role.INPUT: 8, Role.WEIGHT: 8, Role.OUTPUT: 16}
@@ -55,7 +56,7 @@ def read(top: Field, bundle: Bundle) -> None:
     sizes = _array(array, bundle)
     bits = _element_bits(top, bundle)
     memories = _in_order(
-        [_memory(name, one, sizes) for name, one in top.at("memories").fields().items()], top
+        [_memory(name, one, sizes) for name, one in top.at("memories").fields().items()], top, bundle
     )
     chain = Chain(bundle)
     for outer, memory in pairwise([None, *memories]):
@@ -124,17 +125,20 @@ def _memory(name: str, place: Field, sizes: dict[str, int]) -> _Memory:
     return _Memory(name, place, roles, frozenset(sizes) - served)
 
 
-def _in_order(memories: Sequence[_Memory], top: Field) -> list[_Memory]:
+def _in_order(memories: Sequence[_Memory], top: Field, bundle: Bundle) -> list[_Memory]:
     """Outermost first; each has to have at least the copies of the one outside."""
-    outwards = list(memories)
-    outwards.reverse()
-    found = sorted(outwards, key=lambda memory: len(memory.copies))
-    if len(found) < 2:
-        raise top.at("memories").error(f"expected at least 2 memories, got {len(found)}")
-    if found[0].roles != frozenset(Role) or found[0].copies:
-        raise found[0].field.error(
-            "expected one outermost memory that holds I1, I2 and O and serves the whole array"
-        )
+    outermost = memories[-1] if memories else None
+    if outermost is None or len(memories) < 2:
+        raise top.at("memories").error(f"expected at least 2 memories, got {len(memories)}")
+    if outermost.roles != frozenset(Role):
+        raise outermost.field.error("the last memory is the outermost, expected one that holds I1, I2 and O")
+    if outermost.copies:
+        place = outermost.field.at("served_dimensions")
+        place.lose(bundle.ledger, Effect.COST, "serves the whole array: there is one of it")
+    inwards = list(memories[:-1])
+    inwards.reverse()
+    inwards.sort(key=lambda memory: len(memory.copies))
+    found = [replace(outermost, copies=frozenset()), *inwards]
     for outer, inner in pairwise(found):
         if not outer.copies <= inner.copies:
             raise inner.field.at("served_dimensions").error(

@@ -14,6 +14,7 @@ from tilewright.report.exchange.source import Field
 
 PEER, KIND = "zigzag", "constraints"
 ABOUT = "mapping: spatial_mapping"
+TOPS: tuple[str, ...] = ()
 
 _MARKS = ("spatial_mapping", "temporal_ordering", "memory_operand_links", "spatial_mapping_hint")
 _UNROLLED = re.compile(r"([A-Z]+\d*)\s*,\s*(\d+)")

@@ -14,6 +14,7 @@ from tilewright.workloads.mapping.operator import Operator, Role
 
 PEER, KIND = "zigzag", "layer"
 ABOUT = "workload: equation, loop_dims, loop_sizes"
+TOPS: tuple[str, ...] = ()
 
 _TENSOR = re.compile(r"(?P<name>\w+)(?P<axes>(?:\[\w*\])*)")
 _EQUATION = re.compile(r"([^=+]+?)\s*(\+?=)\s*([^=]+)")

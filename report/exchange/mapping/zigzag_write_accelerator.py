@@ -18,7 +18,7 @@ ABOUT = "accelerator: memories and operational_array"
 
 _OPERANDS = {Role.INPUT: "I1", Role.WEIGHT: "I2", Role.OUTPUT: "O"}
 _UNLIMITED = 2**20
-_LARGE = 2**50
+_LARGE = 2**49
 _MOST_AXES = 4
 
 
@@ -119,6 +119,9 @@ def _tell_losses(engine: Engine, bundle: Bundle) -> None:
             tell(Effect.SPACE, f"{place}.partitions", "all operands share the memory there")
         if level.bank is not None:
             tell(Effect.SPACE, f"{place}.banks", "operands are not rounded up to banks there")
+        if level.sliding_window and level is not engine.levels[0]:
+            message = "how much of a window's overlap moves again is ZigZag's to decide"
+            tell(Effect.COST, f"{place}.sliding_window", message)
         fan = level.fanout
         if fan is None:
             continue
