@@ -69,9 +69,10 @@ def spanned(dag: AtomicDag, plan: Plan, engines: int, wanted: Longs) -> Plan:
     begin[carried] = np.maximum(begin[carried], last[source[carried]] + 1)
     arrival = np.maximum(moving.last.astype(np.int64), begin)
     np.maximum.at(end, node[len(reader) + source[back]], arrival[back])
-    columns = [one.astype(np.int64) for one in (moving.block, moving.source, moving.target)]
-    transfers = make_transfers(engines, *columns, moving.bytes, begin, arrival)
-    residency = make_residency(*(one.astype(np.int64) for one in (held.block, held.engine, held.start)), end)
+    block, sender, target = (one.astype(np.int64) for one in (moving.block, moving.source, moving.target))
+    transfers = make_transfers(engines, block, sender, target, moving.bytes, begin, arrival)
+    kept, on, since = (one.astype(np.int64) for one in (held.block, held.engine, held.start))
+    residency = make_residency(kept, on, since, end)
     return replace(plan, last=last.astype(np.int32), transfers=transfers, residency=residency)
 
 

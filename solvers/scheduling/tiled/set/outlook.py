@@ -117,16 +117,17 @@ class Outlook:
 
     def figures(self, node: Node) -> Figures:
         """Bounds on a subtree's energy and cycles by the number of its tiles."""
-        found = self._figures.get(node)
-        if found is None:
-            if isinstance(node, Leaf):
-                found = self.floors.leaf_figures(node.layer, node.batch)
-            elif node.kind == "T":
-                parts = [self.figures(child) for child in node.children]
-                found = sum(one[0] for one in parts), node.groups * sum(one[1] for one in parts)  # type: ignore[assignment]
-            else:
-                found = self._at_once(node)
-            self._figures[node] = found
+        known = self._figures.get(node)
+        if known is not None:
+            return known
+        if isinstance(node, Leaf):
+            found = self.floors.leaf_figures(node.layer, node.batch)
+        elif node.kind == "T":
+            energy, cycles = _sums([self.figures(child) for child in node.children])
+            found = energy, node.groups * cycles
+        else:
+            found = self._at_once(node)
+        self._figures[node] = found
         return found
 
     def _at_once(self, node: Cut) -> Figures:
@@ -209,22 +210,31 @@ class HopefulTrees:
             mask |= child.mask
         outlook = self.outlook
         if kind == "T":
-            parts = [outlook.figures(child) for child in row]
-            energy, cycles = sum(one[0] for one in parts), groups * sum(one[1] for one in parts)
-            return outlook.hopeless(mask, samples, (energy, cycles))  # type: ignore[arg-type]
+            energy, cycles = _sums([outlook.figures(child) for child in row])
+            return outlook.hopeless(mask, samples, (energy, groups * cycles))
         loose = [self._loose(child) for child in row]
         slots = groups + outlook.form.dataflow.stages(Cut("S", samples, groups, row)).last
-        energy = sum(one[0] for one in loose)
-        cycles = slots * np.maximum.reduce([one[1] for one in loose])
-        return outlook.hopeless(mask, samples, (energy, cycles))  # type: ignore[arg-type]
+        slowest = np.maximum.reduce([one[1] for one in loose])
+        return outlook.hopeless(mask, samples, (_sums(loose)[0], slots * slowest))
 
     def _loose(self, node: Node) -> Figures:
         """Bounds on a subtree that gets some of so many tiles, but not all of them."""
         found = self._loosest.get(node)
         if found is None:
             energy, cycles = self.outlook.figures(node)
-            found = tuple(  # type: ignore[assignment]
-                np.concatenate([[math.inf], np.minimum.accumulate(one)[:-1]]) for one in (energy, cycles)
-            )
-            self._loosest[node] = found
+            found = self._loosest[node] = _fewer(energy), _fewer(cycles)
         return found
+
+
+def _fewer(bounds: Floats) -> Floats:
+    """The least over all smaller numbers of tiles."""
+    found: Floats = np.concatenate([[math.inf], np.minimum.accumulate(bounds)[:-1]])
+    return found
+
+
+def _sums(parts: list[Figures]) -> Figures:
+    """Energies and cycles of all parts together."""
+    energy, cycles = parts[0]
+    for one in parts[1:]:
+        energy, cycles = energy + one[0], cycles + one[1]
+    return energy, cycles

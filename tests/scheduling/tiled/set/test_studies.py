@@ -10,7 +10,7 @@ from tilewright.benchmarks.studies.set_cells import TreeCell, TreeFound, TreeSto
 
 
 def test_tables_are_of_what_the_store_has(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """Cycles and energy are those over the best tree's, late searches are marked, cells that miss are too."""
+    """Cycles and energy are those over annealing's, late searches are marked, cells that miss are too."""
     path = tmp_path / "cells.sqlite"
     store = TreeStore(path)
     for cell in set_figures.cells(["resnet"], "edge", [1], 5.0):
