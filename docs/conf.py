@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import inspect
 import re
+from pathlib import Path
 from typing import Any
 
 import tilewright
@@ -48,14 +49,23 @@ _DOCSTRINGS = re.compile(r"^<!-- docstrings: (.+?) -->$", re.MULTILINE | re.DOTA
 
 
 def contents(text: str) -> str:
-    """Hidden tables of contents, one per section of the page of links."""
+    """Hidden tables of contents, one per section of the page of links, and one for pages without a link."""
     parts = _SECTION.split(text)
-    trees = []
+    trees, listed = [], {"index"}
     for title, section in zip(parts[1::2], parts[2::2], strict=True):
         pages = _PAGE.findall(section)
         if pages:
-            trees.append("\n".join(["```{toctree}", ":hidden:", f":caption: {title}", "", *pages, "```"]))
+            trees.append(_tree(title, pages))
+            listed.update(pages)
+    folder = Path(__file__).parent
+    found = {str(page.relative_to(folder).with_suffix("")) for page in folder.rglob("*.md")}
+    if found - listed:
+        trees.append(_tree("More", sorted(found - listed)))
     return "\n\n".join([text, *trees, ""])
+
+
+def _tree(title: str, pages: list[str]) -> str:
+    return "\n".join(["```{toctree}", ":hidden:", f":caption: {title}", "", *pages, "```"])
 
 
 def docstrings(found: re.Match[str]) -> str:

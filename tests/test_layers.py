@@ -36,6 +36,7 @@ COMPOSITION_ROOTS = {
     "cli.evaluate": "one verb for documents of both wings",
     "cli.doctor": "times a small proof of each wing",
     "cli.catalog": "lists and shows what both wings ship",
+    "cli.completion": "completes the names of both wings",
     "report.records.schemas.__main__": "prints the schema of any kind of document",
     "benchmarks.arena": "methods for tiled machines side by side, kept in the store of all benchmarks",
     "cli.benchmarks.compare": "the arena's verb",

@@ -181,8 +181,8 @@ def _rule(demand: Demand, operator: Operator, engine: Engine) -> Rule:
             return OrderRule(text, str(demand.site), demand.names[0])
         case "innermost":
             names = [level.name for level in engine.levels]
-            hosts = [names[host] for host in loop_hosts(operator, engine)]
-            if hosts.count(str(demand.site)) != 1:
+            hosting = [names[host] for host in loop_hosts(operator, engine)]
+            if hosting.count(str(demand.site)) != 1:
                 message = f"the loops of {demand.site} and of a level that stores nothing count as one"
                 raise demand.error(message)
             return InnermostRule(text, str(demand.site), demand.names[0], tuple(operator.tensors))

@@ -295,7 +295,9 @@ class Tree:
         energy, self._outer_levels = by_levels(self.problem)
         groups = legal_groups(self.problem, search.limits)
         tables = Tables(groups, [energy, statement.cycles, *limits], search.limits)
-        self.stages = stages_of(space, spread_first=self.powers[1] > 0)
+        # networks and DMA decide the cycles of perfect-only models: splits first prune little there
+        spread_first = self.powers[1] > 0 and not self.problem.model.perfect_only
+        self.stages = stages_of(space, spread_first=spread_first)
         roots = [energy, statement.cycles]
         array = ArrayBounds(space.nest, tables, search.limits.heed)
         self.empty = not array.fits

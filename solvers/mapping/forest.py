@@ -29,7 +29,7 @@ class Forest:
     on_hard : called once where the even part, or else another one, does not end soon
     """
 
-    def __init__(self, search: LayerSearch, goal: Goal, on_hard: Callable[[], None]) -> None:
+    def __init__(self, search: LayerSearch, goal: Goal, on_hard: Callable[[], None] = lambda: None) -> None:
         self._search = search
         self._goal = goal
         self._on_hard = on_hard
@@ -70,7 +70,7 @@ class Forest:
         heapq.heappush(self._open, (tree.least, next(self._tick), tree))
 
     def _hard(self) -> None:
-        ask, self._on_hard = self._on_hard, _nothing
+        ask, self._on_hard = self._on_hard, lambda: None
         ask()
 
     def _begin(self) -> None:
@@ -90,10 +90,6 @@ class Forest:
             )  # the others' forms hold all even ones
             if tree.least < float("inf") and not spanned:
                 self._add(tree)
-
-
-def _nothing() -> None:
-    """All that helps has been done."""
 
 
 def _told(tell: Callable[[float], None], others: float, least: float) -> None:

@@ -104,7 +104,8 @@ def needed(program: Program, chosen: Integers, roots: Integers) -> Any:  # pragm
     places = np.full(len(code), -1)
     free = np.arange(len(code))[::-1].copy()
     left = len(code)
-    for i in instructions:
+    for instruction in instructions:
+        i = int(instruction)
         left -= 1
         places[i] = free[left]
         if code[i] <= SELECTED:

@@ -15,6 +15,7 @@ from fractions import Fraction
 
 from tilewright.formulation.expression.interval import IntervalReader
 from tilewright.formulation.limits import LimitReachedError
+from tilewright.formulation.mapping.mapping import Mapping
 from tilewright.formulation.mapping.problem import LayerProblem
 from tilewright.formulation.mapping.search import LayerSearch
 from tilewright.formulation.result import Origin
@@ -61,12 +62,24 @@ def offer_perfect_factors(search: LayerSearch) -> None:
 
 def _offer(search: LayerSearch, part: LayerProblem, source: str) -> None:
     """Offer the best mapping of a part of the space, or what is found of it in a share of the time."""
-    longest = None if search.limits.deterministic else LONGEST
-    inner = LayerSearch(part, search.limits.share(SHARE, longest))
     with suppress(LimitReachedError):  # the share of this, not the limit of the search
-        Branch().solve(inner)
-    if inner.answer is not None:
-        search.offer(inner.answer, source, origin=Origin.HEURISTIC)
+        Branch().solve(_Opening(search, part, source))
+
+
+class _Opening(LayerSearch):
+    """A search of a part, whose mappings another search hears of at once, as a heuristic's."""
+
+    def __init__(self, whole: LayerSearch, part: LayerProblem, source: str) -> None:
+        longest = None if whole.limits.deterministic else LONGEST
+        super().__init__(part, whole.limits.share(SHARE, longest))
+        self._whole, self._source = whole, source
+
+    def offer(self, answer: Mapping, source: str, origin: Origin = Origin.EXACT) -> Fraction | None:
+        """Offer an answer to both."""
+        key = super().offer(answer, source, origin)
+        if key is not None:
+            self._whole.offer(answer, self._source, Origin.HEURISTIC)
+        return key
 
 
 def _plain_bound(problem: LayerProblem) -> Fraction:

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from tiled_plans import random_network, random_problem
 
+from tilewright.formulation.limits import Limits
 from tilewright.formulation.scheduling.tiled.dag import AtomicDag
 from tilewright.formulation.scheduling.tiled.problem import TiledProblem, tiled_objective
 from tilewright.hardware.scheduling.tiled.load import load_tiled_machine
@@ -16,7 +17,10 @@ from tilewright.hardware.scheduling.tiled.machine import TiledMachine
 from tilewright.heuristics.scheduling.tiled.annealing import energy_of, sized_layer
 from tilewright.heuristics.scheduling.tiled.genetic import Genetics, evolved, genetic_sizes
 from tilewright.heuristics.scheduling.tiled.lists import layer_sequential
+from tilewright.heuristics.scheduling.tiled.shares import shared_sizes
+from tilewright.solvers.scheduling.tiled import sizes
 from tilewright.solvers.scheduling.tiled.lns import replaced
+from tilewright.solvers.scheduling.tiled.running import plan_run
 from tilewright.solvers.scheduling.tiled.sizes import candidates, chosen_sizes, waits
 
 
@@ -50,6 +54,15 @@ def test_chosen_sizes_equal_enumeration(seed: int) -> None:
     assert found is not None
     assert found.proven
     assert found.value == min(spreads)
+
+
+def test_without_time_to_choose_sizes_are_shares(monkeypatch: pytest.MonkeyPatch) -> None:
+    """There is a plan all the same, and the message says what its sizes are."""
+    monkeypatch.setattr(sizes, "chosen_sizes", lambda *given, **rules: None)
+    result = plan_run(lambda: small(0), "sizes", Limits(30.0)).run()
+    assert result.answer is not None
+    assert result.answer.dag.tasks == small(0).dag(shared_sizes(small(0))).tasks
+    assert "shares of the layers instead" in result.message
 
 
 def test_genetic_search_finds_balance() -> None:
