@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
+from functools import wraps
 from typing import Any
 
 from tilewright.benchmarks.cells import BenchmarkTask, CellAnswer, ProblemRecord
@@ -16,29 +18,38 @@ from tilewright.solvers.pool import Work
 from tilewright.workloads.errors import InputError, one_line
 
 
-def answer(task: BenchmarkTask, key: str) -> CellAnswer:
-    """Search, and tell everything about it as plain data; whatever goes wrong is an answer too.
+def answering(search: Callable[[BenchmarkTask], CellAnswer]) -> Callable[[BenchmarkTask, str], CellAnswer]:
+    """What workers call: a search whose failures are answers too.
 
-    Parameters
-    ----------
-    key : of the task where it was planned; another one here means that another version would answer
+    The second argument is the task's key where it was planned; another one here means that another version
+    would answer.
     """
-    try:
-        if task.key != key:
-            return failed("the worker runs another version of tilewright than the benchmark")
-        method(task.method)  # loaded, and compiled, before the clock starts
-        prepare(task.method)
-        record = ProblemRecord.model_validate_json(task.problem)
-        limits = Limits(seconds=task.seconds, threads=task.threads, seed=task.seed, started=time.monotonic())
-        problem = record.build("cell")
-        if problem.content_hash != task.input_hash:
-            return failed("the worker states another problem than the benchmark")
-        result = solve(problem, task.method, limits)
-    except InputError as error:
-        return failed(str(error))
-    except Exception as error:
-        return failed(f"{type(error).__name__}: {one_line(error)}")
-    return _told(problem.objective.value, problem.engine, result)
+
+    @wraps(search)
+    def answer(task: BenchmarkTask, key: str) -> CellAnswer:
+        try:
+            if task.key != key:
+                return failed("the worker runs another version of tilewright than the plan")
+            return search(task)
+        except InputError as error:
+            return failed(str(error))
+        except Exception as error:
+            return failed(f"{type(error).__name__}: {one_line(error)}")
+
+    return answer
+
+
+@answering
+def answer(task: BenchmarkTask) -> CellAnswer:
+    """Search, and tell everything about it as plain data."""
+    method(task.method)  # loaded, and compiled, before the clock starts
+    prepare(task.method)
+    record = ProblemRecord.model_validate_json(task.problem)
+    limits = Limits(seconds=task.seconds, threads=task.threads, seed=task.seed, started=time.monotonic())
+    problem = record.build("cell")
+    if problem.content_hash != task.input_hash:
+        return failed("the worker states another problem than the plan")
+    return _told(problem.objective.value, problem.engine, solve(problem, task.method, limits))
 
 
 def failed(message: str) -> CellAnswer:

@@ -7,7 +7,7 @@ from functools import cache
 
 from tilewright.benchmarks.arena.contest import Clock, ContestProblem
 from tilewright.benchmarks.cells import BenchmarkTask, CellAnswer
-from tilewright.benchmarks.work import failed, trace_step
+from tilewright.benchmarks.work import answering, failed, trace_step
 from tilewright.formulation.limits import Limits
 from tilewright.formulation.scheduling.tiled.problem import TiledProblem, tiled_objective
 from tilewright.formulation.scheduling.tiled.search import TiledResult
@@ -18,36 +18,24 @@ from tilewright.report.records.scheduling.tiled.document import plan_metrics
 from tilewright.solvers.pool import Work
 from tilewright.solvers.scheduling.tiled.running import plan_run
 from tilewright.workloads.catalog import resolve_model
-from tilewright.workloads.errors import InputError, one_line
 
 _SMALL = "conv:K=64,C=64,P=14,Q=14,R=3,S=3,pad=1"
 _COMPILING = 120.0
 """Seconds that compiling may take, once per installation."""
 
 
-def answer(task: BenchmarkTask, key: str) -> CellAnswer:
-    """Search for a plan, and tell about it as plain data; whatever goes wrong is an answer too.
-
-    Parameters
-    ----------
-    key : of the task where it was planned; another one here means that another version would answer
-    """
-    try:
-        if task.key != key:
-            return failed("the worker runs another version of tilewright than the contest")
-        stated = ContestProblem.model_validate_json(task.problem)
-        if stated.hashed != task.input_hash:
-            return failed("the worker states another problem than the contest")
-        problem = stated.problem.build(stated.objective, "cell")
-        prepare(task.method)
-        clock = time.monotonic if stated.clock == "wall" else time.process_time
-        limits = Limits(task.seconds, threads=task.threads, seed=task.seed, started=clock(), clock=clock)
-        result = plan_run(lambda: problem, task.method, limits).run()
-        return _told(problem, stated.objective, result)
-    except InputError as error:
-        return failed(str(error))
-    except Exception as error:
-        return failed(f"{type(error).__name__}: {one_line(error)}")
+@answering
+def answer(task: BenchmarkTask) -> CellAnswer:
+    """Search for a plan, and tell about it as plain data."""
+    stated = ContestProblem.model_validate_json(task.problem)
+    if stated.hashed != task.input_hash:
+        return failed("the worker states another problem than the plan")
+    problem = stated.problem.build(stated.objective, "cell")
+    prepare(task.method)
+    clock = time.monotonic if stated.clock == "wall" else time.process_time
+    limits = Limits(task.seconds, threads=task.threads, seed=task.seed, started=clock(), clock=clock)
+    result = plan_run(lambda: problem, task.method, limits).run()
+    return _told(problem, stated.objective, result)
 
 
 _BUSY = 900.0

@@ -5,6 +5,7 @@ A study that is killed goes on where it was.
 
 from __future__ import annotations
 
+import hashlib
 import json
 import multiprocessing
 from collections.abc import Callable, Iterator, Sequence
@@ -13,6 +14,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any, ClassVar, Generic, Protocol, TypeVar
 
+from tilewright import __version__
 from tilewright.solvers.database import Database, Layout, seal
 from tilewright.solvers.processes import leave_with_parent
 
@@ -26,12 +28,9 @@ CREATE TABLE cell (
 
 
 class Question(Protocol):
-    """A frozen dataclass that knows its content hash."""
+    """A frozen dataclass of plain fields."""
 
     __dataclass_fields__: ClassVar[dict[str, Any]]
-
-    @property
-    def key(self) -> str: ...
 
 
 class Answer(Protocol):
@@ -45,6 +44,11 @@ class Answer(Protocol):
 
 Asked = TypeVar("Asked", bound=Question)
 Told = TypeVar("Told", bound=Answer)
+
+
+def content_hash(question: Question) -> str:
+    """Of a question and this program's version."""
+    return hashlib.sha256(json.dumps([__version__, asdict(question)]).encode()).hexdigest()
 
 
 class AnswerStore(Generic[Asked, Told]):
@@ -70,18 +74,19 @@ class AnswerStore(Generic[Asked, Told]):
 
     def get(self, cell: Asked) -> Told | None:
         """What a cell came to, if it has ended."""
-        rows = self._base.rows("SELECT key, cell, answer, seal FROM cell WHERE key = ?", (cell.key,))
+        key = content_hash(cell)
+        rows = self._base.rows("SELECT key, cell, answer, seal FROM cell WHERE key = ?", (key,))
         if not rows:
             return None
         if seal(rows[0][:-1]) != rows[0][-1]:
-            raise self._base.damaged(f"cell {cell.key[:12]}")
-        with self._base.reading(f"cell {cell.key[:12]}"):
+            raise self._base.damaged(f"cell {key[:12]}")
+        with self._base.reading(f"cell {key[:12]}"):
             data: dict[str, Any] = json.loads(rows[0][2])
             return self._made(**data)
 
     def put(self, cell: Asked, found: Told) -> None:
         """Keep a cell for good."""
-        row = (cell.key, json.dumps(asdict(cell)), json.dumps(asdict(found)))
+        row = (content_hash(cell), json.dumps(asdict(cell)), json.dumps(asdict(found)))
         self._base.rows("INSERT OR REPLACE INTO cell VALUES (?, ?, ?, ?)", (*row, seal(row)))
 
     def close(self) -> None:

@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-import hashlib
-import json
 import time
 from collections.abc import Callable
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import dataclass, field, replace
 from functools import cache
 from pathlib import Path
 from random import Random
 
-from tilewright import __version__
 from tilewright.benchmarks.studies.answers import AnswerStore
 from tilewright.formulation.scheduling.tiled.kapla.chain import Chain, Priced, priced_chain
 from tilewright.formulation.scheduling.tiled.kapla.segments import SegmentScheme, SegmentSpace
@@ -56,11 +53,6 @@ class ChainCell:
     spatial: int
     temporal: int
     seconds: float
-
-    @property
-    def key(self) -> str:
-        """Content hash of the cell and this program's version."""
-        return hashlib.sha256(json.dumps([__version__, asdict(self)]).encode()).hexdigest()
 
 
 @dataclass(frozen=True, slots=True)

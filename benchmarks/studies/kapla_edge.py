@@ -11,16 +11,13 @@ kept as it ends.
 from __future__ import annotations
 
 import argparse
-import hashlib
-import json
 import sys
 import time
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 from statistics import median_low
 
-from tilewright import __version__
 from tilewright.benchmarks.studies.answers import AnswerStore
 from tilewright.benchmarks.studies.kapla_tables import NETWORKS, SEEDS
 from tilewright.formulation.limits import Limits
@@ -47,11 +44,6 @@ class EdgeCell:
     way: str
     seed: int
     seconds: float
-
-    @property
-    def key(self) -> str:
-        """Content hash of the cell and this program's version."""
-        return hashlib.sha256(json.dumps([__version__, asdict(self)]).encode()).hexdigest()
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,16 +6,13 @@ cell begin with SET's first tree (all layers one after the other), which is made
 
 from __future__ import annotations
 
-import hashlib
-import json
 import time
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from random import Random
 from typing import Final
 
-from tilewright import __version__
 from tilewright.benchmarks.studies.answers import AnswerStore
 from tilewright.benchmarks.studies.set_searches import METHODS, Best
 from tilewright.formulation.scheduling.tiled.set.closed_form import ClosedForm, engine_form, program_form
@@ -58,11 +55,6 @@ class TreeCell:
     method: str
     seed: int
     seconds: float
-
-    @property
-    def key(self) -> str:
-        """Content hash of the cell and this program's version."""
-        return hashlib.sha256(json.dumps([__version__, asdict(self)]).encode()).hexdigest()
 
 
 @dataclass(frozen=True, slots=True)

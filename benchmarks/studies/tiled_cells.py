@@ -5,14 +5,11 @@ A cell is committed the moment it ends; a study that is killed goes on where it 
 
 from __future__ import annotations
 
-import hashlib
-import json
 from collections.abc import Iterator, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from tilewright import __version__
 from tilewright.benchmarks.studies.answers import AnswerStore, answers
 from tilewright.formulation.limits import Limits
 from tilewright.formulation.scheduling.tiled.problem import TiledProblem, tiled_objective
@@ -43,11 +40,6 @@ class Cell:
     batch: int
     objective: str
     seconds: float
-
-    @property
-    def key(self) -> str:
-        """Content hash of the cell and this program's version."""
-        return hashlib.sha256(json.dumps([__version__, asdict(self)]).encode()).hexdigest()
 
 
 @dataclass(frozen=True, slots=True)
