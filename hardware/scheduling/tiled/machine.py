@@ -110,6 +110,28 @@ class TiledMachine:
         """(x, y) of an engine."""
         return engine % self.width, engine // self.width
 
+    def in_elements(self) -> TiledMachine:
+        """The same machine with a tensor element as its byte: rates and buffers hold fewer, each costs more."""
+        size, engine = self.engine.element_bytes, self.engine
+        if size == 1:
+            return self
+        engine = replace(
+            engine,
+            element_bytes=1,
+            buffer_bytes=engine.buffer_bytes // size,
+            buffer_read_energy=engine.buffer_read_energy * size,
+            buffer_write_energy=engine.buffer_write_energy * size,
+            register_energy=engine.register_energy * size,
+        )
+        rates = ("link_rate", "port_rate", "dram_rate", "dram_port_rate")
+        return replace(
+            self,
+            engine=engine,
+            dram_energy=self.dram_energy * size,
+            hop_energy=self.hop_energy * size,
+            **{rate: getattr(self, rate) / size for rate in rates},
+        )
+
     def changed(self, **fields: Any) -> TiledMachine:
         """The same machine with other fields; those of the engine are given as ``engine``."""
         return replace(self, **fields)

@@ -30,7 +30,7 @@ from tilewright.workloads.mapping.operator import Operator
 
 ABOVE = "above"
 """Status of a cell of which it is proven that no mapping has a key below its cap."""
-BRIEF_SECONDS, BRIEF_PAUSE = 3.0, 0.5
+BRIEF_SECONDS, BRIEF_PAUSE = 10.0, 1.5
 """Of a brief search: its limit, and the time without a better mapping after which it ends."""
 Nodes = tuple[dict[str, Any], ...]
 """A mapping as plain data, outermost node first."""

@@ -421,6 +421,6 @@ def engine_form(
     energy: float = 1.0,
     delay: float = 1.0,
 ) -> ClosedForm:
-    """Trees with the costs of atoms on the machine's engines."""
+    """Trees with the costs of atoms on the machine's engines; bytes are elements where those are longer."""
     costs = EngineTile(machine.engine)
-    return ClosedForm(network, machine, batch, costs, rules, energy_power=energy, delay_power=delay)
+    return ClosedForm(network, machine.in_elements(), batch, costs, rules, energy_power=energy, delay_power=delay)

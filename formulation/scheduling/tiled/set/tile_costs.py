@@ -130,7 +130,7 @@ class EngineTile:
         depthwise = layer.is_mac and layer.groups > 1 and layer.inputs == layer.groups == layer.channels
         results = samples * channels * rows * columns
         if layer.is_summed:  # samples are what each result sums over; each run reads and writes its sums
-            results = 2 * SUM_BYTES * channels * rows * columns
+            results = 2 * SUM_BYTES * channels * rows * columns // self.engine.element_bytes
             samples, inputs, depthwise = 1, samples, False
         rows, columns = layer.positions(rows, columns)
         positions = ((rows - 1) * layer.stride_rows + layer.taps_rows) * (

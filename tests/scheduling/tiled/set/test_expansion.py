@@ -1,6 +1,7 @@
 """Trees as plans of the common kind, and the methods that find them."""
 
 import itertools
+from dataclasses import replace
 from random import Random
 
 import pytest
@@ -105,6 +106,31 @@ def test_plans_of_pipelines_are_legal(model: str) -> None:
         unit.layer.operator.macs for unit in problem.units if unit.layer.operator.is_mac
     )
     assert found.dram_read_bytes + found.dram_write_bytes <= cost.dram
+
+
+def test_wide_elements_are_counted() -> None:
+    """Elements of two bytes on a machine with room, rates and prices for them cost what single bytes do."""
+    bytewise = EDGE.changed(engine=replace(EDGE.engine, register_energy=0.0))
+    engine = bytewise.engine
+    wide = bytewise.changed(
+        engine=replace(
+            engine,
+            element_bytes=2,
+            buffer_bytes=2 * engine.buffer_bytes,
+            buffer_read_energy=engine.buffer_read_energy / 2,
+            buffer_write_energy=engine.buffer_write_energy / 2,
+        ),
+        link_rate=2 * EDGE.link_rate,
+        dram_rate=2 * EDGE.dram_rate,
+        dram_energy=EDGE.dram_energy / 2,
+        hop_energy=EDGE.hop_energy / 2,
+    )
+    costs = []
+    for machine in (bytewise, wide):
+        _, form = stated("darknet19", 4, machine)
+        costs.append(form.evaluate(segmented(form, "S", 2, 4)))
+    assert costs[0].cycles == costs[1].cycles
+    assert costs[0].energy == pytest.approx(costs[1].energy, rel=1e-12)
 
 
 def test_layers_beyond_the_chip_are_streamed() -> None:
