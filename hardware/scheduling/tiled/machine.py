@@ -111,7 +111,7 @@ class TiledMachine:
         return engine % self.width, engine // self.width
 
     def in_elements(self) -> TiledMachine:
-        """The same machine with a tensor element as its byte: rates and buffers hold fewer, each costs more."""
+        """The same machine with an element as its byte: rates and buffers hold fewer, each costs more."""
         size, engine = self.engine.element_bytes, self.engine
         if size == 1:
             return self

@@ -423,4 +423,6 @@ def engine_form(
 ) -> ClosedForm:
     """Trees with the costs of atoms on the machine's engines; bytes are elements where those are longer."""
     costs = EngineTile(machine.engine)
-    return ClosedForm(network, machine.in_elements(), batch, costs, rules, energy_power=energy, delay_power=delay)
+    return ClosedForm(
+        network, machine.in_elements(), batch, costs, rules, energy_power=energy, delay_power=delay
+    )
