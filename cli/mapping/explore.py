@@ -67,6 +67,14 @@ def explore_command(
             "--every", help="Search beaten designs too, so that each has a value.", rich_help_panel=_SPACE
         ),
     ] = False,
+    values: Annotated[
+        bool,
+        typer.Option(
+            "--values",
+            help="Give beaten designs a value too, each from a short search: an upper bound.",
+            rich_help_panel=_SPACE,
+        ),
+    ] = False,
     time_limit: options.TimeLimit = None,
     layer_limit: Annotated[
         str,
@@ -146,6 +154,7 @@ def explore_command(
         against=against,
         each_layer=each_layer,
         every=every,
+        values=values,
         solver=solver,
         seconds=options.parse_duration(time_limit),
         gap=options.parse_gap(gap),

@@ -10,6 +10,8 @@ Written as one line each (``--constraint``, repeatable):
 ``spatial(K)=16``               instances that the dimension is spread over; ``spatial(K@x)`` on one axis
 ``spatial=C,K``                 only these dimensions may be spread
 ``stationary@SPM=O``            the tensor that a level's loop order keeps in place
+``innermost@SPM=C``             the dimension of a level's innermost loop, where it has loops
+``store(W)!=SPM``               the tensor bypasses the level; with ``=`` it is stored there
 ==============================  ==================================================================
 
 A name that differs from a known one in case alone is that one.  A name that nothing has is an error.
@@ -17,7 +19,7 @@ A name that differs from a known one in case alone is that one.  A name that not
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
 from tilewright.formulation.mapping.cost import Limit, Statement
@@ -33,7 +35,17 @@ from tilewright.formulation.mapping.demand import (
     unknown,
 )
 from tilewright.formulation.mapping.nest import Block, Nest, loop_hosts
-from tilewright.formulation.mapping.rules import Evaluated, MetricCap, OrderRule, Rule, SpreadRule, TileRule
+from tilewright.formulation.mapping.orders import OrderClass, ended_by
+from tilewright.formulation.mapping.rules import (
+    Evaluated,
+    InnermostRule,
+    MetricCap,
+    OrderRule,
+    Rule,
+    SpreadRule,
+    StoreRule,
+    TileRule,
+)
 from tilewright.formulation.mapping.space import RowFilter
 from tilewright.hardware.mapping.engine import Engine
 from tilewright.workloads.errors import InputError
@@ -60,9 +72,30 @@ class Constraints:
     def place_loops(self) -> bool:
         """Whether some demand looks at which level's a loop is, or at the order of a level's loops."""
         return any(
-            isinstance(rule, OrderRule) or (isinstance(rule, TileRule) and rule.what != "spatial")
+            isinstance(rule, OrderRule | InnermostRule | StoreRule)
+            or (isinstance(rule, TileRule) and rule.what != "spatial")
             for rule in self.rules
         )
+
+    def orders(
+        self, engine: Engine, model: Callable[[int, bool], tuple[OrderClass, ...]], every: bool
+    ) -> Callable[[int], tuple[OrderClass, ...]]:
+        """The loop orders to choose from at every level: a cost model's, or of them what is demanded.
+
+        Parameters
+        ----------
+        model : those of a level, undominated or every one
+        every : whether dominated ones are wanted too
+        """
+        pinned = {rule.index(engine): rule for rule in self.rules if isinstance(rule, InnermostRule)}
+
+        def at(level: int) -> tuple[OrderClass, ...]:
+            rule = pinned.get(level)
+            if rule is None:
+                return model(level, every)
+            return ended_by(model(level, True), rule.dim, {t.name: t.dims for t in rule.tensors}, every)
+
+        return at
 
     def also(self, rules: Iterable[Rule]) -> Constraints:
         """These and others; of two with the same text the one that was there."""
@@ -105,12 +138,25 @@ def parse_constraints(demands: Iterable[str | Demand], operator: Operator, engin
     return Constraints().also(_rule(demand, operator, engine) for demand in found)
 
 
-def check_orders(demands: Constraints, engine: Engine) -> None:
-    """Raise ``InputError`` for a demand on the loops of the innermost level, whose order is free."""
+def check_orders(demands: Constraints, engine: Engine, *, uneven: bool = False) -> None:
+    """Raise ``InputError`` for demands on loop orders that no search chooses.
+
+    Those of the innermost level's loops are free; between points of uneven storage a level has several
+    groups of loops; and a level has one innermost loop.
+    """
     innermost = engine.levels[-1].name
+    pinned: dict[str, InnermostRule] = {}
     for rule in demands.rules:
-        if isinstance(rule, OrderRule) and rule.level == innermost:
+        if not isinstance(rule, OrderRule | InnermostRule):
+            continue
+        if rule.level == innermost:
             raise InputError(FLAG, rule.text, f"the loops of {innermost} feed the PEs, their order is free")
+        if isinstance(rule, InnermostRule):
+            if uneven:
+                raise InputError(FLAG, rule.text, "innermost loops are known in even storage only")
+            other = pinned.setdefault(rule.level, rule)
+            if other is not rule:
+                raise InputError(FLAG, rule.text, f"contradicts {other.text}")
 
 
 def _rule(demand: Demand, operator: Operator, engine: Engine) -> Rule:
@@ -127,6 +173,15 @@ def _rule(demand: Demand, operator: Operator, engine: Engine) -> Rule:
             )
         case "stationary":
             return OrderRule(text, str(demand.site), demand.names[0])
+        case "innermost":
+            names = [level.name for level in engine.levels]
+            hosts = [names[host] for host in loop_hosts(operator, engine)]
+            if hosts.count(str(demand.site)) != 1:
+                message = f"the loops of {demand.site} and of a level that stores nothing count as one"
+                raise demand.error(message)
+            return InnermostRule(text, str(demand.site), demand.names[0], tuple(operator.tensors))
+        case "store":
+            return StoreRule(text, demand.names[0], str(demand.site), demand.compare == "=")
         case what:
             [dim] = demand.names
             hosts, number = loop_hosts(operator, engine), demand.number.numerator

@@ -28,12 +28,15 @@ _METRIC = re.compile(
 )
 _ONLY = re.compile(r"spatial=(?P<names>\w+(?:,\w+)*)")
 _ORDER = re.compile(r"stationary@(?P<site>[\w.-]+)=(?P<name>\w+)")
+_INNERMOST = re.compile(r"innermost@(?P<site>[\w.-]+)=(?P<name>\w+)")
+_STORE = re.compile(r"store\((?P<name>\w+)\)(?P<compare>==|=|!=)(?P<site>[\w.-]+)")
 _DIGITS = 15
 _LONGEST = 1000
 _EXPONENT = 100
 _LISTED = 3
 
-Kind = Literal["metric", "tile", "trips", "spatial", "only", "stationary"]
+Kind = Literal["metric", "tile", "trips", "spatial", "only", "stationary", "innermost", "store"]
+_OF_TENSORS = ("stationary", "store")
 Layers = Sequence[tuple[str, Operator]]
 
 
@@ -64,8 +67,10 @@ class Demand:
                 return f"{self.names[0]}{self.compare}{exact(self.number)}"
             case "only":
                 return f"spatial={','.join(self.names)}"
-            case "stationary":
-                return f"stationary@{self.site}={self.names[0]}"
+            case "stationary" | "innermost":
+                return f"{self.kind}@{self.site}={self.names[0]}"
+            case "store":
+                return f"store({self.names[0]}){self.compare}{self.site}"
         at = "" if self.site is None else f"@{self.site}"
         return f"{self.kind}({self.names[0]}{at}){self.compare}{self.number}"
 
@@ -103,13 +108,18 @@ def read_demand(written: str) -> Demand:
         return Demand(written, "only", tuple(sorted({*match["names"].split(",")})))
     if match := _ORDER.fullmatch(line):
         return Demand(written, "stationary", (match["name"],), match["site"])
+    if match := _INNERMOST.fullmatch(line):
+        return Demand(written, "innermost", (match["name"],), match["site"])
+    if match := _STORE.fullmatch(line):
+        compare = "=" if match["compare"] == "==" else match["compare"]
+        return Demand(written, "store", (match["name"],), match["site"], compare)
     match = _RULE.fullmatch(line)
     if match is None:
         raise InputError(
             FLAG,
             None,
             f"cannot read {written[:80]!r}, expected such as cycles<=1e6, utilization>=0.5, tile(K@SPM)<=64, "
-            "trips(C@DRAM)=1, spatial(K)=16, spatial=C,K or stationary@SPM=O",
+            "trips(C@DRAM)=1, spatial(K)=16, spatial=C,K, stationary@SPM=O, innermost@SPM=C or store(W)!=SPM",
         )
     kinds: dict[str, Kind] = {"tile": "tile", "trips": "trips", "spatial": "spatial"}
     compare = "=" if match["compare"] == "==" else match["compare"]
@@ -189,7 +199,7 @@ def narrowed(demand: Demand, operator: Operator) -> list[Demand]:
 def unknown(demand: Demand, name: str, operators: Sequence[Operator]) -> InputError:
     """What to say of a name that none of these operators has."""
     known = [*dict.fromkeys(one for operator in operators for one in _vocabulary(demand, operator))]
-    noun = "tensor" if demand.kind == "stationary" else "dimension"
+    noun = "tensor" if demand.kind in _OF_TENSORS else "dimension"
     return demand.error(
         f"unknown {noun} {name!r}{did_you_mean(name, known)}, expected one of {', '.join(known)}"
     )
@@ -212,7 +222,7 @@ def shared(demand: Demand, layers: Layers) -> tuple[Demand, str | None]:
         names.append(name if name in having else having[0])
         lacking = [title for title, one in found.items() if one is None]
         if lacking:
-            noun = "tensor" if demand.kind == "stationary" else "dimension"
+            noun = "tensor" if demand.kind in _OF_TENSORS else "dimension"
             listed = ", ".join(lacking[:_LISTED]) + (", …" if len(lacking) > _LISTED else "")
             count = f"{len(lacking)} of {len(found)} layers {'has' if len(lacking) == 1 else 'have'}"
             notes.append(f"{count} no {noun} {names[-1]} ({listed})")
@@ -222,7 +232,7 @@ def shared(demand: Demand, layers: Layers) -> tuple[Demand, str | None]:
 
 
 def _vocabulary(demand: Demand, operator: Operator) -> list[str]:
-    if demand.kind == "stationary":
+    if demand.kind in _OF_TENSORS:
         return [tensor.name for tensor in operator.tensors]
     return [*operator.bounds]
 

@@ -15,7 +15,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Sequence
 from collections.abc import Mapping as MappingABC
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from tilewright.workloads.mapping.operator import Axis, Operator, Tensor
 
@@ -119,6 +119,47 @@ def all_order_classes(
 
     extend(())
     return tuple(found.values())
+
+
+def ended_by(
+    orders: Iterable[OrderClass], dim: str, dims: MappingABC[str, frozenset[str]], every: bool
+) -> tuple[OrderClass, ...]:
+    """Of a block's distinct effects those that orders with a given innermost loop have.
+
+    With ``dim`` innermost no tensor that depends on it has a leading run, and its window slides along
+    ``dim`` or not at all; every other leading run holds ``dim``.  Conversely, where an effect is like that,
+    moving ``dim`` inwards changes no leading run as a set (``docs/proofs.md``).
+
+    Parameters
+    ----------
+    orders : every effect, dominated ones included
+    dims : per tensor name, the dimensions that it depends on
+    every : whether to keep effects that another of these dominates
+    """
+    orders = tuple(orders)
+    slides = {
+        name: dim if any(o.slides[name] == dim and not o.reused[name] for o in orders) else None
+        for name in dims
+    }
+    fitting = [
+        replace(order, permutation=(*(one for one in order.permutation if one != dim), dim))
+        for order in orders
+        if dim in order.permutation
+        and all(
+            not order.reused[name] and order.slides[name] == slides[name]
+            if dim in own
+            else dim in order.reused[name]
+            for name, own in dims.items()
+        )
+    ]
+    if not fitting:  # the loop never runs: no order matters
+        return orders
+    kept = [
+        one
+        for one in fitting
+        if every or not any(other.dominates(one) for other in fitting if other.effect != one.effect)
+    ]
+    return tuple(kept)
 
 
 def order_classes(

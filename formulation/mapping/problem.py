@@ -283,7 +283,7 @@ def state_problem(
     model.check(operator, engine)
     check_space(model, factors, storage, tiles)
     demands = parse_constraints(constraints, operator, engine)
-    check_orders(demands, engine)
+    check_orders(demands, engine, uneven=storage == UNEVEN)
     kind = DIVISORS if model.perfect_only or factors == PERFECT else ROUNDED_UP
     kind = EVERY_INTEGER if tiles == EVERY else kind
     return _stated(operator, engine, objective, model, demands, kind, storage or EVEN)
@@ -316,7 +316,7 @@ def _stated(
     every: bool = False,
 ) -> LayerProblem:
     """The problem over undominated effects of loop orders, or over every one."""
-    orders = partial(model.orders, operator, engine, every=every)
+    orders = demands.orders(engine, partial(model.orders, operator, engine), every)
     space = _space(operator, engine, orders, demands, tiles)
     statement = model.statement(space.nest)
     limits = (*statement.limits, *demands.limits(statement, space.nest))

@@ -24,7 +24,7 @@ from tilewright.formulation.mapping.mapping import Mapping as LoopNest
 from tilewright.formulation.mapping.nest import Block, Nest
 from tilewright.formulation.mapping.space import RowFilter
 from tilewright.hardware.mapping.engine import Engine
-from tilewright.workloads.mapping.operator import Operator
+from tilewright.workloads.mapping.operator import Operator, Tensor
 
 Sizes = NDArray[np.int64]
 
@@ -230,6 +230,66 @@ class OrderRule:
         own = seen.operator.tensor(self.tensor).dims
         chosen = [block.orders[0] for block in seen.nest.blocks if block.level == level and block.orders]
         return any(set(loops.permutation) - own and not loops.reused[self.tensor] for loops in chosen)
+
+
+@dataclass(frozen=True, slots=True)
+class InnermostRule:
+    """The innermost loop of a level is a dimension's, where the level has any loop.
+
+    Which orders there are to choose from is another matter (`Constraints.orders`).
+
+    Parameters
+    ----------
+    tensors : the operator's
+    """
+
+    text: str
+    level: str
+    dim: str
+    tensors: tuple[Tensor, ...]
+
+    def index(self, engine: Engine) -> int:
+        """Of the level."""
+        return _index(engine, self.level)
+
+    def row_filter(self, blocks: Sequence[Block], engine: Engine) -> None:
+        return None
+
+    def limits(self, statement: Statement, nest: Nest) -> Iterator[Limit]:
+        """Where any loop runs at the level, so does that of the dimension."""
+        for index, block in enumerate(nest.blocks):
+            if block.is_temporal and block.level == self.index(nest.engine):
+                idle = is_one(product(nest.trips([index], [*nest.operator.bounds])))
+                yield Limit(self.text, is_one(product(nest.trips([index], [self.dim]))) - idle, 0)
+
+    def broken_by(self, seen: Evaluated) -> bool:
+        level = self.index(seen.engine)
+        chosen = [block.orders[0] for block in seen.nest.blocks if block.level == level and block.orders]
+        return any(loops.permutation and loops.permutation[-1] != self.dim for loops in chosen)
+
+
+@dataclass(frozen=True, slots=True)
+class StoreRule:
+    """A tensor is stored at a level, or bypasses it."""
+
+    text: str
+    tensor: str
+    level: str
+    stored: bool
+
+    def row_filter(self, blocks: Sequence[Block], engine: Engine) -> None:
+        return None
+
+    def limits(self, statement: Statement, nest: Nest) -> Iterator[Limit]:
+        """The choice of the levels that store the tensor."""
+        level, residency = _index(nest.engine, self.level), nest.residency[self.tensor]
+        wrong = [as_expr(int((level in held) != self.stored)) for held in residency.alternatives]
+        yield Limit(self.text, choose(residency.selector, wrong), 0)
+
+    def broken_by(self, seen: Evaluated) -> bool:
+        residency = seen.nest.residency[self.tensor]
+        [held] = residency.alternatives
+        return (_index(seen.engine, self.level) in held) != self.stored
 
 
 def _index(engine: Engine, level: str) -> int:

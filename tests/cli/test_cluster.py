@@ -95,3 +95,31 @@ def test_no_scheduler_is_told(call: Call, monkeypatch: pytest.MonkeyPatch) -> No
         assert outcome.code == 2
         assert f"--cluster: {address}: no Dask scheduler answers" in outcome.err
         assert len(outcome.err.splitlines()) == 1
+
+
+EXPLORE = (
+    "explore",
+    "gemm:M=4,N=16,K=32",
+    "-a",
+    "dmazerunner-256",
+    "--vary",
+    "levels.SPM.capacity=16kB,64kB",
+    "--vary",
+    "levels.RF.capacity=16B..64B*2",
+)
+
+
+@pytest.mark.slow
+def test_explorations_on_a_cluster(tmp_path: Path, address: str) -> None:
+    """A cluster's workers prove the same best design, and values, as this process does."""
+    flags = ("--values", "-q", "-f", "json")
+    outcomes = [
+        finish(start(tmp_path, *EXPLORE, *flags, *where), 120)
+        for where in (("--cluster", address), ("--jobs", "1"))
+    ]
+    assert [one.code for one in outcomes] == [0, 0], outcomes[0].err
+    away, here = (one.document for one in outcomes)
+    assert away["complete"]
+    assert here["complete"]
+    assert away["best"]["value_exact"] == here["best"]["value_exact"]
+    assert all(one["value"] is not None for one in away["designs"])

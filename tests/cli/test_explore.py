@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import json
+import sqlite3
+import time
+from contextlib import closing, suppress
 from pathlib import Path
 from typing import Any
 
 import pytest
-from calls import Call
+from calls import Call, finish, start
 
 import tilewright as tw
 from tilewright.report.records.mapping.explore import ExploreDocument
@@ -59,12 +62,17 @@ def test_command_line(call: Call, model: str, tmp_path: Path) -> None:
     assert csv[0].startswith("index,levels.SPM.capacity,levels.RF.capacity,status,value")
 
 
+def unsolved(document: dict[str, Any]) -> dict[str, Any]:
+    """A design that is discarded; which ones are depends on how long searches take."""
+    return next(one for one in document["designs"] if one["status"] == "discarded")
+
+
 @pytest.mark.parametrize(
     ("change", "told"),
     [
         (lambda d: d["best"].update(value=1, value_exact="1"), "best"),
         (lambda d: d["best"].update(optimal=False), "best: value, bound"),
-        (lambda d: d["designs"][0].update(status="solved"), "status: solved"),
+        (lambda d: unsolved(d).update(status="solved"), "status: solved"),
         (lambda d: d["designs"][1]["fields"].update({"levels.RF.capacity": "1 kB"}), "fields"),
         (lambda d: d["designs"][2].update(pes=7), "pes: 7"),
         (lambda d: d["machine_file"]["levels"][0].update(energy=1), "best.result.arch"),
@@ -114,3 +122,34 @@ def test_bad_calls_are_one_line(call: Call, model: str, flags: tuple[str, ...], 
     assert outcome.code == 2
     assert len(outcome.err.strip().splitlines()) == 1
     assert told in outcome.err
+
+
+@pytest.mark.slow
+def test_killed_and_resumed(tmp_path: Path) -> None:
+    """A process that is killed leaves every proof; the same call goes on from them to the same answer."""
+    axes = ("--vary", "levels.SPM.capacity=16kB..256kB*2", "--vary", "levels.RF.capacity=16B..256B*2")
+    base = ("explore", "conv:N=1,K=32,C=32,P=14,Q=14,R=3,S=3", "-a", "dmazerunner-256", *axes, "-f", "json")
+    flags = ("--store", "kept.sqlite", "--jobs", "2")
+    process = start(tmp_path, *base, *flags)
+    kept = tmp_path / "kept.sqlite"
+    while rows(kept) < 3:
+        assert process.poll() is None, "was done before it could be killed"
+        time.sleep(0.05)
+    process.kill()
+    finish(process)
+    before = rows(kept)
+    resumed = finish(start(tmp_path, *base, *flags), 200).document
+    whole = finish(start(tmp_path, *base, "--jobs", "1"), 200).document
+    assert resumed["complete"]
+    assert resumed["best"]["value_exact"] == whole["best"]["value_exact"]
+    assert before >= 3
+    assert resumed["totals"]["cells"]["kept"] >= 1
+
+
+def rows(path: Path) -> int:
+    """Proofs that a store holds; none while another process writes its tables."""
+    if not path.exists():
+        return 0
+    with closing(sqlite3.connect(path)) as base, suppress(sqlite3.Error):
+        return int(base.execute("SELECT count(*) FROM cell").fetchone()[0])
+    return 0

@@ -22,6 +22,7 @@ PRESETS = [
     "set-tile",
     "shidiannao-256",
     "tpu-edge",
+    "tpu-v4i",
 ]
 
 
@@ -74,6 +75,17 @@ def test_every_number_has_a_source(name: str) -> None:
         if key in keys and value.strip():
             around = "\n".join(lines[max(0, number - 2) : number + 2])
             assert "#" in around, f"{name}.yaml:{number + 1}: {line.strip()} has no source"
+
+
+def test_tpu_v4i() -> None:
+    """The chip of table 2 and section 4 of its paper: four arrays, 128 MB, 614 GB/s, energies per 64 bits."""
+    engine = load_engine("tpu-v4i")
+    assert carries(engine) == {"mxu": (4, None), "c": (128, "CRS"), "k": (128, "K")}
+    hbm, cmem, vmem, _ = engine.levels
+    assert hbm.read_bandwidth == Fraction(614 * 10**9, 2 * 1050 * 10**6)
+    assert (hbm.read_energy, cmem.read_energy) == (Fraction(450, 4), Fraction(14, 4))
+    assert (cmem.capacity, vmem.capacity) == (2**26, 2**23)
+    assert cmem.may_bypass == frozenset(Role)
 
 
 def test_dmazerunner_256() -> None:

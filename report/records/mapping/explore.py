@@ -37,6 +37,9 @@ class ExploreSettings(Record):
     time_limit_s: float | None
     layer_limit_s: float
     every: bool = Field(description="whether every design was to be searched, beaten ones included")
+    values: bool = Field(
+        default=False, description="whether beaten designs were to have a value too, from a short search each"
+    )
     each_layer: bool = Field(description="whether the best design of every layer alone was asked for")
     against: str | None = Field(description="the cost whose front with the objective was asked for")
 
@@ -124,7 +127,9 @@ class ExploreTotals(Record):
     designs: int
     statuses: dict[DesignStatus, int]
     rules: dict[RuleName, int] = Field(description="discarded designs by what discarded them")
-    unsearched: int = Field(description="designs that are machines and of which no layer was searched")
+    unsearched: int = Field(
+        description="designs that are machines and of which no layer was searched for a proof"
+    )
     cells: dict[str, int] = Field(
         description="layers on designs: searched, kept in the store, shared, carried (a mapping fits)"
     )

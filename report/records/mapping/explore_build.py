@@ -69,7 +69,7 @@ class ExploreQuestion:
 
 def explore_document(question: ExploreQuestion, found: Exploration, wall: float) -> ExploreDocument:
     """The document of an exploration, finished or not."""
-    goal = [one for one in found.goals if one.goal.layer is None][-1]
+    goal = [one for one in found.goals if one.goal.layer is None and not one.goal.brief][-1]
     goal.refresh()
     places = {design.index: place for place, design in enumerate(found.designs)}
     best = best_of(goal.values, question.costs)
@@ -98,7 +98,9 @@ def explore_document(question: ExploreQuestion, found: Exploration, wall: float)
         and (front is None or front.complete)
         and len(layer_bests) == (len(question.layers) if question.settings.each_layer else 0)
         and not any(record.status == "open" for record in records)
-        and not (question.settings.every and any(_unknown(record) for record in records)),
+        and not (
+            (question.settings.every or question.settings.values) and any(_unknown(one) for one in records)
+        ),
         model=question.model,
         batch=question.batch,
         machine=question.space.name,

@@ -14,11 +14,12 @@ from typing import Any
 from tilewright import __version__
 from tilewright.formulation.limits import Limits
 from tilewright.formulation.mapping.constraints import applicable
+from tilewright.formulation.mapping.mapping import Mapping
 from tilewright.formulation.mapping.problem import LayerProblem, layer_problem
 from tilewright.formulation.mapping.search import LayerResult
 from tilewright.formulation.objective import parse_objective
 from tilewright.formulation.result import Status
-from tilewright.formulation.stopping import NEVER, BoundReaches
+from tilewright.formulation.stopping import NEVER, BoundReaches, Stagnation, Stop
 from tilewright.hardware.mapping.engine import Engine
 from tilewright.hardware.mapping.identity import engine_hash
 from tilewright.solvers.mapping.methods import method, prepare
@@ -29,6 +30,10 @@ from tilewright.workloads.mapping.operator import Operator
 
 ABOVE = "above"
 """Status of a cell of which it is proven that no mapping has a key below its cap."""
+BRIEF_SECONDS, BRIEF_PAUSE = 3.0, 0.5
+"""Of a brief search: its limit, and the time without a better mapping after which it ends."""
+Nodes = tuple[dict[str, Any], ...]
+"""A mapping as plain data, outermost node first."""
 PROVEN = (Status.OPTIMAL.value, Status.INFEASIBLE.value)
 
 
@@ -61,6 +66,8 @@ class Cell:
     seconds : time limit of its search
     key : content hash of all that its optimum depends on
     cap : of the objective key; what is not below it is of no interest
+    starts : mappings of the layer on other machines, as plain data: where they fit, the search starts there
+    brief : whether a good mapping is enough: the search ends once nothing better turns up for a moment
     """
 
     operator: Operator
@@ -69,12 +76,12 @@ class Cell:
     seconds: float
     key: str
     cap: Fraction | None = None
+    starts: tuple[Nodes, ...] = ()
+    brief: bool = False
 
     @classmethod
-    def of(
-        cls, operator: Operator, engine: Engine, asked: Asked, seconds: float, cap: Fraction | None = None
-    ) -> Cell:
-        """A cell with its content hash; time limit and cap do not count, since only proofs are kept."""
+    def of(cls, operator: Operator, engine: Engine, asked: Asked, seconds: float) -> Cell:
+        """A cell with its content hash, of nothing but what the optimum depends on: only proofs are kept."""
         content = [
             __version__,
             operator_content(operator),
@@ -85,7 +92,7 @@ class Cell:
             list(asked.constraints),
         ]
         key = hashlib.sha256(json.dumps(content).encode()).hexdigest()
-        return cls(operator, engine, asked, seconds, key, cap)
+        return cls(operator, engine, asked, seconds, key)
 
     def problem(self) -> LayerProblem:
         """The mapping problem; raises ``InputError`` where it cannot be stated."""
@@ -112,7 +119,7 @@ class Told:
     bound: Fraction | None = None
     energy: Fraction | None = None
     cycles: int | None = None
-    mapping: tuple[dict[str, Any], ...] | None = None
+    mapping: Nodes | None = None
     wall_s: float = 0.0
     message: str = ""
 
@@ -164,14 +171,22 @@ def compute(cell: Cell, key: str, stop: threading.Event | None = None) -> Told:
             started=time.monotonic(),
             stop=stop or threading.Event(),
             gap=cell.asked.gap,
-            until=NEVER if cell.cap is None else BoundReaches(cell.cap),
+            until=_until(cell),
         )
-        result = solve(cell.problem(), solver, limits)
+        starts = [Mapping.from_data(list(nodes)) for nodes in cell.starts]
+        result = solve(cell.problem(), solver, limits, warm_starts=starts)
     except InputError as error:
         return failed(str(error))
     except Exception as error:
         return failed(f"{type(error).__name__}: {one_line(error)}")
     return _told(cell, result)
+
+
+def _until(cell: Cell) -> Stop:
+    """What ends the search of a cell besides a proof and its time."""
+    if cell.brief:
+        return Stagnation(BRIEF_PAUSE)
+    return NEVER if cell.cap is None else BoundReaches(cell.cap)
 
 
 def _told(cell: Cell, result: LayerResult) -> Told:

@@ -22,12 +22,14 @@ class Goal:
     counts : how often each layer counts
     layer : the one that counts where that is one alone; ``None`` for the whole network
     every : solve every design, for a map of them all
+    brief : a value of any kind for every design is enough, from a short search each
     costs : per design; then the whole front of value and cost is proven
     """
 
     counts: tuple[int, ...]
     layer: int | None = None
     every: bool = False
+    brief: bool = False
     costs: tuple[Fraction, ...] | None = None
 
 
@@ -88,7 +90,7 @@ class Progress:
         slack : at least 1: so much above that, so that the proof says more about other designs
         """
         best = float(self._best[design])
-        if self.goal.every or np.isinf(best):
+        if self.goal.every or self.goal.brief or np.isinf(best):
             return None
         count = self.goal.counts[layer]
         others = float(self.low()[design]) - count * float(self.state.bounds[layer].low[design])
@@ -116,7 +118,7 @@ class Progress:
         front is asked for).  Designs that are as good as the best are all looked at.
         """
         left = ~self.complete & ~np.isinf(low)
-        if self.goal.every:
+        if self.goal.every or self.goal.brief:
             return left
         return np.asarray(left & (low * SAFE <= self._best))
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Protocol
 
 import numpy as np
@@ -12,7 +12,8 @@ import numpy as np
 from tilewright.formulation.limits import Limits
 from tilewright.hardware.mapping.design_space import Design
 from tilewright.solvers.mapping.explore.boxes import Box, Boxes, roominess
-from tilewright.solvers.mapping.explore.cells import ABOVE, Asked, Cell, Told
+from tilewright.solvers.mapping.explore.cells import ABOVE, BRIEF_SECONDS, Asked, Cell, Nodes, Told
+from tilewright.solvers.mapping.explore.compulsory import MOST
 from tilewright.solvers.mapping.explore.features import features_of
 from tilewright.solvers.mapping.explore.goals import Goal, Progress, best_of
 from tilewright.solvers.mapping.explore.state import How, State
@@ -24,6 +25,8 @@ Answers = Callable[[Iterable[Cell], threading.Event], Iterator[tuple[Cell, Told]
 
 SLACK = 1.5
 """How far above what rules its design out a cell is searched: a higher bound rules out more neighbours."""
+STARTS = 2
+"""Mappings of other designs that a search starts with."""
 LAYER_SECONDS = 60.0
 """Of one layer on one design, unless told otherwise."""
 
@@ -47,7 +50,7 @@ class Exploration:
     designs : those that are machines, in the order of the grid
     goals : one per goal that was pursued, in that order, with its values
     counts : cells by how their answers came about
-    searched : designs of which some layer was searched, now or in an earlier call
+    searched : designs of which some layer was searched for a proof, now or in an earlier call
     """
 
     designs: tuple[Design, ...]
@@ -116,6 +119,26 @@ class _Active:
     box: Box
 
 
+@dataclass
+class _Pace:
+    """How much a layer's searches have raised its bounds, and the time that they took.
+
+    Parameters
+    ----------
+    raised : sum over searches of the bound after it over the bound before, less 1
+    seconds : of all of them
+    """
+
+    raised: float = 0.0
+    seconds: float = 0.0
+
+    def note(self, before: float, after: float, seconds: float) -> None:
+        """Take in one search."""
+        if 0 < before < np.inf and after < np.inf:
+            self.raised += after / before - 1
+        self.seconds += max(seconds, 1e-3)
+
+
 class _Pursuit:
     """Cells for one goal, each chosen when it is asked for; there may be none now and some later."""
 
@@ -134,7 +157,7 @@ class _Pursuit:
         self._searched = found.searched
         self._limits = limits
         self._store = store
-        self._seconds = seconds
+        self._seconds = min(seconds, BRIEF_SECONDS) if goal.brief else seconds
         self._most = max(1, jobs)
         rooms = [features_of(engine).rooms for engine in self._state.engines]
         width = max(map(len, rooms))
@@ -150,6 +173,7 @@ class _Pursuit:
             for count, layer in zip(goal.counts, self._state.layers, strict=True)
         ]
         self._order = [layer for layer in np.argsort(macs)[::-1].tolist() if goal.counts[layer]]
+        self._pace = {layer: _Pace() for layer in self._order}
 
     @property
     def left(self) -> int:
@@ -183,12 +207,15 @@ class _Pursuit:
 
     def _tell(self, layer: int, design: int, told: Told, how: How) -> None:
         self._counts[how] += 1
-        self._searched.add(design)
+        if not self.progress.goal.brief:
+            self._searched.add(design)
+        before = float(self._state.bounds[layer].low[design])
         self._state.tell(layer, design, told, how)
+        self._pace[layer].note(before, float(self._state.bounds[layer].low[design]), told.wall_s)
 
     def _next_of(self, design: int) -> Cell | None:
         """The design's next cell that has to be computed."""
-        for layer in self._order:
+        for layer in self._by_pace(design):
             if self._state.answered[layer, design]:
                 continue
             if self._state.carry(layer, design):
@@ -196,7 +223,12 @@ class _Pursuit:
                 continue
             remaining = self._limits.remaining
             seconds = self._seconds if remaining is None else min(self._seconds, max(remaining, 0.01))
-            cell = self._state.cell(layer, design, seconds, self.progress.cap(layer, design, SLACK))
+            cell = replace(
+                self._state.cell(layer, design, seconds),
+                cap=self.progress.cap(layer, design, SLACK),
+                starts=self._starts(layer, design),
+                brief=self.progress.goal.brief,
+            )
             if cell.key in self._running:
                 continue
             kept = None if self._store is None else self._store.get(cell.key)
@@ -208,6 +240,34 @@ class _Pursuit:
             self._running[cell.key] = layer, design
             return cell
         return None
+
+    def _starts(self, layer: int, design: int) -> tuple[Nodes, ...]:
+        """The mappings that were found on the nearest designs: bounds from above where they fit."""
+        found = self._state.mappings[layer]
+        near = sorted(found, key=lambda other: (self._boxes.distance(design, other), other))
+        starts: list[Nodes] = []
+        for other in near:
+            if found[other] not in starts:
+                starts.append(found[other])
+            if len(starts) == STARTS:
+                break
+        return tuple(starts)
+
+    def _by_pace(self, design: int) -> list[int]:
+        """Layers by what a second of their searches adds to a design's bound; those of no search yet first.
+
+        A design is beaten by its bound, so the layers that raise it cheaply come first: the dear ones are
+        left out, or searched under a lower cap.
+        """
+        counts, bounds = self.progress.goal.counts, self._state.bounds
+
+        def rise(layer: int) -> float:
+            pace = self._pace[layer]
+            if not pace.seconds:
+                return float("inf")
+            return counts[layer] * min(float(bounds[layer].low[design]), MOST) * pace.raised / pace.seconds
+
+        return sorted(self._order, key=rise, reverse=True)
 
     def _is_done(self, active: _Active) -> bool:
         self.progress.refresh()

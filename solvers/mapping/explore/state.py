@@ -16,7 +16,7 @@ from tilewright.formulation.mapping.problem import evaluate_under
 from tilewright.formulation.objective import Objective, parse_objective
 from tilewright.hardware.mapping.engine import Engine
 from tilewright.solvers.mapping.explore.bounds import COMPULSORY, Floats, LayerBounds
-from tilewright.solvers.mapping.explore.cells import ABOVE, Asked, Cell, Told
+from tilewright.solvers.mapping.explore.cells import ABOVE, Asked, Cell, Nodes, Told
 from tilewright.workloads.selection import SelectedLayer
 
 _INCOMPARABLE = ("energy", "edp", "utilization")
@@ -52,6 +52,7 @@ class State:
     Attributes
     ----------
     bounds : per layer
+    mappings : per layer, the mappings that searches found, by the design of each
     known : by layer and design, the answers so far
     answered, proven, valued : which of them there are, which are proofs and which have a mapping, shape
         (layers, designs)
@@ -70,6 +71,7 @@ class State:
             )
             for layer in layers
         ]
+        self.mappings: list[dict[int, Nodes]] = [{} for _ in layers]
         self.known: dict[tuple[int, int], Known] = {}
         self.answered = np.zeros((len(self.layers), len(self.engines)), dtype=bool)
         self.proven = np.zeros_like(self.answered)
@@ -86,10 +88,10 @@ class State:
         """Lower bounds of keys, shape (layers, designs)."""
         return np.stack([one.low for one in self.bounds])
 
-    def cell(self, layer: int, design: int, seconds: float, cap: Fraction | None) -> Cell:
+    def cell(self, layer: int, design: int, seconds: float) -> Cell:
         """The cell of a layer on a design."""
         engine = self.bounds[layer].engines[design]
-        return Cell.of(self.layers[layer].operator, engine, self.asked, seconds, cap)
+        return Cell.of(self.layers[layer].operator, engine, self.asked, seconds)
 
     def reopen(self) -> None:
         """What was answered without a proof may be asked again."""
@@ -101,6 +103,8 @@ class State:
 
     def tell(self, layer: int, design: int, told: Told, how: How) -> None:
         """An answer has come: it is that of all designs alike, and its bound speaks of others."""
+        if told.mapping is not None:
+            self.mappings[layer][design] = told.mapping
         if told.status != ABOVE:
             self._keep(layer, design, told, how)
         if told.status == "infeasible":

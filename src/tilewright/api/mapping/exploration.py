@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from collections.abc import Mapping as MappingABC
 from contextlib import ExitStack
 from dataclasses import dataclass
-from functools import cached_property, partial
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -157,6 +157,7 @@ class ExploreRequest:
     against: str | None = None
     each_layer: bool = False
     every: bool = False
+    values: bool = False
     solver: str = AUTO
     seconds: float | None = None
     gap: float = 0.0
@@ -182,6 +183,7 @@ def explore(
     against: str | None = None,
     each_layer: bool = False,
     every: bool = False,
+    values: bool = False,
     method: str | None = None,
     stop: Stop | None = None,
     layer_limit: float = LAYER_SECONDS,
@@ -206,6 +208,7 @@ def explore(
     against : ``capacity`` (bytes), ``pes`` or a formula of sizes: prove the whole front of objective and cost
     each_layer : prove the best design of every layer alone too
     every : search every design, beaten ones too, so that each has a value
+    values : a value for beaten designs too, each from a short search: an upper bound
     method : an exact solver
     stop : ``seconds(60)`` for the whole call, ``gap(0.01)`` for each layer
     layer_limit : seconds for one layer on one design
@@ -234,6 +237,7 @@ def explore(
             against=against,
             each_layer=each_layer,
             every=every,
+            values=values,
             solver=method or AUTO,
             seconds=budget.seconds,
             gap=budget.gap,
@@ -304,6 +308,7 @@ def stated_question(request: ExploreRequest) -> ExploreQuestion:
         time_limit_s=request.seconds,
         layer_limit_s=request.layer_limit,
         every=request.every,
+        values=request.values,
         each_layer=request.each_layer,
         against=request.against,
     )
@@ -329,6 +334,8 @@ def _explored(
     if settings.each_layer:
         units = range(len(counts))
         goals += [Goal(tuple(int(one == layer) for one in units), layer=layer) for layer in units]
+    if settings.values:
+        goals.append(Goal(counts, brief=True))
     return search_designs(
         question.space.designs,
         question.layers,
@@ -353,7 +360,11 @@ def _answers(workers: int, cluster: str | None) -> Answers:
     if cluster is not None:
         from tilewright.solvers.cluster import cluster_answers, connected
 
-        return partial(cluster_answers, CELLS, connected(cluster))
+        def sent(cells: Iterable[Cell], stop: threading.Event) -> Iterator[tuple[Cell, Told]]:
+            client = connected(cluster)  # closed at the end; the next goal has its own
+            return cluster_answers(CELLS, client, cells, stop)
+
+        return sent
     if workers == 1:
         return answers_here
     from tilewright.solvers.pool import local_answers

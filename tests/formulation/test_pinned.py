@@ -1,0 +1,200 @@
+"""Demands on innermost loops and on storage, against every mapping and against machines that say the same."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from fractions import Fraction
+
+import pytest
+from brute import every_mapping
+
+from tilewright.formulation.mapping.evaluator import evaluate_mapping
+from tilewright.formulation.mapping.mapping import Mapping, Spatial, Storage, Temporal
+from tilewright.formulation.mapping.problem import layer_problem
+from tilewright.formulation.objective import parse_objective
+from tilewright.formulation.result import Status
+from tilewright.hardware.mapping.engine import ArrayAxis, Dma, Engine, Fanout, MemoryLevel
+from tilewright.solvers.mapping.solve import solve
+from tilewright.workloads.errors import InputError
+from tilewright.workloads.mapping.einsum import nest
+from tilewright.workloads.mapping.operator import Operator, Role
+from tilewright.workloads.mapping.operators import conv2d, gemm, pool2d
+
+FREE = frozenset({Role.WEIGHT, Role.INPUT})
+LEVELS = (
+    MemoryLevel("DRAM", None, Fraction(10), Fraction(9), read_bandwidth=Fraction(2)),
+    MemoryLevel(
+        "SPM",
+        20,
+        Fraction(2),
+        Fraction(3),
+        may_bypass=FREE,
+        sliding_window=True,
+        fanout=Fanout((ArrayAxis("x", 2),)),
+    ),
+    MemoryLevel("RF", 5, Fraction(1), Fraction(1)),
+)
+ENGINE = Engine("small", "hierarchy", 16, Fraction(1), Fraction(500), LEVELS)
+DMA = Engine(
+    "dma",
+    "dmazerunner",
+    16,
+    Fraction(1),
+    Fraction(500),
+    (LEVELS[0], replace(LEVELS[1], capacity=24, may_bypass=frozenset()), replace(LEVELS[2], capacity=6)),
+    Dma(Fraction(20), Fraction(1), Fraction(1, 2)),
+)
+CONV = conv2d(k=2, c=2, p=4, q=1, r=2, s=1)
+GEMM = gemm(m=4, n=2, k=2)
+OUTER = nest("O[a,b] += A[a] * B[b]", bounds={"a": 4, "b": 2})
+"""``b`` and ``a`` each leave one operand alone."""
+TWICE = nest("O[a,b] += A[a,c] * B[b,c]", bounds={"a": 2, "b": 2, "c": 4})
+
+
+def innermost_loops(mapping: Mapping) -> dict[str, str]:
+    """Per level, the dimension of its last loop in time."""
+    found: dict[str, str] = {}
+    at = ""
+    for node in mapping.nodes:
+        if isinstance(node, Storage):
+            at = node.level
+        elif isinstance(node, Temporal):
+            found[node.level or at] = node.dim
+        else:
+            assert isinstance(node, Spatial)
+    return found
+
+
+def least(operator: Operator, engine: Engine, level: str, dim: str) -> Fraction | None:
+    """The least energy-delay product of all mappings whose last loop at the level is the dimension's."""
+    best: Fraction | None = None
+    model = layer_problem(operator, engine, parse_objective("edp")).model
+    for mapping in every_mapping(operator, engine, perfect=True):
+        if innermost_loops(mapping).get(level, dim) != dim:
+            continue
+        try:
+            found = evaluate_mapping(operator, engine, model, mapping)
+        except InputError:
+            continue
+        if not found.violations and (best is None or found.energy * found.cycles < best):
+            best = found.energy * found.cycles
+    return best
+
+
+KEEPING = replace(ENGINE, levels=(LEVELS[0], replace(LEVELS[1], may_bypass=frozenset()), LEVELS[2]))
+EVERY = ("branch", "exhaustive", "cpsat", "highs")
+CASES = [
+    (OUTER, ENGINE, ("branch", "cpsat")),
+    *(
+        pytest.param(*case, EVERY, marks=pytest.mark.slow)
+        for case in [
+            (gemm(m=2, n=2, k=2), DMA),
+            (CONV, KEEPING),
+            (GEMM, ENGINE),
+            (TWICE, ENGINE),
+            (GEMM, DMA),
+            (CONV, DMA),
+        ]
+    ),
+]
+
+
+@pytest.mark.parametrize(("operator", "engine", "solvers"), CASES)
+def test_innermost_loops_against_every_mapping(
+    operator: Operator, engine: Engine, solvers: tuple[str, ...]
+) -> None:
+    """The optimum with a level's innermost loop given is that of all mappings with it, in every order."""
+    for level in ("DRAM", "SPM"):
+        for dim in operator.bounds:
+            asked = layer_problem(
+                operator, engine, parse_objective("edp"), None, [f"innermost@{level}={dim}"], "perfect"
+            )
+            best = least(operator, engine, level, dim)
+            for name in solvers:
+                found = solve(asked, name)
+                assert found.key == best, (level, dim, name)
+                assert found.status is (Status.INFEASIBLE if best is None else Status.OPTIMAL)
+                if found.answer is not None:
+                    assert innermost_loops(found.answer).get(level, dim) == dim
+
+
+def fixed(engine: Engine, role: Role, *, stored: bool) -> Engine:
+    """The machine whose scratch-pad always stores a role, or never."""
+    spm = engine.levels[1]
+    keeps = spm.keeps if stored else spm.keeps - {role}
+    spm = replace(spm, may_bypass=spm.may_bypass - {role}, keeps=keeps)
+    return replace(engine, levels=(engine.levels[0], spm, engine.levels[2]))
+
+
+@pytest.mark.parametrize(
+    ("operator", "storage", "factors", "solvers"),
+    [
+        (gemm(m=4, n=1, k=2), "even", "imperfect", ("branch", "cpsat")),
+        *(
+            pytest.param(operator, storage, factors, EVERY, marks=pytest.mark.slow)
+            for operator in (GEMM, gemm(m=5, n=1, k=3))
+            for storage in ("even", "uneven")
+            for factors in ("perfect", "imperfect")
+        ),
+    ],
+)
+def test_storage_against_machines_that_leave_no_choice(
+    operator: Operator, storage: str, factors: str, solvers: tuple[str, ...]
+) -> None:
+    """A demand on storage finds what a machine finds that knows no other."""
+    goal = parse_objective("edp")
+    for tensor in operator.tensors:
+        if tensor.role not in FREE:
+            continue
+        for stored in (True, False):
+            text = f"store({tensor.name}){'=' if stored else '!='}SPM"
+            machine = fixed(ENGINE, tensor.role, stored=stored)
+            want = solve(layer_problem(operator, machine, goal, None, (), factors, storage), "branch")
+            asked = layer_problem(operator, ENGINE, goal, None, [text], factors, storage)
+            for name in solvers:
+                found = solve(asked, name)
+                assert (found.key, found.status) == (want.key, Status.OPTIMAL), (text, name)
+                assert found.answer is not None
+                assert (Storage(tensor.name, "SPM") in found.answer.nodes) is stored
+
+
+def test_storage_that_the_machine_does_not_leave_open() -> None:
+    """Where a machine always stores a tensor, no mapping bypasses it: that is proven, not refused."""
+    problem = layer_problem(GEMM, ENGINE, parse_objective("edp"), None, ["store(C)!=SPM"])
+    assert solve(problem, "branch").status is Status.INFEASIBLE
+
+
+@pytest.mark.parametrize(
+    ("rules", "message"),
+    [
+        (["innermost@RF=C"], "their order is free"),
+        (["innermost@SPM=C", "innermost@SPM=K"], "contradicts"),
+        (["innermost@SPM=X"], "unknown dimension 'X'"),
+        (["innermost@L2=C"], "unknown level 'L2'"),
+        (["store(X)=SPM"], "unknown tensor 'X'"),
+        (["store(W)=L2"], "unknown level 'L2'"),
+    ],
+)
+def test_what_cannot_be_demanded(rules: list[str], message: str) -> None:
+    """Unknown names, free loops and contradictions are one line."""
+    with pytest.raises(InputError, match=message):
+        layer_problem(CONV, ENGINE, parse_objective("edp"), None, rules)
+
+
+def test_innermost_loops_elsewhere() -> None:
+    """Uneven storage, and levels whose loops count as another's, know no innermost loop of a level."""
+    with pytest.raises(InputError, match="even storage only"):
+        layer_problem(GEMM, ENGINE, parse_objective("edp"), None, ["innermost@SPM=K"], None, "uneven")
+    levels = (
+        LEVELS[0],
+        replace(LEVELS[1], keeps=frozenset({Role.WEIGHT}), may_bypass=frozenset()),
+        LEVELS[2],
+    )
+    with pytest.raises(InputError, match="count as one"):
+        layer_problem(
+            pool2d(c=4, p=2, q=1, r=1, s=1),
+            replace(ENGINE, levels=levels),
+            parse_objective("edp"),
+            None,
+            ["innermost@DRAM=C"],
+        )
