@@ -38,6 +38,10 @@ def check_command(
     from tilewright.report.records.files import read_data
 
     data = read_data(result)
+    if isinstance(data, dict) and "tree" in data:
+        from tilewright.cli.scheduling.set_tree import check_tree
+
+        return check_tree(data, str(result), format)
     document = parsed(data, str(result))
     with graceful_stop() as stop:
         limits = Limits(seconds=seconds, threads=workers, seed=seed, stop=stop, started=call.moment)

@@ -70,6 +70,7 @@ def evaluate_command(
     from tilewright.report.records.mapping.stored_mappings import mappings_in
     from tilewright.report.records.scheduling.herald.files import is_schedule
     from tilewright.report.records.scheduling.tiled.files import is_plan
+    from tilewright.workloads.yaml_file import telling_lines
 
     data = read_data(mapping)
     if isinstance(data, dict) and "tree" in data:
@@ -105,7 +106,8 @@ def evaluate_command(
     found = []
     for stored in chosen:
         problem = _problem(stored, str(mapping), flags)
-        found.append((stored, problem, problem.evaluate(stored.mapping, str(mapping))))
+        with telling_lines(mapping):
+            found.append((stored, problem, problem.evaluate(stored.mapping, str(mapping))))
     for note in notes:
         tell(f"tilewright: {note}")
     if format == "json":

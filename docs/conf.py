@@ -26,6 +26,8 @@ suppress_warnings = ["ref.python"]  # a word of a docstring that names attribute
 
 html_theme = "furo"
 html_title = f"Tilewright {version}"
+html_static_path = ["tools/static"]
+html_css_files = ["site.css"]
 html_show_sourcelink = False
 html_copy_source = False
 

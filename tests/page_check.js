@@ -69,7 +69,7 @@
       }
     });
     drawn.push({ id: picture.id || what(picture), texts: texts.length,
-                 marks: picture.querySelectorAll(".point, .js-line, image, rect, .trace path, .shapelayer path").length });
+                 marks: picture.querySelectorAll(picture.matches("svg") ? "rect" : ".point, .js-line, image, .trace path").length });
   }
 
   // Names for those who do not see, headings in sequence, cells under headings.

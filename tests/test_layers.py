@@ -32,6 +32,7 @@ COMPOSITION_ROOTS = {
     "cli.main": "the table of all verbs",
     "api.documents": "documents of both wings are loaded and checked alike",
     "api.catalog": "names the methods of both wings",
+    "cli.check": "one verb for documents of both wings, and for trees in files",
     "cli.evaluate": "one verb for documents of both wings",
     "cli.doctor": "times a small proof of each wing",
     "cli.catalog": "lists and shows what both wings ship",

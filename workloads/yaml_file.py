@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable
+import re
+from collections.abc import Hashable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -54,3 +56,41 @@ def read_yaml(path: Path) -> Any:
     if content is None:
         raise InputError(where, None, "the file is empty")
     return content
+
+
+_PLACE = re.compile(r"(\w+)|\[(\d+)\]")
+
+
+@contextmanager
+def telling_lines(path: Path) -> Iterator[None]:
+    """Let errors on a field of a YAML file tell its line: ``m.yaml: nodes[3] (line 12): ...``."""
+    try:
+        yield
+    except InputError as error:
+        line = None
+        if error.field is not None and error.where == str(path) and path.suffix.lower() in (".yaml", ".yml"):
+            line = _line_of(path, error.field)
+        if line is None:
+            raise
+        raise InputError(error.where, f"{error.field} (line {line})", error.message) from None
+
+
+def _line_of(path: Path, field: str) -> int | None:
+    """The line of a field such as ``nodes[3].tile``, or of the innermost part of it that the file has."""
+    try:
+        node = yaml.compose(read_text(path, YAML_BYTES, "a YAML file"), Loader=_Loader)
+    except (InputError, yaml.YAMLError, RecursionError):
+        return None
+    found = None
+    for match in _PLACE.finditer(field):
+        name, index = match[1], match[2] or match[1]
+        if isinstance(node, yaml.MappingNode):
+            node = next((value for key, value in node.value if key.value == name), None)
+        elif isinstance(node, yaml.SequenceNode) and index.isdecimal() and int(index) < len(node.value):
+            node = node.value[int(index)]
+        else:
+            break
+        if node is None:
+            break
+        found = node.start_mark.line + 1
+    return found

@@ -27,7 +27,7 @@ from tilewright.benchmarks.store import Store
 from tilewright.formulation.method import parse_method
 from tilewright.formulation.scheduling.tiled.problem import TiledProblem, tiled_objective
 from tilewright.hardware.scheduling.tiled.load import load_tiled_machine
-from tilewright.report.records.scheduling.tiled.compare import CompareDocument, ContestantRecord
+from tilewright.report.records.scheduling.tiled.compare import CLEAR, CompareDocument, ContestantRecord
 from tilewright.report.text.quantities import objective_text, percent_text
 from tilewright.solvers.pool import local_answers
 from tilewright.workloads.catalog import resolve_model
@@ -116,22 +116,21 @@ def standings(found: Sequence[CompareDocument]) -> str:
     A method's cell is its median above the best median of the row, in brackets the spread of its seeds.
     """
     methods = list(dict.fromkeys(one.method for document in found for one in document.contestants))
-    heads = ("system", "network", "first", "result", "gap", *methods)
-    lines = [f"| {' | '.join(heads)} |", "|---|---|---:|---|---:|" + "---:|" * len(methods)]
+    heads = ("system", "network", "first", "result", "next it beats", "gap", *methods)
+    lines = [f"| {' | '.join(heads)} |", "|---|---|---:|---|---|---:|" + "---:|" * len(methods)]
     for document in found:
         by = {one.method: one for one in document.contestants}
         keys = [key for one in document.contestants if (key := one.median_key) is not None]
         if document.winner is None or not keys:
-            lines.append(
-                f"| {document.system} | {document.workload} | - | not run | - |" + " |" * len(methods)
-            )
+            row = (document.system, document.workload, "-", "not run", "-", "-", *[""] * len(methods))
+            lines.append(f"| {' | '.join(row)} |")
             continue
         least = min(keys)
         first = by[document.winner.method]
         value = objective_text(tiled_objective(document.objective), first.median or 0)
         gap = "-" if first.gap is None else percent_text(first.gap, 1)
         cells = [_above(by.get(name), float(least)) for name in methods]
-        row = (document.system, document.workload, value, verdict(document), gap, *cells)
+        row = (document.system, document.workload, value, verdict(document), beaten(document), gap, *cells)
         lines.append(f"| {' | '.join(row)} |")
     return "\n".join(lines)
 
@@ -147,6 +146,17 @@ def verdict(document: CompareDocument) -> str:
     if winner.clear:
         return f"{winner.method} wins by {lead} over {winner.second}"
     return f"no win: {winner.method} {lead} ahead of {winner.second}"
+
+
+def beaten(document: CompareDocument) -> str:
+    """The best of the methods that the first one leaves behind by enough for a win, and by how much."""
+    keys = [(key, one.method) for one in document.contestants if (key := one.median_key) is not None]
+    least = min(keys)[0]
+    behind = [(key, name) for key, name in keys if key and float((key - least) / key) >= CLEAR]
+    if not behind:
+        return "none"
+    key, name = min(behind)
+    return f"{name} by {percent_text((key - least) / key, 1)}"
 
 
 def _above(one: ContestantRecord | None, least: float) -> str:
@@ -168,16 +178,18 @@ def tally(found: Sequence[CompareDocument]) -> str:
     for system in dict.fromkeys(one.system for one in found):
         here = [one.winner for one in found if one.system == system and one.winner is not None]
         clear = [one.method for one in here if one.clear]
-        wins = [f"{name} {clear.count(name)}" for name in dict.fromkeys(clear)]
-        open_ = len(here) - len(clear)
-        lines.append(
-            f"{system}: wins of {len(here)} contests: {', '.join(wins) or 'none'}; too close {open_}"
-        )
+        won = ", ".join(f"{name} {clear.count(name)}" for name in dict.fromkeys(clear)) or "none"
+        lines.append(f"{system}: wins: {won}; too close to call: {len(here) - len(clear)} of {len(here)}")
     return "\n".join(lines)
 
 
-def run(series: Series, store: Store, minutes: float, jobs: int) -> None:
-    """Compute what the store lacks, until the time is up."""
+def run(series: Series, store: Store, minutes: float, jobs: int, *, fresh: bool = False) -> None:
+    """Compute what the store lacks, until the time is up.
+
+    Parameters
+    ----------
+    fresh : compute again what it has
+    """
     cells: list[Entry] = [entry for contest in series.contests() for entry in entries(contest)]
     stop = threading.Event()
     timer = threading.Timer(minutes * 60, stop.set)
@@ -191,6 +203,7 @@ def run(series: Series, store: Store, minutes: float, jobs: int) -> None:
             stop,
             lambda place, answer: print(place, answer.status, answer.value, file=sys.stderr, flush=True),
             lambda count, missing: print(f"{missing} of {count} runs to do", file=sys.stderr, flush=True),
+            fresh=fresh,
         )
     finally:
         timer.cancel()
@@ -212,6 +225,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--minutes", type=float, default=1e6, help="after which no run begins")
     parser.add_argument("--jobs", type=int, default=1, help="worker processes")
     parser.add_argument("--store", type=Path, default=Path("arena.sqlite"))
+    parser.add_argument("--fresh", action="store_true", help="compute again what the store has")
     parser.add_argument("--only-print", action="store_true", help="compute nothing")
     asked = parser.parse_args(arguments)
     series = Series(
@@ -227,7 +241,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     try:
         with Store(asked.store, create=True) as store:
             if not asked.only_print:
-                run(series, store, asked.minutes, asked.jobs)
+                run(series, store, asked.minutes, asked.jobs, fresh=asked.fresh)
             found = documents(series, store)
     except InputError as error:
         print(error, file=sys.stderr)

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 def draw(store: Store, rows: Sequence[Row]) -> Figure:
     """Values as full lines, bounds as dashed ones, both axes logarithmic; dots mark every seed's end."""
     from matplotlib.lines import Line2D
+    from matplotlib.ticker import EngFormatter
 
     found = one_problem(rows, "convergence")
     scale, label = UNITS.get(found[0].objective, (1.0, found[0].objective))
@@ -43,6 +44,8 @@ def draw(store: Store, rows: Sequence[Row]) -> Figure:
         lines.append(Line2D([], [], color="black", linewidth=0.8, linestyle=":", label="proven optimum"))
     style.logarithmic(axis)
     axis.set_yscale("log")
+    axis.yaxis.set_major_formatter(EngFormatter(sep=" "))
+    axis.yaxis.set_minor_formatter(EngFormatter(sep=" "))
     axis.set_xlabel("time [s]")
     axis.set_ylabel(label)
     figure.suptitle(problem_title(found[0]))

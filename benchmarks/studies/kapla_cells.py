@@ -6,7 +6,7 @@ import hashlib
 import json
 import time
 from collections.abc import Callable
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from functools import cache
 from pathlib import Path
 from random import Random
@@ -226,15 +226,16 @@ def compute(cell: ChainCell) -> ChainFound:
     WAYS[cell.way](search)
     seconds = time.process_time() - search.started
     count, best = search.counted, search.best
-    counts = {"schemes": count.schemes, "valid": count.valid, "kept": count.kept, "seconds": seconds}
+    found = ChainFound(
+        "none", bound=search.bound, seconds=seconds, schemes=count.schemes, valid=count.valid, kept=count.kept
+    )
     if best is None:
         late = "the time was up" if search.stop() else "no chain of these segments fits"
-        return ChainFound("none", bound=search.bound, message=late, **counts)
-    return ChainFound(
-        "proven" if search.proven else "found",
-        form.value(best.energy, best.cycles),
-        search.bound,
+        return replace(found, message=late)
+    return replace(
+        found,
+        status="proven" if search.proven else "found",
+        value=form.value(best.energy, best.cycles),
         segments=len(best.segments),
         longest=max(len(one.layers) for one in best.segments),
-        **counts,
     )

@@ -98,7 +98,7 @@ def _runs_table(rows: Sequence[Row]) -> RenderableType:
         ("to 1 %", "right"),
         ("time", "right"),
     ]
-    table = plain_table(columns)
+    table = plain_table(columns, names=3)
     last = ""
     for row in rows:
         name = f"{row.layer} ×{row.count}" if row.count > 1 else row.layer
@@ -125,7 +125,7 @@ def summary_views(rows: Sequence[Row], by: Sequence[str]) -> list[RenderableType
     if not any(line.empty for line in lines):
         del columns["none"]
     _fit(columns, results_console().width)
-    table = plain_table([(name, "left" if name in by else "right") for name in columns])
+    table = plain_table([(name, "left" if name in by else "right") for name in columns], names=len(by))
     for row in zip(*columns.values(), strict=True):
         table.add_row(*row)
     note = Text(

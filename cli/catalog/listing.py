@@ -6,16 +6,19 @@ import json
 import textwrap
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from tilewright.cli import completion, options
 from tilewright.cli.exits import Exit
-from tilewright.cli.terminal.console import rendered, show, write
+from tilewright.cli.terminal.console import rendered, results_console, show, write
 from tilewright.report.text.csv_text import csv_lines
 from tilewright.report.text.rendering import WIDTH
 from tilewright.workloads.errors import one_line
+
+if TYPE_CHECKING:
+    from rich.text import Text
 
 _DESCRIPTION = "description"
 
@@ -58,6 +61,8 @@ def list_command(
 
 def _show(what: str, listing: Listing) -> None:
     """A table; a last column named ``description`` stands in a line of its own below each row."""
+    from rich.text import Text
+
     from tilewright.report.text.quantities import si_text
     from tilewright.report.text.tables import plain_table
 
@@ -77,11 +82,22 @@ def _show(what: str, listing: Listing) -> None:
         show(table)
         return
     head, *lines = rendered(table)
-    write(head + "\n")
-    for line, row in zip(lines, listing.rows, strict=True):
-        write(
-            "\n".join([line, *textwrap.wrap(row[-1], WIDTH, initial_indent="  ", subsequent_indent="  "), ""])
-        )
+    texts = [_below(row[-1]) for row in listing.rows]
+    if len(lines) == len(listing.rows):
+        pairs = zip(lines, texts, strict=True)
+        show(Text.from_ansi(head), *(one for line, text in pairs for one in (Text.from_ansi(line), *text)))
+    else:  # a narrow terminal: names are folded, or columns stand below each other
+        named = zip(listing.rows, texts, strict=True)
+        show(table, "", *(one for row, text in named for one in (Text(str(row[0]), "bold"), *text)))
+
+
+def _below(description: str) -> list[Text]:
+    """A description as indented lines."""
+    from rich.text import Text
+
+    width = min(WIDTH, results_console().width)
+    lines = textwrap.wrap(description, width, initial_indent="  ", subsequent_indent="  ")
+    return [Text(line) for line in lines]
 
 
 def _archs() -> Listing:

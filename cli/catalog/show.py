@@ -66,7 +66,7 @@ def show_command(
         typer.Option(
             "--plot",
             metavar="FILE",
-            help="Draw a network's graph and its layers' shapes.",
+            help="Draw a network's graph and its layers' shapes; of a tree in a file, who works when.",
             rich_help_panel=_NETWORKS,
         ),
     ] = None,
@@ -75,6 +75,10 @@ def show_command(
     """Show a machine as a tree, a model as a table, a layer as its loops, a mapping as a loop nest."""
     options.parse_factors(factors)
     options.parse_choice(format, "--format", ("table", "json"))
+    if plot is not None and Path(thing).suffix.lower() in _DATA and (tree := _tree_in(Path(thing))):
+        from tilewright.cli.scheduling.set_tree import draw_tree
+
+        return draw_tree(tree, thing, plot)
     if onnx is not None or plot is not None or format == "json":
         return show_network_as(thing, batch, format, onnx, plot)
     if formula:
@@ -84,6 +88,14 @@ def show_command(
     if Path(thing).suffix.lower() in _DATA:
         return _show_file(Path(thing), arch, batch, layers or [], full=verbose)
     return _show_name(thing, batch)
+
+
+def _tree_in(path: Path) -> dict[str, Any] | None:
+    """What a file states of a resource allocation tree, if it has one."""
+    from tilewright.report.records.files import read_data
+
+    data = read_data(path)
+    return data if isinstance(data, dict) and "tree" in data else None
 
 
 def _show_name(thing: str, batch: int | None) -> int:
@@ -122,9 +134,14 @@ def _show_file(path: Path, arch: str | None, batch: int | None, patterns: list[s
     from tilewright.report.records.files import is_result, parse_document, read_data
     from tilewright.report.records.mapping.mapping_file import is_mapping, parse_mapping
     from tilewright.report.records.scheduling.herald.files import is_schedule, parse_schedule
+    from tilewright.workloads.yaml_file import telling_lines
 
     is_yaml = path.suffix.lower() in (".yaml", ".yml")
     data = read_data(path)
+    if isinstance(data, dict) and "tree" in data:
+        from tilewright.cli.scheduling.set_tree import evaluate_tree
+
+        return evaluate_tree(data, str(path), None, "table")
     if is_schedule(data):
         from tilewright.report.text.scheduling.herald.listing import document_views
 
@@ -140,13 +157,16 @@ def _show_file(path: Path, arch: str | None, batch: int | None, patterns: list[s
     if is_result(data):
         return _show_result(parse_document(data, str(path)), str(path), patterns)
     if is_mapping(data):
-        stored = parse_mapping(data, str(path), path.parent)
+        with telling_lines(path):
+            stored = parse_mapping(data, str(path), path.parent)
         from tilewright.hardware.mapping.load import load_engine
 
         engine = load_engine(arch) if arch is not None else stored.engine
         if stored.operator is None or engine is None:
             missing = "layer" if stored.operator is None else "arch"
             raise InputError(str(path), missing, "missing, so the mapping cannot be drawn")
+        with telling_lines(path):
+            stored.mapping.validate(stored.operator, engine, str(path))
         return _show_mapping(stored.name, stored.operator, engine, stored.mapping, stored.cost_model)
     if isinstance(data, dict) and {"levels", "compute"} & set(data):
         from tilewright.hardware.mapping.load import load_engine
@@ -211,7 +231,7 @@ def _show_mapping(name: str, operator: Operator, engine: Any, mapping: Any, cost
     if reason is not None:
         broken.append(Text(f"outside the searched space: {reason}", style="yellow"))
     views = metrics_views(metrics_record(found, engine), operator, engine, mapping)
-    show(title, "", *views, *([""] if broken else []), *broken)
+    show(title, "", *broken, *([""] if broken else []), *views)
     return Exit.OK
 
 

@@ -1,13 +1,18 @@
-"""``tilewright evaluate`` for resource allocation trees: closed form of every node, graph, and the plan."""
+"""``tilewright evaluate``, ``show`` and ``check`` for resource allocation trees in files.
+
+The first two print the closed form of every node, the spatial-temporal graph, and the plan beside the closed
+form; the graph can be drawn.
+"""
 
 from __future__ import annotations
 
 import json
+from pathlib import Path
 from typing import Any
 
 from tilewright.cli.exits import Exit
 from tilewright.cli.terminal.console import show, write
-from tilewright.formulation.scheduling.tiled.evaluator import Evaluation
+from tilewright.formulation.scheduling.tiled.evaluator import Evaluation, IllegalPlanError
 from tilewright.formulation.scheduling.tiled.set.closed_form import NodeCost, UnfitTreeError
 from tilewright.formulation.scheduling.tiled.set.expansion import expand
 from tilewright.formulation.scheduling.tiled.set.tree import InvalidTreeError, Leaf, nodes
@@ -28,18 +33,61 @@ def evaluate_tree(data: dict[str, Any], where: str, objective: str | None, form:
     ------
     InputError : for a file that states no tree, or one that the machine cannot run
     """
-    record = parse_record(data, SetTreeRecord, where)
-    try:
-        stated = stated_tree(record, where, objective)
-        cost = stated.form.evaluate(stated.tree)
-    except (InvalidTreeError, UnfitTreeError) as error:
-        raise InputError(where, "tree", str(error)) from None
+    stated, cost = _evaluated(data, where, objective)
     plan = _plan(stated, cost)
     if form == "json":
         write(json.dumps(_document(stated, cost, plan), indent=2, ensure_ascii=False) + "\n")
     else:
         _print(stated, cost, plan)
     return Exit.OK
+
+
+def draw_tree(data: dict[str, Any], where: str, picture: Path) -> int:
+    """Draw the spatial-temporal graph of a file's tree; returns the exit code.
+
+    Raises
+    ------
+    InputError : for a file that states no tree, one that the machine cannot run, or a name of no picture
+    """
+    from tilewright.report.plots.scheduling.tiled.set_tree import draw_spatial_temporal_graph
+    from tilewright.report.plots.style import check_plot_file
+
+    check_plot_file(picture)
+    stated, cost = _evaluated(data, where, None)
+    draw_spatial_temporal_graph(cost, stated.form, picture)
+    write(f"{picture}: {stated.record.network} on {stated.record.system}\n")
+    return Exit.OK
+
+
+def check_tree(data: dict[str, Any], where: str, form: str) -> int:
+    """Whether a file's tree is one of its network, fits the machine and has a legal plan; the exit code.
+
+    Raises
+    ------
+    InputError : for a file that names what does not exist
+    """
+    record = parse_record(data, SetTreeRecord, where)
+    fault = ""
+    try:
+        stated = stated_tree(record, where)
+        _plan(stated, stated.form.evaluate(stated.tree))
+    except (InvalidTreeError, UnfitTreeError, IllegalPlanError) as error:
+        fault = str(error)
+    if form == "json":
+        write(json.dumps({"holds": not fault, "fault": fault}, ensure_ascii=False) + "\n")
+    else:
+        write(f"{where}: {fault or 'a tree of its network that fits the machine'}\n")
+    return Exit.CHECK_FAILED if fault else Exit.OK
+
+
+def _evaluated(data: dict[str, Any], where: str, objective: str | None) -> tuple[StatedTree, NodeCost]:
+    """The tree of a file and what it costs; raises ``InputError``."""
+    record = parse_record(data, SetTreeRecord, where)
+    try:
+        stated = stated_tree(record, where, objective)
+        return stated, stated.form.evaluate(stated.tree)
+    except (InvalidTreeError, UnfitTreeError) as error:
+        raise InputError(where, "tree", str(error)) from None
 
 
 def _plan(stated: StatedTree, cost: NodeCost) -> Evaluation | None:
@@ -128,6 +176,9 @@ def _print(stated: StatedTree, cost: NodeCost, plan: Evaluation | None) -> None:
     ]
     if plan is not None:
         value = stated.form.value(plan.energy.total, plan.cycles)
-        lines.append(f"as a plan    {value:.6g} ({plan.cycles:,} cycles, {plan.energy.total / 1e9:.4f} mJ)")
+        lines.append(
+            f"as a plan    {value:.6g} ({plan.cycles:,} cycles, {plan.energy.total / 1e9:.4f} mJ), "
+            f"{plan.cycles / cost.cycles - 1:+.1%} cycles"
+        )
     graph = spatial_temporal_graph(cost, stated.form.dataflow, stated.form.network)
     show(table, "", *(Text(line) for line in graph), "", *(Text(line) for line in lines))

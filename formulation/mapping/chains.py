@@ -102,6 +102,17 @@ def balanced_chains(bound: int, length: int) -> Rows:
 
 
 @lru_cache(maxsize=4096)
+def halved_chains(bound: int, length: int) -> Rows:
+    """All sequences of ``length`` tile sizes, each the one before it halved, rounded up, any number of times.
+
+    A few thousand even of dimensions with tens of thousands of iterations.  Shape (chains, length).
+    """
+    sizes = [-(-bound // 2**power) for power in range((bound - 1).bit_length() + 1)]
+    steps = every_chain(len(sizes), length)
+    return _shared(np.unique(np.array(sizes, dtype=np.int64)[len(sizes) - steps], axis=0))
+
+
+@lru_cache(maxsize=4096)
 def every_chain(bound: int, length: int) -> Rows:
     """All non-increasing sequences of ``length`` tile sizes up to the bound.  Shape (chains, length)."""
     if length == 0:

@@ -12,6 +12,8 @@ Written as one line each (``--constraint``, repeatable):
 ``stationary@SPM=O``            the tensor that a level's loop order keeps in place
 ``innermost@SPM=C``             the dimension of a level's innermost loop, where it has loops
 ``store(W)!=SPM``               the tensor bypasses the level; with ``=`` it is stored there
+``weight-stationary``           the weights, by the loops that feed the innermost level; so with ``input-``
+                                and ``output-``
 ==============================  ==================================================================
 
 A name that differs from a known one in case alone is that one.  A name that nothing has is an error.
@@ -150,7 +152,11 @@ def check_orders(demands: Constraints, engine: Engine, *, uneven: bool = False) 
         if not isinstance(rule, OrderRule | InnermostRule):
             continue
         if rule.level == innermost:
-            raise InputError(FLAG, rule.text, f"the loops of {innermost} feed the PEs, their order is free")
+            outer, hint = [level.name for level in engine.levels[:-1]], ""
+            if outer and isinstance(rule, OrderRule):
+                hint = f"; stationary@{outer[-1]}={rule.tensor} keeps {rule.tensor} in {innermost}"
+            message = f"the loops of {innermost} feed the PEs, their order is free{hint}"
+            raise InputError(FLAG, rule.text, message)
         if isinstance(rule, InnermostRule):
             if uneven:
                 raise InputError(FLAG, rule.text, "innermost loops are known in even storage only")

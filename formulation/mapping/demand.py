@@ -16,7 +16,7 @@ from typing import Literal
 from tilewright.hardware.mapping.engine import Engine
 from tilewright.hardware.units import exact
 from tilewright.workloads.errors import InputError, did_you_mean
-from tilewright.workloads.mapping.operator import Operator
+from tilewright.workloads.mapping.operator import Operator, Role
 
 FLAG = "--constraint"
 _RULE = re.compile(
@@ -30,6 +30,7 @@ _ONLY = re.compile(r"spatial=(?P<names>\w+(?:,\w+)*)")
 _ORDER = re.compile(r"stationary@(?P<site>[\w.-]+)=(?P<name>\w+)")
 _INNERMOST = re.compile(r"innermost@(?P<site>[\w.-]+)=(?P<name>\w+)")
 _STORE = re.compile(r"store\((?P<name>\w+)\)(?P<compare>==|=|!=)(?P<site>[\w.-]+)")
+_STYLE = re.compile(r"(?P<role>input|weight|output)s?-stationary(?:@(?P<site>[\w.-]+))?", re.IGNORECASE)
 _DIGITS = 15
 _LONGEST = 1000
 _EXPONENT = 100
@@ -113,13 +114,16 @@ def read_demand(written: str) -> Demand:
     if match := _STORE.fullmatch(line):
         compare = "=" if match["compare"] == "==" else match["compare"]
         return Demand(written, "store", (match["name"],), match["site"], compare)
+    if match := _STYLE.fullmatch(line):
+        return Demand(written, "stationary", (f"{match['role'].lower()}s",), match["site"])
     match = _RULE.fullmatch(line)
     if match is None:
         raise InputError(
             FLAG,
             None,
             f"cannot read {written[:80]!r}, expected such as cycles<=1e6, utilization>=0.5, tile(K@SPM)<=64, "
-            "trips(C@DRAM)=1, spatial(K)=16, spatial=C,K, stationary@SPM=O, innermost@SPM=C or store(W)!=SPM",
+            "trips(C@DRAM)=1, spatial(K)=16, spatial=C,K, stationary@SPM=O, weight-stationary, "
+            "innermost@SPM=C or store(W)!=SPM",
         )
     kinds: dict[str, Kind] = {"tile": "tile", "trips": "trips", "spatial": "spatial"}
     compare = "=" if match["compare"] == "==" else match["compare"]
@@ -161,6 +165,8 @@ def placed(demand: Demand, engine: Engine) -> Demand:
     else:
         noun, known = "level", [level.name for level in engine.levels]
     listed = f"expected one of {', '.join(known)}" if known else f"{engine.name} has none"
+    if demand.kind == "stationary" and demand.site is None and len(known) > 1:
+        return replace(demand, site=known[-2])
     if demand.site is None:
         raise demand.error(f"names no {noun}, {listed}: {demand.kind}({demand.names[0]}@{known[-1]})")
     found = _found(demand, demand.site, known)
@@ -173,7 +179,7 @@ def fitted(demand: Demand, operator: Operator) -> Demand | str:
     """The demand with its names as the operator calls them, or the first name that the operator lacks."""
     names = []
     for name in demand.names if demand.kind != "metric" else ():
-        found = _found(demand, name, _vocabulary(demand, operator))
+        found = _meant(demand, name, operator)
         if found is None:
             return name
         names.append(found)
@@ -215,11 +221,11 @@ def shared(demand: Demand, layers: Layers) -> tuple[Demand, str | None]:
     notes: list[str] = []
     names: list[str] = []
     for name in demand.names if demand.kind != "metric" else ():
-        found = {title: _found(demand, name, _vocabulary(demand, operator)) for title, operator in layers}
+        found = {title: _meant(demand, name, operator) for title, operator in layers}
         having = [one for one in found.values() if one is not None]
         if not having:
             raise unknown(demand, name, [operator for _, operator in layers])
-        names.append(name if name in having else having[0])
+        names.append(name if name in having or _is_role(demand, name) else having[0])
         lacking = [title for title, one in found.items() if one is None]
         if lacking:
             noun = "tensor" if demand.kind in _OF_TENSORS else "dimension"
@@ -235,6 +241,20 @@ def _vocabulary(demand: Demand, operator: Operator) -> list[str]:
     if demand.kind in _OF_TENSORS:
         return [tensor.name for tensor in operator.tensors]
     return [*operator.bounds]
+
+
+def _is_role(demand: Demand, name: str) -> bool:
+    """Whether a demand on a tensor calls it by its role."""
+    return demand.kind == "stationary" and name in {*map(str, Role)}
+
+
+def _meant(demand: Demand, name: str, operator: Operator) -> str | None:
+    """The operator's own name for what a demand speaks of; ``None`` where it has none, or more than one."""
+    found = _found(demand, name, _vocabulary(demand, operator))
+    if found is None and _is_role(demand, name):
+        playing = [tensor.name for tensor in operator.tensors if tensor.role == name]
+        return playing[0] if len(playing) == 1 else None
+    return found
 
 
 def _found(demand: Demand, name: str, known: Sequence[str]) -> str | None:

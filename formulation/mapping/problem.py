@@ -30,7 +30,14 @@ from tilewright.formulation.mapping.mapping import Mapping
 from tilewright.formulation.mapping.membership import outside, outside_uneven
 from tilewright.formulation.mapping.orders import OrderClass
 from tilewright.formulation.mapping.rules import Evaluated, MetricCap
-from tilewright.formulation.mapping.space import DIVISORS, EVERY_INTEGER, ROUNDED_UP, MapSpace, build_space
+from tilewright.formulation.mapping.space import (
+    DIVISORS,
+    EVERY_INTEGER,
+    HALVED,
+    ROUNDED_UP,
+    MapSpace,
+    build_space,
+)
 from tilewright.formulation.objective import Objective
 from tilewright.formulation.search import Judgement
 from tilewright.hardware.mapping.engine import Engine
@@ -166,6 +173,10 @@ class LayerProblem:
     def with_perfect_factors(self) -> LayerProblem:
         """The same problem over tiles that divide each other."""
         return self._restated(self.constraints, tiles=DIVISORS)
+
+    def with_halved_tiles(self) -> LayerProblem:
+        """The same problem over tiles that are cut in two again and again: a small part of imperfect ones."""
+        return self._restated(self.constraints, tiles=HALVED)
 
     def even(self) -> LayerProblem:
         """The same problem over even storage."""

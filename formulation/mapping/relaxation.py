@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping as MappingABC
 from collections.abc import Sequence
+from dataclasses import replace
 from fractions import Fraction
 
 import numpy as np
@@ -17,9 +18,11 @@ from tilewright.formulation.expression import Expr, Variable
 from tilewright.formulation.expression.batch import Array
 from tilewright.formulation.expression.interval import IntervalReader
 from tilewright.formulation.limits import Limits
+from tilewright.formulation.mapping.chains import AxisGroup
 from tilewright.formulation.mapping.problem import LayerProblem
 from tilewright.formulation.mapping.tables import GroupTable, Indices, Tables
 
+_FEW = 10_000  # rows that cost nothing to tabulate
 _SAFE = 1 - 1e-12  # relative; far above the rounding of a product of a few floats
 
 
@@ -81,6 +84,23 @@ def usable_rows(problem: LayerProblem, tables: Tables, heeded: Limits | None = N
                 keep &= reader.low(limit.expr) <= limit.bound
         result.append(np.flatnonzero(keep))
     return result
+
+
+def legal_groups(problem: LayerProblem, heeded: Limits | None = None) -> tuple[AxisGroup, ...]:
+    """The axis groups, large ones without rows that no legal mapping has.
+
+    Of all that is tabulated the limits are the cheapest, and they exclude most rows of large dimensions.
+    Raises ``LimitReachedError`` where a limit strikes.
+    """
+    groups = problem.space.groups
+    if sum(len(group) for group in groups) <= _FEW:
+        return groups
+    tables = Tables(groups, [limit.expr for limit in problem.limits], heeded)
+    kept = usable_rows(problem, tables, heeded)
+    return tuple(
+        group if len(rows) == len(group) else replace(group, rows=group.rows[rows])
+        for group, rows in zip(groups, kept, strict=True)
+    )
 
 
 def within_limits(

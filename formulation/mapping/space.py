@@ -24,6 +24,7 @@ from tilewright.formulation.mapping.chains import (
     balanced_chains,
     cross,
     every_chain,
+    halved_chains,
     perfect_chains,
 )
 from tilewright.formulation.mapping.mapping import Mapping, Node, Spatial, Storage, Temporal
@@ -36,12 +37,15 @@ Chains = Callable[[int, int], NDArray[np.int64]]
 RowFilter = Callable[[MappingABC[str, Sequence[NDArray[np.int64]]]], NDArray[np.bool_]]
 
 DIVISORS, ROUNDED_UP, EVERY_INTEGER = "divisors", "ceil(outer/n)", "every integer"
-"""The tiles that a dimension may have inside a tile: its divisors, the least of every trip count, or any."""
+HALVED = "ceil(outer/2**n)"
+"""The tiles that a dimension may have inside a tile: its divisors, the least of every trip count, any, or the
+least of trip counts that are powers of two."""
 
 CHAINS: MappingABC[str, Chains] = {
     DIVISORS: perfect_chains,
     ROUNDED_UP: balanced_chains,
     EVERY_INTEGER: every_chain,
+    HALVED: halved_chains,
 }
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping as MappingABC
 from collections.abc import Sequence
 from typing import Any
@@ -12,7 +13,8 @@ from tilewright.report.plots.style import DASHES, MARKERS, colours, dashes, mark
 
 _DASHES = dict(zip(DASHES, ("solid", "dash", "dashdot", "dot"), strict=True))
 _SYMBOLS = dict(zip(MARKERS, ("circle", "square", "triangle-up", "diamond"), strict=True))
-_LOGARITHMIC = {"type": "log", "tickformat": "~g", "dtick": "D2"}
+_MOST_TICKS = 6
+_SUBS = ((1, 2, 3, 5, 7), (1, 2, 5), (1, 3), (1,))
 INK, PAPER = "#000000", "#ffffff"
 """Colours of text and background, which the page replaces by those of its style, light or dark."""
 _WIDE = 8
@@ -32,7 +34,7 @@ def curves_figure(
     if dotted is not None:
         data.append(_steps(dotted, first, end, INK, "dot"))
     layout = base_layout(x_title, y_title)
-    layout["xaxis"].update(_LOGARITHMIC)
+    layout["xaxis"].update(logarithmic([first, end, *(x for curve in curves for x in curve.xs)]))
     layout["yaxis"].update(tickformat=".0%", range=[0, 1.03])
     return {"data": data, "layout": layout}
 
@@ -69,9 +71,8 @@ def gaps_figure(by_method: MappingABC[str, Sequence[float]]) -> Figure:
         for name, some in by_method.items()
     ]
     layout = base_layout("gap to the optimum", "")
-    layout["xaxis"].update(
-        {"type": "log", "tickformat": "~g", "ticksuffix": "%", "tickangle": 0, "nticks": 6}
-    )
+    shares = [max(100 * gap, _LEAST_GAP) for some in by_method.values() for gap in some]
+    layout["xaxis"].update(logarithmic(shares), ticksuffix="%", tickangle=0)
     layout["yaxis"].update(autorange="reversed")
     layout["height"] = 140 + 36 * len(by_method)
     return {"data": data, "layout": layout}
@@ -107,8 +108,8 @@ def convergence_figure(
     layout = base_layout("search time [s]", label)
     curves = [curve for run in runs for curve in (run.value, run.bound)]
     times = [x for curve in curves for x in curve.xs] + [run.seconds for run in runs]
-    layout["xaxis"].update(_scale(times, {}))
-    layout["yaxis"].update(_scale([scale * y for curve in curves for y in curve.ys], {"tickformat": "~s"}))
+    layout["xaxis"].update(spread(times, {}))
+    layout["yaxis"].update(spread([scale * y for curve in curves for y in curve.ys], {"tickformat": "~s"}))
     if optimum is not None:
         layout["shapes"] = [
             {
@@ -124,11 +125,27 @@ def convergence_figure(
     return {"data": data, "layout": layout}
 
 
-def _scale(values: Sequence[float], ticks: dict[str, Any]) -> dict[str, Any]:
+def spread(values: Sequence[float], ticks: dict[str, Any]) -> dict[str, Any]:
     """A logarithmic axis with these ticks where values lie far apart, a plain one where they do not."""
     if values and max(values) > _WIDE * min(values) > 0:
-        return {**_LOGARITHMIC, **ticks}
+        return {**logarithmic(values), **ticks}
     return {"exponentformat": "SI"}
+
+
+def logarithmic(values: Sequence[float]) -> dict[str, Any]:
+    """A logarithmic axis for these values, with as many round numbers as a phone has room for."""
+    known = [value for value in values if value > 0]
+    if not known:
+        return {"type": "log"}
+    low, high = min(known) / 1.6, max(known) * 1.6
+    powers = range(math.floor(math.log10(low)), math.ceil(math.log10(high)) + 1)
+    ticks: list[float] = []
+    for subs in _SUBS:
+        ticks = [sub * 10.0**power for power in powers for sub in subs if low <= sub * 10.0**power <= high]
+        if len(ticks) <= _MOST_TICKS:
+            break
+    ticks = ticks[:: -(-len(ticks) // _MOST_TICKS) or 1]
+    return {"type": "log", "tickmode": "array", "tickvals": ticks, "tickformat": "~g"}
 
 
 def base_layout(x_title: str, y_title: str) -> dict[str, Any]:

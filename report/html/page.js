@@ -116,7 +116,11 @@ for (const place of document.querySelectorAll("div.plot")) {
     const options = { displaylogo: false, modeBarButtons: buttons, plotlyServerURL: "",
                       displayModeBar: narrow.matches ? false : "hover" };
     place.style.height = `${figure.layout.height}px`;
-    Plotly.newPlot(place, figure.data, figure.layout, options);
+    Plotly.newPlot(place, figure.data, figure.layout, options).then(() => {
+      for (const drawing of document.querySelectorAll(".plot svg, #js-plotly-tester")) {
+        drawing.setAttribute("aria-hidden", "true"); // the plot has a name as a whole
+      }
+    });
   };
   if (chooser) chooser.addEventListener("change", draw);
   for (const query of [dark, print]) query.addEventListener("change", draw);

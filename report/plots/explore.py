@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from tilewright.formulation.objective import parse_objective
-from tilewright.report.plots.style import PALETTE, canvas, save
+from tilewright.report.plots.style import PALETTE, canvas, readable_on, save
 from tilewright.report.records.mapping.explore import ExploreDocument
-from tilewright.report.text.mapping.explore_grid import Grid, design_grid
-from tilewright.report.text.quantities import objective_text
+from tilewright.report.text.mapping.explore_grid import Grid, design_grid, value_scale
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -44,16 +42,19 @@ def _heat_map(axis: Axes, document: ExploreDocument, grid: Grid) -> None:
     from matplotlib.colors import LogNorm
     from matplotlib.patches import Rectangle
 
-    objective = parse_objective(document.objective)
+    scale, _ = value_scale(document)
     shown = [[cell.value if cell.value is not None else cell.bound for cell in row] for row in grid.cells]
-    image = np.array([[np.nan if value is None or value <= 0 else value for value in row] for row in shown])
+    image = np.array(
+        [[np.nan if value is None or value <= 0 else value * scale for value in row] for row in shown]
+    )
     axis.grid(False)
     known = image[np.isfinite(image)]
     if known.size:
         norm = LogNorm(known.min(), max(known.max(), known.min() * 1.01))
         drawn = axis.imshow(image, cmap="viridis_r", norm=norm, aspect="auto")
         bar = axis.figure.colorbar(drawn, ax=axis)
-        bar.set_label(_unit(document))
+        bar.set_label(_label(document))
+        _plain(bar.ax.yaxis)
     for row, cells in enumerate(grid.cells):
         for column, cell in enumerate(cells):
             value = cell.value if cell.value is not None else cell.bound
@@ -77,10 +78,9 @@ def _heat_map(axis: Axes, document: ExploreDocument, grid: Grid) -> None:
                 frame.set_edgecolor(PALETTE[1])
                 axis.add_patch(frame)
             if max(len(grid.rows), len(grid.columns)) <= _MANY:
-                text = objective_text(objective, value).split(" ")[0]
+                text = f"{value * scale:.4g}"
                 mark = "" if cell.value is not None else "≥"
-                dark = known.size and np.log(value / known.min()) > 0.55 * np.log(known.max() / known.min())
-                colour = "white" if dark else "black"
+                colour = readable_on(drawn.cmap(norm(value * scale)))
                 axis.text(column, row, mark + text, ha="center", va="center", fontsize=6.5, color=colour)
     axis.set_xticks(range(len(grid.columns)), grid.columns, rotation=45 if len(grid.columns) > 8 else 0)
     axis.set_yticks(range(len(grid.rows)), grid.rows)
@@ -91,11 +91,14 @@ def _heat_map(axis: Axes, document: ExploreDocument, grid: Grid) -> None:
 
 
 def _front(axis: Axes, document: ExploreDocument) -> None:
+    from matplotlib.ticker import EngFormatter
+
     front = document.front
     assert front is not None
     chosen = {*front.designs}
     known = [one for one in document.designs if one.value is not None]
-    points = [(one.cost or 0, one.value or 0, one.index) for one in known]
+    scale, _ = value_scale(document)
+    points = [(one.cost or 0, float(one.value or 0) * scale, one.index) for one in known]
     others = [(cost, value) for cost, value, index in points if index not in chosen]
     mine = sorted((cost, value) for cost, value, index in points if index in chosen)
     if others:
@@ -104,11 +107,22 @@ def _front(axis: Axes, document: ExploreDocument) -> None:
         axis.plot(*zip(*mine, strict=True), drawstyle="steps-post", color=PALETTE[0], linewidth=1)
         axis.scatter([x for x, _ in mine], [y for _, y in mine], s=16, color=PALETTE[0], label="front")
     axis.set_yscale("log")
-    axis.set_xlabel(front.against)
-    axis.set_ylabel(_unit(document))
+    _plain(axis.yaxis)
+    axis.set_xlabel(f"{front.against} [B]" if front.against == "capacity" else front.against)
+    axis.set_ylabel(_label(document))
+    axis.xaxis.set_major_formatter(EngFormatter(sep=" "))
     axis.legend()
 
 
-def _unit(document: ExploreDocument) -> str:
-    units = {"energy": "energy [pJ]", "cycles": "cycles", "edp": "energy-delay product [pJ·cycle]"}
-    return units.get(document.objective, document.objective)
+def _label(document: ExploreDocument) -> str:
+    """The objective with its unit."""
+    return f"{document.objective} [{value_scale(document)[1]}]"
+
+
+def _plain(axis: Any) -> None:
+    """Plain numbers at 1, 2, 3 and 5 of every decade of a logarithmic axis."""
+    from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
+
+    axis.set_major_locator(LogLocator(subs=(1.0, 2.0, 3.0, 5.0), numticks=20))
+    axis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
+    axis.set_minor_formatter(NullFormatter())

@@ -109,6 +109,15 @@ def layer_colour(index: int) -> str:
     return LAYERS[index % len(LAYERS)]
 
 
+def readable_on(colour: Any) -> str:
+    """Black or white, whichever has the higher contrast to a colour that matplotlib knows."""
+    from matplotlib.colors import to_rgb
+
+    linear = [c / 12.92 if c <= 0.04045 else ((c + 0.055) / 1.055) ** 2.4 for c in to_rgb(colour)]
+    luminance = 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
+    return "black" if luminance > 0.179 else "white"
+
+
 def load_colour(share: float) -> str:
     """The colour of a load as a share of the largest one."""
     return LOADS[min(len(LOADS) - 1, max(0, int(share * len(LOADS))))]

@@ -8,6 +8,7 @@ from typing import Any
 from rich.table import Table
 
 from tilewright.report.records.mapping.operator import shape_text
+from tilewright.report.text.fitting import FittingTable
 from tilewright.workloads.mapping.operator import Operator
 from tilewright.workloads.network import Layer, Network
 
@@ -66,10 +67,10 @@ def network_data(network: Network) -> dict[str, Any]:
 
 def network_table(network: Network) -> Table:
     """One line per distinct layer, and the totals of all."""
-    table = Table(box=None, padding=(0, 1, 0, 0), pad_edge=False, header_style="bold")
-    table.add_column("layer", min_width=14, overflow="ellipsis")
+    table = FittingTable(box=None, padding=(0, 1, 0, 0), pad_edge=False, header_style="bold")
+    table.add_column("layer", overflow="fold")
     table.add_column("n", justify="right", no_wrap=True)
-    table.add_column("operator", no_wrap=True, overflow="ellipsis", min_width=24)
+    table.add_column("operator", no_wrap=True, overflow="fold")
     for heading in ("MACs", "params", "results", "MAC/el"):
         table.add_column(heading, justify="right", no_wrap=True)
     for distinct in network.distinct_layers():

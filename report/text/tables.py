@@ -12,6 +12,7 @@ from tilewright.formulation.mapping.mapping import Mapping
 from tilewright.formulation.objective import Objective
 from tilewright.hardware.mapping.engine import Engine
 from tilewright.hardware.units import exact
+from tilewright.report.records.mapping.breakdown import energy_parts
 from tilewright.report.records.mapping.document import (
     LayerRecord,
     MetricsRecord,
@@ -198,7 +199,7 @@ def metrics_views(
         "",
         Text("loop nest", style="bold"),
         nest,
-        traffic_table(metrics, engine),
+        traffic_table(metrics, engine, operator),
     ]
     if metrics.details:
         views += ["", details_table(metrics)]
@@ -221,8 +222,8 @@ def _bar(share: float) -> str:
     return "█" * (eighths // 8) + _EIGHTHS[eighths % 8].strip()
 
 
-def traffic_table(metrics: MetricsRecord, engine: Engine) -> Table:
-    """Tile, reads, fills and updates per level and tensor, levels from the outside in."""
+def traffic_table(metrics: MetricsRecord, engine: Engine, operator: Operator) -> Table:
+    """Tile, reads, fills, updates and energy per level and tensor, levels from the outside in."""
     table = plain_table(
         [
             ("level", "left"),
@@ -231,14 +232,19 @@ def traffic_table(metrics: MetricsRecord, engine: Engine) -> Table:
             ("reads", "right"),
             ("fills", "right"),
             ("updates", "right"),
-        ]
+            ("energy", "right"),
+        ],
+        names=2,
     )
+    parts = energy_parts(metrics, engine, operator)
+    energies = {(part.component, part.tensor): energy_text(part.picojoules) for part in parts}
     levels = [level.name for level in engine.levels]
     last = ""
     for row in sorted(metrics.accesses, key=lambda access: levels.index(access.level)):
         counts = [si_text(count) if count else "-" for count in (row.reads, row.fills, row.updates)]
         name = row.level if row.level != last else ""
-        table.add_row(name, row.tensor, bytes_text(row.tile, engine.element_bits), *counts)
+        energy = energies.get((row.level, row.tensor), "-")
+        table.add_row(name, row.tensor, bytes_text(row.tile, engine.element_bits), *counts, energy)
         last = row.level
     return table
 

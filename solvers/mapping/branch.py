@@ -30,6 +30,7 @@ from tilewright.formulation.expression.batch import EXACT_LIMIT, Array
 from tilewright.formulation.limits import LimitReachedError
 from tilewright.formulation.mapping.mapping import Mapping
 from tilewright.formulation.mapping.problem import LayerProblem
+from tilewright.formulation.mapping.relaxation import legal_groups
 from tilewright.formulation.mapping.search import LayerSearch
 from tilewright.formulation.mapping.tables import Indices, Tables
 from tilewright.formulation.method import Outcome
@@ -47,8 +48,10 @@ _DIVE_WIDTHS = (128, 1024)  # nodes kept after every group; wider where a narrow
 _COMPILING = 3.0  # seconds that it takes at least
 _NOT_COMPILED = "annealed only: compiling the search, done once, took longer (see tilewright doctor)"
 _DIVE_LINES = 3  # choices of orders and residencies followed from stage to stage
-_EASY = 300_000  # parts bounded before the outer levels are looked at alone
-_EFFORT = 2_000_000  # parts bounded in looking at them
+_EASY = 300_000  # parts bounded from which on a search is a hard one
+_EFFORT = 2_000_000  # parts bounded in looking at the outer levels alone
+_CHOICES = 32  # of orders and residencies at the outset, with which a search is a hard one
+_SHARE, _ANNEALED = 0.4, 1.5  # of the time that is left, and seconds
 BAND = 1e-12  # relative; products of two exact floats agree with the exact product well within it
 
 
@@ -73,9 +76,10 @@ class Branch:
         if search.problem.is_uneven:
             from tilewright.solvers.mapping.forest import Forest
 
-            least = Forest(search, Minimum(search, self.name)).run(self._bound(search))
+            least = Forest(search, Minimum(search, self.name), self._on_hard(search)).run(self._bound(search))
         else:
             tree = Tree(search, Minimum(search, self.name))
+            tree.on_hard = self._on_hard(search)
             if tree.empty:
                 return Outcome(True, "no tile sizes satisfy the constraints and fit the array")
             least = tree.run(self._bound(search))
@@ -97,6 +101,22 @@ class Branch:
             with suppress(LimitReachedError):  # compiled before the tables were filled
                 ByArrangement(annealing).solve(search.within(limits.stopping(WhenSet(kernel.READY))))
         return kernel.await_compiled(lambda: search.done)
+
+    @staticmethod
+    def _on_hard(search: LayerSearch) -> Callable[[], None]:
+        """What helps a search that does not end soon: annealing, and the optimum of perfect factors."""
+
+        def offer() -> None:
+            from tilewright.solvers.mapping.large_problems import is_large, offer_perfect_factors
+
+            if is_large(search.problem) and not search.problem.space.nest.perfect:
+                return  # the search began with them
+            limits = search.limits.share(_SHARE, None if search.limits.deterministic else _ANNEALED)
+            with suppress(LimitReachedError):
+                ByArrangement(Annealing()).solve(search.within(limits))
+            offer_perfect_factors(search)
+
+        return offer
 
     def _bound(self, search: LayerSearch) -> Callable[[float], None]:
         def tell(least: float) -> None:
@@ -254,7 +274,8 @@ class Leaves:
 class Tree:
     """One search for one goal.
 
-    ``empty`` tells that tile sizes and array leave nothing to choose.  Raises ``LimitReachedError`` where a
+    ``empty`` tells that tile sizes and array leave nothing to choose; ``on_hard`` is called once, where the
+    search does not end soon.  Raises ``LimitReachedError`` where a
     limit strikes before it is laid out.
 
     Parameters
@@ -272,7 +293,8 @@ class Tree:
         if not kernel.await_compiled(lambda: search.limits.expired):
             raise LimitReachedError
         energy, self._outer_levels = by_levels(self.problem)
-        tables = Tables(space.groups, [energy, statement.cycles, *limits], search.limits)
+        groups = legal_groups(self.problem, search.limits)
+        tables = Tables(groups, [energy, statement.cycles, *limits], search.limits)
         self.stages = stages_of(space, spread_first=self.powers[1] > 0)
         roots = [energy, statement.cycles]
         array = ArrayBounds(space.nest, tables, search.limits.heed)
@@ -285,6 +307,8 @@ class Tree:
         read = [root for root, power in zip(roots, self.powers, strict=True) if power or goal.both]
         self._begin(read)
         self._most: int | None = None
+        self._is_hard = False
+        self.on_hard: Callable[[], None] = lambda: None
 
     def _begin(self, read: Sequence[Expr]) -> None:
         """With nothing bounded yet, and bounds of some expressions."""
@@ -310,17 +334,24 @@ class Tree:
         search.powers = (1, 0)
         search._begin([energy])
         search._most = most
-        search._outer_levels = ()
+        search._is_hard = True
         left = search.run()
         least = min(goal.best, math.inf if left is None else left)
         return least if least < EXACT_LIMIT else least * (1 - BAND)
 
-    def _look_at_levels(self) -> None:
-        """Raise the bounds of all that is open by what the outer levels cost at least."""
-        parts, self._outer_levels = self._outer_levels, ()
+    def _take_pains(self, asked: bool = False) -> None:
+        """Where the search is hard, look for a mapping elsewhere, and at the outer levels alone.
+
+        Parameters
+        ----------
+        asked : whether mappings have been looked for
+        """
+        self._is_hard = True
+        if not asked:
+            self.on_hard()
         if not (self.powers[0] or self.goal.both):
             return
-        for energy in parts:
+        for energy in self._outer_levels:
             try:
                 least = self._alone(energy, _EFFORT)
             except LimitReachedError:
@@ -356,7 +387,12 @@ class Tree:
         """Bound the whole, dive for a first incumbent, and open the first stage."""
         root = self._root()
         tell(float(root.keys[0]))
+        choices = math.prod(len(selector.domain) for selector in self.stages[0].selectors)
+        if choices > _CHOICES and not self._is_hard:
+            self.on_hard()
         self._dive(root)
+        if choices > _CHOICES and not self._is_hard:
+            self._take_pains(asked=True)
         for nodes in self._refine(root, 0):
             self._push(nodes)
         if self._stopped:
@@ -372,8 +408,8 @@ class Tree:
         while self._fringe and not self._stopped:
             if self.least > until or over():
                 return self.least
-            if self._outer_levels and self._bounded > _EASY:
-                self._look_at_levels()
+            if not self._is_hard and self._bounded > _EASY:
+                self._take_pains()
                 continue
             least, _, nodes = heapq.heappop(self._fringe)
             tell(least)

@@ -22,11 +22,17 @@ _SHARE = 0.6  # of the time that is left, for the optimum of even storage
 
 
 class Forest:
-    """The trees of one search over all arrangements of storage."""
+    """The trees of one search over all arrangements of storage.
 
-    def __init__(self, search: LayerSearch, goal: Goal) -> None:
+    Parameters
+    ----------
+    on_hard : called once where the even part, or else another one, does not end soon
+    """
+
+    def __init__(self, search: LayerSearch, goal: Goal, on_hard: Callable[[], None]) -> None:
         self._search = search
         self._goal = goal
+        self._on_hard = on_hard
         self._tick = count()
         self._open: list[tuple[float, int, Tree]] = []
 
@@ -63,6 +69,10 @@ class Forest:
     def _add(self, tree: Tree) -> None:
         heapq.heappush(self._open, (tree.least, next(self._tick), tree))
 
+    def _hard(self) -> None:
+        ask, self._on_hard = self._on_hard, _nothing
+        ask()
+
     def _begin(self) -> None:
         """Open every tree's first stage; raises ``LimitReachedError`` where a limit strikes before."""
         for index, problem in enumerate(self._search.problem.parts()):
@@ -70,6 +80,7 @@ class Forest:
             tree = Tree(self._search, self._goal, problem)
             if tree.empty:
                 continue
+            tree.on_hard = self._hard
             tree.begin()
             if index == 0:
                 share = self._search.limits.share(_SHARE)
@@ -79,6 +90,10 @@ class Forest:
             )  # the others' forms hold all even ones
             if tree.least < float("inf") and not spanned:
                 self._add(tree)
+
+
+def _nothing() -> None:
+    """All that helps has been done."""
 
 
 def _told(tell: Callable[[float], None], others: float, least: float) -> None:

@@ -109,10 +109,10 @@ def needed(program: Program, chosen: Integers, roots: Integers) -> Any:  # pragm
         places[i] = free[left]
         if code[i] <= SELECTED:
             continue
-        chosen = code[i] <= CHOICE_HIGH
-        first, end = (arguments[i, 0], arguments[i, 0] + arguments[i, 1]) if chosen else (0, 3)
+        is_choice = code[i] <= CHOICE_HIGH
+        first, end = (arguments[i, 0], arguments[i, 0] + arguments[i, 1]) if is_choice else (0, 3)
         for k in range(first, end):
-            read = lists[k] if chosen else arguments[i, k]
+            read = lists[k] if is_choice else arguments[i, k]
             if read < 0:
                 continue
             if last[read] == i:

@@ -3,8 +3,9 @@
 With imperfect factors a dimension of tens of thousands of iterations has more than a million chains of tile
 sizes; to tabulate them takes seconds, in which a limit may strike.  Perfect factors are a subset of them
 with a few thousand chains, so branch and bound on that subset has its optimum in a fraction of the time; it
-closes much of the whole space, and often is the best there.  Reading the objective with plain intervals
-bounds it from below.
+closes much of the whole space, and often is the best there.  Where even those are many, or a dimension has
+no divisors, tiles that are halved again and again serve.  Reading the objective with plain intervals bounds
+it from below.
 """
 
 from __future__ import annotations
@@ -19,16 +20,17 @@ from tilewright.formulation.mapping.search import LayerSearch
 from tilewright.formulation.result import Origin
 from tilewright.solvers.mapping.branch import BAND, Branch
 
-LARGE = 2_000  # rows of all axis groups together
-MOST = 20_000  # rows of the subset
+LARGE = 20_000  # rows of all axis groups together
+HUGE = 100_000  # rows whose tables take seconds
+MOST = 60_000  # rows of perfect factors
 SHARE = 0.4  # of the time that is left
-LONGEST = 2.0  # seconds
+LONGEST = 3.0  # seconds
 
-SOURCE = "perfect factors"
+PERFECT, HALVED = "perfect factors", "halved tiles"
 
 
 def is_large(problem: LayerProblem) -> bool:
-    """Whether proofs take long enough for a subset to be searched first."""
+    """Whether filling the tables takes a second."""
     return _rows(problem) > LARGE
 
 
@@ -37,24 +39,34 @@ def _rows(problem: LayerProblem) -> int:
 
 
 def offer_initial_solution(search: LayerSearch) -> None:
-    """Offer a mapping with perfect factors and a bound from plain intervals."""
+    """Offer perfect factors, for the largest problems halved tiles, and a bound from plain intervals."""
     problem = search.problem
     if not problem.is_uneven:
         bound = _plain_bound(problem)
         if bound > 0:
             search.raise_bound(bound, "intervals")
-    if problem.space.nest.perfect:
+    if not problem.space.nest.perfect and _rows(problem) > HUGE:
+        _offer(search, problem.even().with_halved_tiles(), HALVED)
+    offer_perfect_factors(search)
+
+
+def offer_perfect_factors(search: LayerSearch) -> None:
+    """Offer the best mapping with perfect factors, where they are a part of the space."""
+    if search.problem.space.nest.perfect:
         return
-    limits = search.limits
-    stated = problem.with_perfect_factors()
-    if _rows(stated) > MOST:
-        return
-    longest = None if limits.deterministic else LONGEST
-    inner = LayerSearch(stated, limits.share(SHARE, longest))
+    perfect = search.problem.with_perfect_factors()
+    if _rows(perfect) <= MOST:
+        _offer(search, perfect, PERFECT)
+
+
+def _offer(search: LayerSearch, part: LayerProblem, source: str) -> None:
+    """Offer the best mapping of a part of the space, or what is found of it in a share of the time."""
+    longest = None if search.limits.deterministic else LONGEST
+    inner = LayerSearch(part, search.limits.share(SHARE, longest))
     with suppress(LimitReachedError):  # the share of this, not the limit of the search
         Branch().solve(inner)
     if inner.answer is not None:
-        search.offer(inner.answer, SOURCE, origin=Origin.HEURISTIC)
+        search.offer(inner.answer, source, origin=Origin.HEURISTIC)
 
 
 def _plain_bound(problem: LayerProblem) -> Fraction:

@@ -50,12 +50,12 @@ def stages_of(space: MapSpace, spread_first: bool = False) -> list[Stage]:
     """Outer tile first, then the spatial split inside it, then the next tile, down to single iterations.
 
     The order of a level's loops is decided together with the tile that they step through; residencies
-    are decided first.  Tiles that need not divide are many: their size is decided roughly first, the
-    outermost one's where there are very many.
+    are decided first.  Tiles that need not divide are many: their size is decided roughly first, that of the
+    outermost one where there are very many.
 
     Parameters
     ----------
-    spread_first : whether the spatial splits are decided before all tiles, as they settle the compute cycles
+    spread_first : whether spatial splits are decided before all tiles: they settle the cycles of computing
     """
     nest = space.nest
     temporal = [(index, nest.blocks[index]) for index in nest.temporal]

@@ -27,6 +27,7 @@ from tilewright.hardware.mapping.engine import ArrayAxis, Engine, Fanout, Memory
 from tilewright.solvers.mapping.solve import solve
 from tilewright.workloads.errors import InputError
 from tilewright.workloads.mapping.einsum import nest
+from tilewright.workloads.mapping.matrices import gemm
 from tilewright.workloads.mapping.operator import Role
 from tilewright.workloads.mapping.operators import conv2d, pool2d
 
@@ -270,6 +271,36 @@ def test_the_innermost_loops_have_no_order() -> None:
     """A rule on their order is an error: no search chooses it."""
     with pytest.raises(InputError, match="RF"):
         layer_problem(CONV, ENGINE, parse_objective("edp"), constraints=["stationary@RF=O"])
+
+
+@pytest.mark.parametrize(
+    ("word", "meant"),
+    [
+        ("weight-stationary", "stationary@SPM=W"),
+        ("Output-Stationary", "stationary@SPM=O"),
+        ("input-stationary@DRAM", "stationary@DRAM=I"),
+    ],
+)
+def test_dataflows_have_words(word: str, meant: str) -> None:
+    """A role's word is the order of the loops that feed the innermost level, or of the named one."""
+    spoken, written = (
+        layer_problem(CONV, ENGINE, parse_objective("edp"), constraints=[one]) for one in (word, meant)
+    )
+    assert spoken.constraints.texts == written.constraints.texts == (meant,)
+
+
+def test_a_word_serves_every_layer() -> None:
+    """Weights are called differently from layer to layer; the word stays, and who has none is named."""
+    layers = [
+        ("conv", CONV),
+        ("product", gemm(m=2, n=2, k=2)),
+        ("pool", pool2d(n=1, c=2, p=2, q=2, r=2, s=2)),
+    ]
+    lines, notes = network_constraints(["weight-stationary"], layers, ENGINE)
+    assert applicable(lines, CONV, ENGINE) == ("stationary@SPM=W",)
+    assert applicable(lines, gemm(m=2, n=2, k=2), ENGINE) == ("stationary@SPM=B",)
+    assert len(notes) == 1
+    assert "pool" in notes[0]
 
 
 def _assignments(problem: LayerProblem) -> list[dict]:  # type: ignore[type-arg]

@@ -7,6 +7,7 @@ import pytest
 from tilewright.formulation.mapping.problem import layer_problem
 from tilewright.formulation.objective import parse_objective
 from tilewright.hardware.mapping.load import load_engine
+from tilewright.report.html.figures import logarithmic
 from tilewright.report.html.mapping.figures import ENERGY as ENERGY_AXIS
 from tilewright.report.html.mapping.figures import MOST, stacked_figure
 from tilewright.report.records.mapping.breakdown import in_machine_order, in_role_order, latency_parts
@@ -42,6 +43,18 @@ def test_components_stand_as_in_the_machine() -> None:
     mixed = ["MAC", "RF", "GLB network", "DRAM", "GLB"]
     assert in_machine_order(mixed, engine) == ["DRAM", "GLB", "GLB network", "RF", "MAC"]
     assert in_role_order(["", "outputs", "inputs", "outputs"]) == ["inputs", "outputs", ""]
+
+
+@pytest.mark.parametrize("span", [1.05, 3, 40, 1e4, 1e9, 1e40])
+def test_logarithmic_axes_have_ticks(span: float) -> None:
+    """Wide or narrow, an axis has one to six round numbers, in rising sequence and near its values."""
+    axis = logarithmic([0.0, 2.0, 2.0 * span])
+    ticks = axis["tickvals"]
+    assert 1 <= len(ticks) <= 6
+    assert ticks == sorted(ticks)
+    assert ticks[0] >= 1
+    assert ticks[-1] <= 4 * span
+    assert logarithmic([]) == {"type": "log"}
 
 
 def test_a_legend_has_eight_entries_at_most() -> None:

@@ -14,6 +14,7 @@ import pytest
 from browser import CHROMIUM, Seen, browser, contrast, look
 
 from tilewright.cli.main import run
+from tilewright.report.html.figures import base_layout
 from tilewright.report.html.page import Column, Plot, Table, number_cell, render_page, text_cell
 
 pytest.importorskip("plotly")
@@ -27,7 +28,7 @@ pytestmark = [
 
 LAYERS = """
 - {layer: "conv:K=8,C=4,P=8,Q=8,R=3,S=3", name: stem}
-- {layer: "conv:K=8,C=8,P=7,Q=7", name: a_rather_long_name_of_a_layer}
+- {layer: "conv:K=8,C=8,P=7,Q=7,R=1,S=1", name: a_rather_long_name_of_a_layer}
 - {layer: "conv:K=4,C=8,P=4,Q=4,R=3,S=3", name: end, count: 3}
 """
 VARY = ["--vary", "levels.SPM.capacity=16kB..128kB*2", "--vary", "levels.RF.capacity=16B..1kB*2"]
@@ -60,20 +61,29 @@ HEADS = {
 }
 
 
+class Pages:
+    """Reports in a folder, each made when it is first looked at."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        (folder / "net.yaml").write_text(LAYERS)
+
+    def __getitem__(self, name: str) -> Path:
+        path = self._folder / f"{name}.html"
+        if not path.exists():
+            with pytest.MonkeyPatch.context() as patch:
+                patch.chdir(self._folder)
+                patch.setenv("TILEWRIGHT_CACHE", str(self._folder / "costs"))
+                calls = [[*call, *([] if call[0] == "runs" else ["-q"])] for call in COMMANDS[name]]
+                calls[-1] += ["--report", path.name]
+                assert [run(call) for call in calls][-1] in (0, 4)
+        return path
+
+
 @pytest.fixture(scope="module")
-def pages(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder with all reports."""
-    folder = tmp_path_factory.mktemp("pages")
-    with pytest.MonkeyPatch.context() as patch:
-        patch.chdir(folder)
-        patch.setenv("TILEWRIGHT_CACHE", str(folder / "costs"))
-        Path("net.yaml").write_text(LAYERS)
-        for name, calls in COMMANDS.items():
-            for call in calls:
-                more = ["--report", f"{name}.html"] if call is calls[-1] else []
-                quiet = [] if call[0] == "runs" else ["-q"]
-                assert run([*call, *quiet, *more]) in ((0,) if name != "nothing" else (0, 4)), name
-    return folder
+def pages(tmp_path_factory: pytest.TempPathFactory) -> Pages:
+    """All reports."""
+    return Pages(tmp_path_factory.mktemp("pages"))
 
 
 @pytest.fixture(scope="module")
@@ -105,21 +115,22 @@ def faults(seen: Seen) -> list[str]:
 @pytest.mark.parametrize("theme", ["light", "dark"])
 @pytest.mark.parametrize("width", [1280, 390])
 @pytest.mark.parametrize("report", [*COMMANDS])
-def test_page(pages: Path, opened: Any, report: str, width: int, theme: str) -> None:
+def test_page(pages: Pages, opened: Any, report: str, width: int, theme: str) -> None:
     """Nothing is cut, covered, faint, nameless or empty, with the first and the second plot of every list."""
-    for choice in (0, 1):
-        seen = look(opened, pages / f"{report}.html", width, theme, choice)
+    path = pages[report]
+    for choice in (0, 1) if "<select" in path.read_text() else (0,):
+        seen = look(opened, path, width, theme, choice)
         assert not faults(seen), "\n".join(faults(seen))
         names = [name for role, name in seen.tree if role == "heading"]
         assert [name for name in HEADS[report] if name in names] == HEADS[report]
 
 
-def test_page_follows_its_window(pages: Path, opened: Any) -> None:
+def test_page_follows_its_window(pages: Pages, opened: Any) -> None:
     """After the window has become another one, plots are as wide as it is and their axes as they were."""
     ranges = "Array.from(document.querySelectorAll('.plot'), (one) => one._fullLayout.xaxis.range)"
     page = opened.new_page()
     page.set_viewport_size({"width": 1280, "height": 900})
-    page.goto((pages / "bench.html").as_uri())
+    page.goto(pages["bench"].as_uri())
     before = page.evaluate(ranges)
     page.set_viewport_size({"width": 1100, "height": 700})
     page.wait_for_timeout(600)
@@ -133,12 +144,12 @@ def test_page_follows_its_window(pages: Path, opened: Any) -> None:
         assert one == pytest.approx(other, abs=0.2)
 
 
-def test_paper(pages: Path, opened: Any) -> None:
+def test_paper(pages: Pages, opened: Any) -> None:
     """On paper a page is light whatever the screen is, fits, and leaves out what only clicks serve."""
     page = opened.new_page()
     page.emulate_media(media="print", color_scheme="dark")
     page.set_viewport_size({"width": 700, "height": 900})
-    page.goto((pages / "map.html").as_uri())
+    page.goto(pages["map"].as_uri())
     page.wait_for_timeout(300)
     told = page.evaluate(
         "[getComputedStyle(document.body).backgroundColor, document.querySelector('nav').checkVisibility(), "
@@ -152,7 +163,7 @@ def test_planted_faults_are_found(opened: Any, tmp_path: Path) -> None:
     """Every kind of fault that pages are searched for is found where it is planted, and only there."""
     figure = {
         "data": [{"type": "scatter", "mode": "lines", "x": [1, 2], "y": [1, 2]}],
-        "layout": {"height": 300, "margin": {"l": 60, "r": 20, "t": 30, "b": 50}},
+        "layout": base_layout("x", "y"),
     }
     rows = [[text_cell(f"row {i}"), number_cell(str(i), i)] for i in range(24)]
     sections = [
@@ -181,7 +192,7 @@ def test_planted_faults_are_found(opened: Any, tmp_path: Path) -> None:
         "names:": sound.replace('<div class="plot"', '<h5>deep</h5><div class="plot"'),
         "tables:": sound.replace('<th scope="col"', "<th"),
         "no name: image": sound.replace("</main>", "<svg role='img'><rect/></svg></main>"),
-        "overlaps:": drawn(f"{last}; t[1].setAttribute('x', t[0].getAttribute('x'));"),
+        "overlaps:": drawn(f"{last}; t[1].setAttribute('transform', t[0].getAttribute('transform'));"),
         "clipped:": drawn(f"{last}; t[0].setAttribute('x', 1000);"),
         "small:": drawn(f"{last}; t[0].style.fontSize = '5px';"),
         "empty plot:": sound.replace('"scatter"', '"bar"')

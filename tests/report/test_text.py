@@ -189,24 +189,18 @@ def test_malformed_mapping_files(data: object, told: str) -> None:
 @pytest.mark.parametrize("width", [80, 60, 40, 24])
 def test_narrow_terminals_lose_nothing(width: int) -> None:
     """However narrow, every letter of names and figures is there, and no line is too long."""
-    table = plain_table(
-        [("layer", "left"), ("method", "left"), *[(f"column {i}", "right") for i in range(6)]]
-    )
-    table.names = 2  # type: ignore[attr-defined]
-    names = [f"conv{i}_1.a_rather_long_name_of_a_layer" for i in range(3)]
+    table = plain_table([("layer", "left"), *[(f"column {i}", "right") for i in range(6)]])
+    names = [f"conv{i}_1.a_rather_long_name" for i in range(3)]
     for row, name in enumerate(names):
-        table.add_row(name, "m" * (row + 1), *[f"{row}{i}.123 µJ" for i in range(6)])
+        table.add_row(name, *[f"{row}{i}.123 µJ" for i in range(6)])
     stream = io.StringIO()
     Console(file=stream, width=width).print(table)
     lines = stream.getvalue().splitlines()
     assert max(map(len, lines)) <= width
-    assert "…" not in stream.getvalue()
-    for row in range(3):
-        for i in range(6):
-            assert stream.getvalue().count(f"{row}{i}.123 µJ") == 1
-    joined = "".join(line[:14].split(" ")[0] for line in lines) if width == 24 else ""
-    pieces = "".join("".join(line.split(" ")[0] for line in lines).split("layer"))
-    assert all(name.removesuffix("layer") in pieces + joined for name in names)
+    figures = [f"{row}{i}.123 µJ" for row in range(3) for i in range(6)]
+    assert [stream.getvalue().count(figure) for figure in figures] == [1] * 18
+    folded = "".join(line.split(" ")[0] for line in lines)
+    assert all(name in folded for name in names)
 
 
 def test_a_folded_name_keeps_its_figures_beside_it() -> None:

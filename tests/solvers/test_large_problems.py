@@ -70,4 +70,4 @@ def test_a_limit_that_strikes_before_the_tables_are_filled_leaves_mapping_and_bo
     assert found.key is not None
     assert found.bound is not None
     assert 0 < found.bound < found.key
-    assert [point.source for point in found.trace] == ["intervals", "perfect factors"]
+    assert [point.source for point in found.trace] == ["intervals", "halved tiles"]

@@ -8,7 +8,7 @@ from typing import Any
 
 from tilewright.formulation.objective import Objective, parse_objective
 from tilewright.report.curves import UNITS
-from tilewright.report.html.figures import base_layout
+from tilewright.report.html.figures import base_layout, spread
 from tilewright.report.html.page import (
     Column,
     Figure,
@@ -22,13 +22,12 @@ from tilewright.report.html.page import (
 )
 from tilewright.report.records.mapping.explore import DesignRecord, ExploreDocument
 from tilewright.report.text.mapping.explore import axis_titles, fields_text, summary_lines
-from tilewright.report.text.mapping.explore_grid import design_grid
+from tilewright.report.text.mapping.explore_grid import design_grid, value_scale
 from tilewright.report.text.quantities import gap_text, objective_text
 
 _LIGHT = ("#f2f7fb", "#9cc9e3", "#5a9bd0")
 _DARK = "#101418"
 """Cells are light and their texts dark in either style of the page, so that all can be read."""
-_PREFIXES = ((1e-6, "M"), (1e-3, "k"), (1.0, ""), (1e3, "m"), (1e6, "µ"), (1e9, "n"), (1e12, "p"))
 
 
 def write_explore_report(path: Path, document: ExploreDocument, command: str = "") -> None:
@@ -81,7 +80,7 @@ def _sections(document: ExploreDocument, objective: Objective) -> list[Section]:
 
 def _heat_map(document: ExploreDocument, objective: Objective) -> Figure:
     grid = design_grid(document)
-    scale, unit = _unit(document)
+    scale, unit = value_scale(document)
     numbers: list[list[float | None]] = []
     texts: list[list[str]] = []
     for row in grid.cells:
@@ -121,19 +120,6 @@ def _heat_map(document: ExploreDocument, objective: Objective) -> Figure:
     return {"data": data, "layout": layout}
 
 
-def _unit(document: ExploreDocument) -> tuple[float, str]:
-    """A factor for values, and their unit, so that the least one reads well."""
-    known = [one.value if one.value is not None else one.bound for one in document.designs]
-    least = min((value for value in known if value), default=1.0)
-    units = {"energy": "J", "cycles": "cycles", "edp": "J·cycle"}
-    unit = units.get(document.objective, document.objective)
-    start = 1.0 if document.objective == "cycles" or document.objective not in units else 1e-12
-    for factor, prefix in _PREFIXES:
-        if least * start * factor >= 1:
-            return start * factor, f"{prefix}{unit}"
-    return start, unit
-
-
 def _marked(text: str, bounded: bool, best: bool) -> str:
     told = f"≥ {text}" if bounded else text
     return f"[{told}]" if best else told
@@ -144,6 +130,7 @@ def _front(document: ExploreDocument) -> Figure:
     assert front is not None
     chosen = {*front.designs}
     known = [one for one in document.designs if one.value is not None]
+    scale, label = UNITS.get(document.objective, (1.0, document.objective))
     data = []
     for name, some, line in (
         ("beaten", [one for one in known if one.index not in chosen], False),
@@ -155,19 +142,17 @@ def _front(document: ExploreDocument) -> Figure:
                 "mode": "lines+markers" if line else "markers",
                 "name": name,
                 "x": [one.cost for one in some],
-                "y": [one.value for one in some],
+                "y": [float(one.value or 0) * scale for one in some],
                 "text": [fields_text(one.fields) for one in some],
                 "line": {"shape": "hv", "color": "#0072B2"},
                 "marker": {"color": "#0072B2" if line else "#B0B0B0"},
                 "hovertemplate": "%{text}<br>%{x:,}: %{y:.4s}<extra></extra>",
             }
         )
-    scale, label = UNITS.get(document.objective, (1.0, document.objective))
-    for trace in data:
-        trace["y"] = [y * scale for y in trace["y"]]
     layout = base_layout(f"{front.against} [B]" if front.against == "capacity" else front.against, label)
     layout["xaxis"].update(tickformat="~s", nticks=6)
-    layout["yaxis"].update({"type": "log", "tickformat": "~s", "nticks": 8})
+    values = [float(one.value or 0) * scale for one in known]
+    layout["yaxis"].update(spread(values, {"tickformat": "~s"}))
     return {"data": data, "layout": layout}
 
 

@@ -9,7 +9,7 @@ from fractions import Fraction
 from typing import Any
 
 from tilewright.hardware.mapping.engine import Engine
-from tilewright.report.html.figures import INK, PAPER, base_layout
+from tilewright.report.html.figures import INK, PAPER, base_layout, logarithmic
 from tilewright.report.html.page import Figure
 from tilewright.report.plots.style import PALETTE, SHARED, TENSORS
 from tilewright.report.records.mapping.breakdown import COMPUTE, EnergyPart, LatencyPart, in_role_order
@@ -191,8 +191,8 @@ def roofline_figure(layers: Sequence[tuple[str, MetricsRecord]], engine: Engine)
         },
     ]
     layout = base_layout("MACs per byte of DRAM traffic", "MACs per cycle")
-    for axis in ("xaxis", "yaxis"):
-        layout[axis].update(type="log", tickformat="~g", nticks=8)
+    layout["xaxis"].update(logarithmic([low, high]))
+    layout["yaxis"].update(logarithmic([y for _, y in roof] + [y for _, _, y in points]))
     layout["showlegend"] = False
     return {"data": data, "layout": layout}
 

@@ -33,7 +33,7 @@ from tilewright.workloads.errors import InputError
 from tilewright.workloads.mapping.layer_text import parse_layer
 from tilewright.workloads.mapping.operator import Operator
 from tilewright.workloads.validation import from_validation
-from tilewright.workloads.yaml_file import read_yaml
+from tilewright.workloads.yaml_file import read_yaml, telling_lines
 
 HEAD = "mapping/1"
 
@@ -120,7 +120,9 @@ def _arch_data(engine: Engine) -> str | dict[str, Any]:
 
 def load_mapping(path: Path) -> StoredMapping:
     """The mapping of a YAML file; raises ``InputError`` naming the file and the field."""
-    return parse_mapping(read_yaml(path), str(path), path.parent)
+    data = read_yaml(path)
+    with telling_lines(path):
+        return parse_mapping(data, str(path), path.parent)
 
 
 def parse_mapping(data: object, where: str, folder: Path) -> StoredMapping:

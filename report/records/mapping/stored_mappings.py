@@ -11,6 +11,7 @@ from tilewright.report.records.files import is_result, parse_document, read_data
 from tilewright.report.records.mapping.document import ResultDocument
 from tilewright.report.records.mapping.mapping_file import StoredMapping, parse_mapping
 from tilewright.workloads.mapping.operator import Operator
+from tilewright.workloads.yaml_file import telling_lines
 
 
 def read_mappings(path: Path) -> list[StoredMapping]:
@@ -22,7 +23,8 @@ def mappings_in(data: Any, path: Path) -> list[StoredMapping]:
     """All mappings of what a file holds; raises ``InputError`` for one that holds none."""
     if is_result(data):
         return mappings_of(parse_document(data, str(path)), str(path))
-    return [parse_mapping(data, str(path), path.parent)]
+    with telling_lines(path):
+        return [parse_mapping(data, str(path), path.parent)]
 
 
 def mappings_of(document: ResultDocument, where: str) -> list[StoredMapping]:

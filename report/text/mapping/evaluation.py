@@ -20,7 +20,7 @@ from tilewright.report.text.quantities import objective_text
 def evaluation_views(
     name: str, problem: LayerProblem, mapping: Mapping, evaluation: Evaluation
 ) -> list[RenderableType]:
-    """Figures, loop nest, traffic, and whether the mapping is legal and inside the searched space."""
+    """Whether the mapping is legal and inside the searched space, and figures, loop nest and traffic."""
     operator, engine = problem.operator, problem.engine
     metrics = metrics_record(evaluation, engine)
     figures = Table.grid(padding=(0, 3, 0, 0))
@@ -41,4 +41,4 @@ def evaluation_views(
     else:
         verdict.append(Text(f"outside the searched space ({space}): {reason}", style="yellow"))
     views = tables.metrics_views(metrics, operator, engine, mapping)
-    return [title, "", figures, "", *views, "", *verdict]
+    return [title, "", *verdict, "", figures, "", *views]

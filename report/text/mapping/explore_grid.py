@@ -8,6 +8,8 @@ from itertools import product
 from tilewright.report.records.mapping.explore import DesignRecord, ExploreDocument
 from tilewright.report.text.mapping.explore import axis_titles, labels
 
+_PREFIXES = ((1e-6, "M"), (1e-3, "k"), (1.0, ""), (1e3, "m"), (1e6, "µ"), (1e9, "n"), (1e12, "p"))
+
 
 @dataclass(frozen=True, slots=True)
 class GridCell:
@@ -65,3 +67,16 @@ def _cell(designs: list[DesignRecord], best: int | None) -> GridCell:
     return GridCell(
         min(values, default=None), min(bounds, default=None), any(one.index == best for one in designs)
     )
+
+
+def value_scale(document: ExploreDocument) -> tuple[float, str]:
+    """A factor for values, and their unit, so that the least one reads well."""
+    known = [one.value if one.value is not None else one.bound for one in document.designs]
+    least = min((value for value in known if value), default=1.0)
+    units = {"energy": "J", "cycles": "cycles", "edp": "J·cycle"}
+    unit = units.get(document.objective, document.objective)
+    start = 1.0 if document.objective == "cycles" or document.objective not in units else 1e-12
+    for factor, prefix in _PREFIXES:
+        if least * start * factor >= 1:
+            return start * factor, f"{prefix}{unit}"
+    return start, unit

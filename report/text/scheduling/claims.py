@@ -63,7 +63,7 @@ def check_views(
         columns += [("proof", "left"), ("time", "right")]
         verdict = proof.verdict.value
         cells += [Text(verdict, STYLES.get(verdict, "yellow")), seconds_text(proof.seconds)]
-    table = plain_table(columns)
+    table = plain_table(columns, names=2)
     table.add_row(*cells)
     lines = [Text(fault, "red") for fault in faults]
     if proof is not None:

@@ -2,7 +2,8 @@
 
 Every run of a leaf is a group task: one atom per share, on the share's tile.  The children of a T cut follow
 each other in steps; those of an S cut run side by side, each ``stage`` subbatches behind, and what begins at
-one time by the closed form begins in one step.  A share becomes several atoms, one after the other on its
+one time by the closed form begins in one step, and a task goes on through the steps that begin before it ends
+(`spanning.py`).  A share becomes several atoms, one after the other on its
 tile, where it does not fit a buffer with its results, or crosses a run of channels.
 """
 
@@ -18,12 +19,14 @@ from tilewright.formulation.scheduling.tiled.build import build_dag
 from tilewright.formulation.scheduling.tiled.completion import complete
 from tilewright.formulation.scheduling.tiled.coordinates import CHANNEL, ROW, inner_run, shape_of
 from tilewright.formulation.scheduling.tiled.dag import AtomicDag
+from tilewright.formulation.scheduling.tiled.evaluator import IllegalPlanError
 from tilewright.formulation.scheduling.tiled.plan import Plan
 from tilewright.formulation.scheduling.tiled.problem import TiledProblem
 from tilewright.formulation.scheduling.tiled.set.closed_form import NodeCost
 from tilewright.formulation.scheduling.tiled.set.dataflow import DataFlow
 from tilewright.formulation.scheduling.tiled.set.layers import shares
 from tilewright.formulation.scheduling.tiled.set.placement import Grid
+from tilewright.formulation.scheduling.tiled.set.spanning import spanned
 from tilewright.formulation.scheduling.tiled.set.tree import Leaf
 from tilewright.formulation.scheduling.tiled.tiling import Borders, Tiling
 from tilewright.formulation.scheduling.tiled.units import Unit
@@ -148,8 +151,23 @@ def expand(problem: TiledProblem, tree: NodeCost, dataflow: DataFlow, grid: Grid
             break
         for unit in {int(one) for one in dag.unit[over]}:
             finer[unit] = _finer(problem, units[unit], finer[unit])
-    engine, step = _assign(dag, cut, runs_of(tree, dataflow), leafs, grid)
-    return dag, complete(dag, problem.machine, engine, step)
+    engine, step, last = _assign(dag, cut, runs_of(tree, dataflow), leafs, grid)
+    plan = complete(dag, problem.machine, engine, step)
+    return dag, _lasting(problem, dag, plan, step, last)
+
+
+def _lasting(problem: TiledProblem, dag: AtomicDag, plan: Plan, step: Longs, last: Longs) -> Plan:
+    """The plan with tasks that run through several steps, where that is legal and faster."""
+    if not (last > step).any():
+        return plan
+    places = np.zeros(int(step.max()) + 1, dtype=np.int64)
+    places[step] = plan.first
+    longer = spanned(dag, plan, problem.machine.engines, places[last])
+    try:
+        faster = problem.evaluate(dag, longer).cycles < problem.evaluate(dag, plan).cycles
+    except IllegalPlanError:
+        return plan
+    return longer if faster else plan
 
 
 def _finer(problem: TiledProblem, unit: Unit, now: tuple[int, int, int]) -> tuple[int, int, int]:
@@ -164,8 +182,8 @@ def _finer(problem: TiledProblem, unit: Unit, now: tuple[int, int, int]) -> tupl
 
 def _assign(
     dag: AtomicDag, cut: list[_Shares], runs: list[Run], leafs: dict[int, NodeCost], grid: Grid
-) -> tuple[Ints, Longs]:
-    """Engine and step of every atom."""
+) -> tuple[Ints, Longs, Longs]:
+    """Engine and step of every atom, and the last step that begins before it ends by the closed form."""
     engine = np.zeros(dag.tasks, dtype=np.int32)
     tile = np.zeros(dag.tasks, dtype=np.int64)
     within = np.zeros(dag.tasks, dtype=np.int64)
@@ -191,12 +209,12 @@ def _assign(
         sample[first:last] = np.repeat(n // size * size, slots)
         within[first:last] = np.tile(np.arange(slots), len(c))
         engine[first:last] = grid.engine[tile[first:last]]
-    return engine, _steps(dag, tile, sample, within, runs)
+    return engine, *_steps(dag, tile, sample, within, runs)
 
 
-def _steps(dag: AtomicDag, tile: Longs, sample: Longs, within: Longs, runs: list[Run]) -> Longs:
+def _steps(dag: AtomicDag, tile: Longs, sample: Longs, within: Longs, runs: list[Run]) -> tuple[Longs, Longs]:
     """Steps in the order of the closed form's beginnings; atoms of one share follow each other."""
-    begin = np.zeros(dag.tasks, dtype=np.float64)
+    begin, end = np.zeros(dag.tasks, dtype=np.float64), np.zeros(dag.tasks, dtype=np.float64)
     for run in runs:
         unit = run.cost.node.layer  # type: ignore[union-attr]
         first, last = int(dag.base[unit]), int(dag.base[unit + 1])
@@ -206,5 +224,8 @@ def _steps(dag: AtomicDag, tile: Longs, sample: Longs, within: Longs, runs: list
         place = np.arange(len(order)) - np.maximum.accumulate(np.where(change, np.arange(len(order)), 0))
         most = int(place.max()) + 1
         begin[order] = run.begin + (run.end - run.begin) * place / most
-    _, step = np.unique(begin, return_inverse=True)
-    return step.astype(np.int64)
+        end[order] = run.begin + (run.end - run.begin) * (place + 1) / most
+    moments, step = np.unique(begin, return_inverse=True)
+    step = step.astype(np.int64)
+    last_steps = np.searchsorted(moments, end - 1e-3, side="left") - 1
+    return step, np.maximum(step, last_steps)

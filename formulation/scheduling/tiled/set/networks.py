@@ -127,7 +127,7 @@ def _update(unit: Unit, before: Sequence[SetLayer], name: str) -> SetLayer:
     filters = operator.bounds["R"] if "R" in shape.loops[ROW] else 1
     inputs = groups * (rows // filters)
     _, high, wide = _operand(operator, main)[0]
-    sizes = (inputs, *taps) if product else (inputs, high // (rows // filters), wide)
+    sizes = (inputs, taps[0], taps[1]) if product else (inputs, high // (rows // filters), wide)
     producers: list[Producer] = []
     external = outside = 0
     real = [sizes[1], sizes[2]]

@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from random import Random
 
+from tilewright.formulation.method import Outcome
 from tilewright.formulation.options import option
 from tilewright.formulation.result import Origin
 from tilewright.formulation.scheduling.tiled.evaluator import IllegalPlanError
@@ -26,6 +27,15 @@ FIGURES = ("engine", "program")
 
 WORTH = 0.01
 """A tree is expanded while others are sought where its closed form is better by that part."""
+
+
+def beside(search: TiledSearch) -> str:
+    """The closed form of the best plan's tree and what the evaluator says of the plan; empty without one."""
+    answer, key = search.answer, search.key
+    if answer is None or key is None or not answer.closed_form:
+        return ""
+    closed, value = float(answer.closed_form), float(search.problem.problem.objective.value(key))
+    return f"closed form {closed:.6g}, as a plan {value:.6g} ({value / closed - 1:+.1%})"
 
 
 @dataclass(frozen=True)
@@ -50,6 +60,11 @@ class TreeMethod(Heuristic):
         objective = problem.objective
         energy, delay = float(objective.energy_power), float(objective.delay_power)
         return make(network, problem.machine, problem.batch, rules, energy=energy, delay=delay)
+
+    def solve(self, search: TiledSearch) -> Outcome:
+        """Offer plans; the message has the closed form of the best one's tree beside what the plan takes."""
+        self.offer(search)
+        return Outcome(message=beside(search))
 
     def offer_tree(self, search: TiledSearch, form: ClosedForm, tree: Node) -> None:
         """Expand a tree and offer its plan, with what the closed form says of it."""

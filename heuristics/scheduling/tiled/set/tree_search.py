@@ -1,7 +1,8 @@
 """Better trees than annealing finds: growing segments, chains of them, merging and polishing, then shaking.
 
-A fifth of the time goes into annealing, whose best tree is one to chain and polish like others: where batches
-or machines are so large that segments do not grow far in the time there is, little else is found.
+First comes annealing with the paper's number of steps; its best tree is one to chain and polish like others.
+Where these steps take more than three fifths of the time, segments would not grow far in what is left, so
+nearly all of it goes into annealing.
 
 Every number of subbatches of the root is tried.  Segments grow in the network's own order first, then, where
 the network has not too many down-sets, from all of these with whatever layer is ready; both times the best
@@ -17,13 +18,13 @@ from random import Random
 
 from tilewright.formulation.scheduling.tiled.set.closed_form import ClosedForm
 from tilewright.formulation.scheduling.tiled.set.tree import Cut, Leaf, Node, rooted
-from tilewright.heuristics.scheduling.tiled.set.annealing import anneal_for, first_tree
+from tilewright.heuristics.scheduling.tiled.set.annealing import FIRST, Cooling, anneal, first_tree
 from tilewright.heuristics.scheduling.tiled.set.chains import Segment, Segments, best_chain, down_sets
 from tilewright.heuristics.scheduling.tiled.set.growing import Growth, grow_from
 from tilewright.heuristics.scheduling.tiled.set.polishing import Polisher, Row
 
-ANNEALING = 0.2
-"""Part of the time that annealing takes."""
+ANNEALING, ALONE = 0.6, 0.95
+"""Part of the time that annealing takes at most; and where its steps take more, part that it gets."""
 
 LABELS = 200
 """Labels per down-set of a chain that is polished anyway."""
@@ -78,11 +79,14 @@ class TreeSearch:
         batch = self.form.batch
         groups = [one for one in range(1, batch + 1) if batch % one == 0]
         self._anneal()
+        begun = self.clock.used()
+        rest = max(0.0, 1 - begun)
         for number, group in enumerate(groups, 1):
-            self._grow(group, replace(self.growth, in_order=True), ANNEALING + 0.25 * number / len(groups))
+            growth = replace(self.growth, in_order=True)
+            self._grow(group, growth, begun + rest * 0.3 * number / len(groups))
         ranked = sorted(self.rows, key=lambda group: self._value(self.rows[group], group))
         for number, group in enumerate(ranked[:2], 1):
-            self._grow(group, self.growth, 0.25 + ANNEALING + 0.2 * number / min(2, len(ranked)))
+            self._grow(group, self.growth, begun + rest * (0.3 + 0.3 * number / min(2, len(ranked))))
         for _ in range(self.shakes):
             if self.clock.stop() or not self.rows:
                 break
@@ -90,20 +94,26 @@ class TreeSearch:
         return self.best
 
     def _anneal(self) -> None:
-        """SET's annealing from its first tree."""
+        """SET's annealing from its first tree, with the paper's steps or as many as there is time for."""
         begun = first_tree(self.form)
         if begun is None:
             return
         self._take(begun[0])
-        annealed = anneal_for(
-            self.form,
-            begun,
-            self.random,
-            lambda: self.clock.used() / ANNEALING,
-            self.clock.until(ANNEALING),
-            lambda tree, value: self._take(tree),
-        )
-        self._take(annealed[0])
+        steps, clock = Cooling().steps, self.clock
+
+        def run(begun: tuple[Node, float], steps: int) -> tuple[Node, float]:
+            cooling = Cooling(steps=steps)
+            return anneal(
+                self.form, begun, cooling, self.random, clock.stop, lambda tree, _: self._take(tree)
+            )
+
+        best = run(begun, FIRST)
+        spent = clock.used()
+        if spent > 0:
+            whole = spent * (1 + steps / FIRST)
+            share = ANNEALING if whole <= ANNEALING else ALONE
+            best = run(best, max(1, min(steps, int(FIRST * (share - spent) / spent))))
+        self._take(best[0])
 
     def _take(self, tree: Node) -> None:
         """A tree as a row of segments."""

@@ -6,9 +6,9 @@ from pathlib import Path
 
 from tilewright.formulation.scheduling.herald.problem import SchedulingProblem
 from tilewright.formulation.scheduling.herald.schedule import Schedule
-from tilewright.report.plots.style import write_figure
+from tilewright.report.plots.style import readable_on, write_figure
 
-_LETTER = 0.006  # share of the makespan that one letter of a layer's name takes
+_LETTER = 0.007  # share of the makespan that one letter of a layer's name takes
 
 
 def draw_gantt(problem: SchedulingProblem, schedule: Schedule, milliseconds: float, path: Path) -> None:
@@ -41,7 +41,8 @@ def draw_gantt(problem: SchedulingProblem, schedule: Schedule, milliseconds: flo
         )
         if placement.option.cycles > _LETTER * len(task.layer) * makespan:
             middle = (placement.start + placement.option.cycles / 2) * milliseconds
-            axes.text(middle, row, task.layer, ha="center", va="center", fontsize=6, clip_on=True)
+            ink = readable_on(colours[task.instance])
+            axes.text(middle, row, task.layer, ha="center", va="center", fontsize=7, clip_on=True, color=ink)
     axes.set_yticks(range(len(problem.engines)), problem.engines)
     axes.invert_yaxis()
     axes.set_xlim(0, makespan * milliseconds)

@@ -29,7 +29,7 @@ def draw_occupancy(
     axes.fill_between(times, used, step="post", alpha=0.6, color="tab:blue", linewidth=0)
     if problem.memory is not None:
         axes.axhline(problem.memory / _MEGABYTE, color="tab:red", linestyle="--", label="capacity")
-        axes.legend(loc="upper right", fontsize=8)
+        figure.legend(loc="outside right upper", fontsize=8)
     axes.set_xlim(0, evaluation.makespan * milliseconds)
     axes.set_ylim(bottom=0)
     axes.set_xlabel("time in ms")

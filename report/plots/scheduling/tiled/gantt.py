@@ -11,7 +11,9 @@ from tilewright.report.records.scheduling.tiled.evaluation import JudgedPlan
 from tilewright.report.records.scheduling.tiled.timeline import IDLE, timeline
 
 _COLUMNS = 1200
-_MOST_NAMES = 24
+_MOST_NAMES = 40
+_FEW_ENGINES = 16
+"""Engines up to which their rows stand apart."""
 
 
 def draw_gantt(plan: JudgedPlan, path: Path) -> None:
@@ -36,6 +38,9 @@ def draw_gantt(plan: JudgedPlan, path: Path) -> None:
     axes.imshow(
         image, aspect="auto", interpolation="nearest", extent=(0.0, end, times.engines - 0.5, -0.5), zorder=2
     )
+    if times.engines <= _FEW_ENGINES:
+        for edge in range(1, times.engines):
+            axes.axhline(edge - 0.5, color="white", linewidth=3, zorder=3)
     axes.set_yticks(range(0, times.engines, max(1, machine.width)))
     axes.set_ylabel("engine")
     axes.set_xlabel("time in ms")

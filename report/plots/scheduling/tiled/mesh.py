@@ -34,7 +34,8 @@ def draw_links(plan: JudgedPlan, path: Path) -> None:
         return
     most = max(one.load.busy for one in lines)
     side = 0.75
-    figure = Figure(figsize=(1.5 + side * machine.width, 1.2 + side * machine.height), layout="constrained")
+    size = max(4.6, 1.8 + side * machine.width), max(2.6, 1.2 + side * machine.height)
+    figure = Figure(figsize=size, layout="constrained")
     axes = figure.add_subplot()
     axes.add_collection(
         LineCollection(
@@ -53,10 +54,12 @@ def draw_links(plan: JudgedPlan, path: Path) -> None:
     axes.set_xlim(-0.6, machine.width - 0.4)
     axes.set_ylim(machine.height - 0.4, -0.6)
     axes.set_aspect("equal")
-    axes.set_title(f"{title}: links in use", fontsize=10)
+    axes.set_xticks(range(0, machine.width, -(-machine.width // 16)))
+    axes.set_yticks(range(0, machine.height, -(-machine.height // 16)))
+    figure.suptitle(f"{title}: links in use", fontsize=10)
     handles = [
         Patch(color=colour, label=f"up to {100 * most * (index + 1) / len(LOADS):.0f} %")
         for index, colour in enumerate(LOADS)
     ]
-    figure.legend(handles=handles, loc="outside right upper", fontsize=7)
+    figure.legend(handles=handles, loc="outside right center", fontsize=7)
     write_figure(figure, path, 150)

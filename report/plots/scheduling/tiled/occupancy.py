@@ -30,7 +30,7 @@ def draw_occupancy(plan: JudgedPlan, path: Path) -> None:
     axes.set_ylim(bottom=0)
     axes.set_xlabel("time in ms")
     axes.set_ylabel("buffer in KiB")
-    axes.legend(loc="lower right", fontsize=8)
+    figure.legend(loc="outside right upper", fontsize=8)
     peak = int(plan.evaluation.peak_bytes.max()) / _KIBIBYTE
     axes.set_title(f"{plan.problem.network.name} on {machine.name}: at most {peak:.4g} KiB", fontsize=10)
     write_figure(figure, path, 150)

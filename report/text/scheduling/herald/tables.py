@@ -65,7 +65,7 @@ def schedule_views(document: ScheduleDocument, seconds: float) -> list[Renderabl
 def add_schedule_figures(figures: Table, metrics: ScheduleMetricsRecord) -> None:
     """Rows for makespan, energy and memory."""
     figures.add_row("makespan", f"{count_text(metrics.makespan)} cycles")
-    figures.add_row("time", si_text(metrics.time_s, "s"))
+    figures.add_row("latency", si_text(metrics.time_s, "s"))
     figures.add_row("energy", energy_text(metrics.energy_pj))
     figures.add_row("EDP", si_text(float(metrics.edp) * 1e-12, "J·cycle"))
     figures.add_row("peak memory", f"{count_text(metrics.peak_memory_bytes)} B")

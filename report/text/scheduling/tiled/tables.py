@@ -69,7 +69,7 @@ def figure_rows(metrics: PlanMetricsRecord) -> list[tuple[str, str]]:
         ("cycles", count_text(metrics.cycles)),
         ("least of these atoms", f"{count_text(metrics.atoms_bound_cycles)} ({percent_text(slack)} below)"),
         ("without memory delay", count_text(metrics.compute_cycles)),
-        ("time", si_text(metrics.time_s, "s")),
+        ("latency", si_text(metrics.time_s, "s")),
         ("energy", energy_text(metrics.energy_pj)),
         ("EDP", si_text(float(metrics.edp) * 1e-12, "J·cycle")),
         ("PE utilization, memory delay", used),

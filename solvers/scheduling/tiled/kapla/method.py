@@ -19,6 +19,7 @@ class ProvenChains(ChainMethod):
     def solve(self, search: TiledSearch) -> Outcome:
         """Best-first on the bounds of segments."""
         form = self.form(search)
+        self.begin(search, form)
         found = BestFirst(
             form,
             self.slicing,

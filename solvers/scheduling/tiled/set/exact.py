@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from tilewright.formulation.scheduling.tiled.set.closed_form import ClosedForm
 from tilewright.formulation.scheduling.tiled.set.tree import Node, rooted
 from tilewright.heuristics.scheduling.tiled.set.chains import Segments, best_chain, down_sets
-from tilewright.solvers.scheduling.tiled.set.bounds import Floors
+from tilewright.solvers.scheduling.tiled.set.floors import Floors
 from tilewright.solvers.scheduling.tiled.set.segments import SegmentMaker
 
 

@@ -13,7 +13,7 @@ from tilewright.formulation.method import Outcome
 from tilewright.formulation.scheduling.tiled.search import TiledSearch
 from tilewright.formulation.scheduling.tiled.set.closed_form import ClosedForm
 from tilewright.formulation.scheduling.tiled.set.tree import Node
-from tilewright.heuristics.scheduling.tiled.set.methods import TreeMethod
+from tilewright.heuristics.scheduling.tiled.set.methods import TreeMethod, beside
 from tilewright.heuristics.scheduling.tiled.set.tree_search import Clock, TreeSearch
 from tilewright.solvers.scheduling.tiled.set.bounds import tree_bounds
 from tilewright.solvers.scheduling.tiled.set.exact import best_tree
@@ -39,9 +39,8 @@ class ChainedTrees(TreeMethod):
         least = tree_bounds(form).value
         word = "proven least" if found.proven else "not proven"
         gap = (found.value - least) / found.value
-        return Outcome(
-            message=f"closed form {found.value:.6g}, {word} of {self.space} trees, gap to all trees {gap:.1%}"
-        )
+        proof = f"closed form {found.value:.6g}, {word} of {self.space} trees, gap to all trees {gap:.1%}"
+        return Outcome(message="; ".join(one for one in (proof, beside(search)) if one))
 
     def _begun(self, search: TiledSearch, form: ClosedForm) -> Node | None:
         """A tree of the search for trees, in a quarter of the time."""

@@ -23,7 +23,7 @@ import numpy.typing as npt
 
 from tilewright.formulation.scheduling.tiled.set.closed_form import ClosedForm
 from tilewright.formulation.scheduling.tiled.set.tree import Cut, Leaf, Node
-from tilewright.solvers.scheduling.tiled.set.bounds import Floors
+from tilewright.solvers.scheduling.tiled.set.floors import Floors
 
 Floats = npt.NDArray[np.float64]
 Figures = tuple[Floats, Floats]

@@ -21,8 +21,8 @@ from tilewright.formulation.scheduling.tiled.set.intra_layer import LeafCost
 from tilewright.formulation.scheduling.tiled.set.tree import Cut, Leaf, Node
 from tilewright.heuristics.scheduling.tiled.set.chains import Segment, Segments, shortest
 from tilewright.heuristics.scheduling.tiled.set.growing import ready_layers
-from tilewright.solvers.scheduling.tiled.set.bounds import Floors
 from tilewright.solvers.scheduling.tiled.set.enumeration import trees_over
+from tilewright.solvers.scheduling.tiled.set.floors import Floors
 from tilewright.solvers.scheduling.tiled.set.outlook import HopefulTrees, Outlook
 
 SPACES = ("ls", "lp", "all")

@@ -61,8 +61,8 @@ def segment(row: tuple[int, ...], kind: str, groups: int, batch: int) -> Node:
     """Leaves under one cut; a lone leaf in one group stands alone."""
     if len(row) == 1 and groups == 1:
         return Leaf(row[0], batch)
-    cut = "S" if kind == "S" else "T"
-    return Cut(cut, batch, groups, tuple(Leaf(one, batch // groups) for one in row))
+    leaves = tuple(Leaf(one, batch // groups) for one in row)
+    return Cut("S" if kind == "S" else "T", batch, groups, leaves)
 
 
 def divisors(number: int) -> list[int]:

@@ -1,6 +1,11 @@
 """Trees as plans of the common kind, and the methods that find them."""
 
+import itertools
+from random import Random
+
 import pytest
+from hypothesis import assume, given, settings
+from hypothesis import strategies as st
 
 from tilewright.formulation.limits import Limits
 from tilewright.formulation.result import Status
@@ -13,7 +18,10 @@ from tilewright.formulation.scheduling.tiled.set.tree import Cut, Leaf, Node, ro
 from tilewright.hardware.scheduling.tiled.load import load_tiled_machine
 from tilewright.hardware.scheduling.tiled.machine import TiledMachine
 from tilewright.solvers.scheduling.tiled.running import plan_run
+from tilewright.workloads.blueprint import Blueprint
 from tilewright.workloads.catalog import resolve_model
+from tilewright.workloads.networks.googlenet import MODULES, inception
+from tilewright.workloads.networks.resnet import bottleneck
 
 EDGE = load_tiled_machine("set-edge-4x4")
 FREE = EDGE.changed(link_rate=1e15, port_rate=1e15, dram_rate=1e15, dram_port_rate=1e15, hop_cycles=0)
@@ -48,6 +56,42 @@ def test_plans_of_t_cuts_take_what_the_closed_form_says(model: str, batch: int) 
         dag, plan = expand(problem, cost, form.dataflow, form.engine.grid)
         assert all(len(one.parts) == 2 for one in dag.tilings)
         assert problem.evaluate(dag, plan).cycles == cost.cycles
+
+
+def block(kind: str, machine: TiledMachine) -> tuple[TiledProblem, ClosedForm]:
+    """Four samples of a small block with branches."""
+    net = Blueprint(kind, 1)
+    if kind == "inception":
+        inception(net, net.image(192, 14), MODULES["3a"])
+    else:
+        bottleneck(net, net.image(64, 14), 64, 1)
+    problem = TiledProblem(net.network(), machine, tiled_objective("edp"), batch=4)
+    return problem, engine_form(set_network(problem.units, kind), machine, 4, Rules())
+
+
+def drawn(random: Random, layers: range, batch: int, kinds: str) -> Node:
+    """A random tree over layers in their order, cuts of the kinds given."""
+    if len(layers) == 1:
+        return Leaf(layers[0], batch)
+    groups = random.choice([one for one in range(1, batch + 1) if batch % one == 0])
+    borders = sorted(random.sample(range(1, len(layers)), random.randint(1, len(layers) - 1)))
+    spans = itertools.pairwise([0, *borders, len(layers)])
+    inner = tuple(drawn(random, layers[low:high], batch // groups, kinds) for low, high in spans)
+    return Cut("T" if random.choice(kinds) == "T" else "S", batch, groups, inner)
+
+
+@pytest.mark.parametrize("kind", ["inception", "bottleneck"])
+@pytest.mark.parametrize("kinds", ["T", "TS"])
+@settings(max_examples=12, deadline=None)
+@given(seed=st.integers(0, 10**6))
+def test_plans_are_never_longer_than_the_closed_form(kind: str, kinds: str, seed: int) -> None:
+    """Where nothing binds, plans of random trees of T cuts take its cycles, of T and S cuts no more."""
+    problem, form = block(kind, FREE)
+    cost = form.attempt(rooted([drawn(Random(seed), range(len(form.network)), 4, kinds)], 4))
+    assume(not isinstance(cost, str))
+    assert not isinstance(cost, str)
+    found = problem.evaluate(*expand(problem, cost, form.dataflow, form.engine.grid)).cycles
+    assert found == cost.cycles if kinds == "T" else found <= cost.cycles
 
 
 @pytest.mark.parametrize("model", ["darknet19", "googlenet"])

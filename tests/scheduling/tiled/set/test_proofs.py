@@ -12,9 +12,10 @@ from tilewright.formulation.scheduling.tiled.set.tree import Cut, Leaf, Node, ch
 from tilewright.heuristics.scheduling.tiled.set.annealing import Cooling, anneal, first_tree
 from tilewright.heuristics.scheduling.tiled.set.growing import Growth
 from tilewright.heuristics.scheduling.tiled.set.tree_search import Clock, TreeSearch
-from tilewright.solvers.scheduling.tiled.set.bounds import Floors, tree_bounds
+from tilewright.solvers.scheduling.tiled.set.bounds import tree_bounds
 from tilewright.solvers.scheduling.tiled.set.enumeration import all_trees, lone_trees, topological_orders
 from tilewright.solvers.scheduling.tiled.set.exact import best_tree
+from tilewright.solvers.scheduling.tiled.set.floors import Floors
 from tilewright.solvers.scheduling.tiled.set.outlook import Outlook
 
 SMALL = [
@@ -26,9 +27,8 @@ SMALL = [
 LONGER = [
     ("darknet", tuple(range(8, 14)), 1),
     ("darknet", tuple(range(8, 14)), 4),
-    ("resnet", (2, 3, 4, 5, 6, 7), 2),
-    ("resnet", (2, 3, 4, 5, 6, 7), 4),
-    ("trans_cell", (78, 79, 80), 4),
+    ("resnet", (2, 3, 4, 5, 6), 2),
+    ("trans_cell", (58, 59, 60, 61), 4),
 ]
 
 

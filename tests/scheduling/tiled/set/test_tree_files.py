@@ -74,3 +74,21 @@ def test_broken_files_are_one_line(
     assert code == 2
     assert message in err
     assert len(err.strip().splitlines()) <= 3
+
+
+def test_tree_is_shown_drawn_and_checked(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """`show` prints what `evaluate` does and draws it; `check` tells a broken tree."""
+    path, picture = tmp_path / "tree.json", tmp_path / "graph.svg"
+    stated = {"network": "program:resnet", "tree": WANT["ra_tree"]}
+    path.write_text(json.dumps(stated))
+    assert called(capsys, "show", str(path)) == called(capsys, "evaluate", str(path))
+    assert called(capsys, "show", str(path), "--plot", str(picture))[0] == 0
+    drawn = picture.read_text()
+    assert "<svg" in drawn
+    assert "resnet on set-edge-4x4, batch 1" in drawn
+    assert drawn.count("<path") > 70
+    assert called(capsys, "check", str(path))[0] == 0
+    path.write_text(json.dumps(stated | {"tree": "T 1/1\n\tconv1 1\n"}))
+    code, out, _ = called(capsys, "check", str(path))
+    assert code == 5
+    assert "is not in the tree" in out

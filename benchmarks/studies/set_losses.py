@@ -1,0 +1,111 @@
+"""What SET's annealing, KAPLA's chains and Tangram lose against the best tree, over many small graphs.
+
+    python -m tilewright.benchmarks.studies.set_losses --graphs 110 --seconds 20 --store losses.sqlite
+
+The graphs are parts of real networks, a few consecutive layers each, with 1, 2 or 4 samples (the largest ones
+with one), on 4 x 4 tiles with the figures of the released program's tile and the paper's rules.  The best of
+all trees is proven by the closed form (EDP); graphs whose proof takes longer than the time are counted and
+left out.
+"""
+
+from __future__ import annotations
+
+import argparse
+import statistics
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from random import Random
+
+from tilewright.benchmarks.studies.answers import answers
+from tilewright.benchmarks.studies.set_cells import TreeCell, TreeFound, TreeStore, compute, failed
+from tilewright.formulation.scheduling.tiled.set.program_networks import program_network
+from tilewright.workloads.errors import InputError
+
+NETWORKS = ("resnet", "goog", "darknet", "ires", "vgg", "trans_cell")
+SIZES = (3, 4, 5)
+BATCHES = (1, 2, 4)
+METHODS = {"sa": "SET's annealing (beta 100)", "kapla": "KAPLA (k = 4)", "tangram": "Tangram", "set": "set"}
+
+Graph = tuple[str, tuple[int, ...], int]
+"""Network, layers, samples."""
+
+HEAD = (
+    "| method | batch | graphs | best found | mean loss | median | 90th of 100 | most |\n|---|---:|"
+    + "---:|" * 6
+)
+
+
+def graphs(count: int) -> list[Graph]:
+    """Parts drawn at random, each once; those whose borders cut through what a layer reads are not drawn."""
+    random = Random(1)
+    found: dict[Graph, None] = {}
+    while len(found) < count:
+        name, size = random.choice(NETWORKS), random.choice(SIZES)
+        network = program_network(name)
+        first = random.randrange(len(network) - size + 1)
+        layers = tuple(range(first, first + size))
+        try:
+            network.part(layers, "part")
+        except InputError:
+            continue
+        found[name, layers, random.choice(BATCHES) if size < max(SIZES) else 1] = None
+    return list(found)
+
+
+def cell(graph: Graph, method: str, seconds: float) -> TreeCell:
+    """One search on one graph."""
+    name, layers, batch = graph
+    return TreeCell(name, layers, "set-edge-4x4", "program", "paper", batch, 1, 1, method, 1, seconds)
+
+
+def table(every: Sequence[Graph], store: TreeStore, seconds: float) -> list[str]:
+    """Losses by method and number of samples, and over all."""
+    proven: dict[Graph, TreeFound] = {}
+    for graph in every:
+        best = store.get(cell(graph, "all", seconds))
+        if best is not None and best.status == "proven" and best.cycles:
+            proven[graph] = best
+    lines = [f"{len(every)} graphs, {len(proven)} of them proven", "", HEAD]
+    for method, name in METHODS.items():
+        for batch in (*BATCHES, 0):
+            losses = []
+            for graph, best in proven.items():
+                found = store.get(cell(graph, method, seconds))
+                if batch in (0, graph[2]) and found is not None and found.cycles:
+                    losses.append(found.value / best.value - 1)
+            if losses:
+                lines.append(f"| {name} | {batch or 'all'} | {_figures(losses)} |")
+    return lines
+
+
+def _figures(losses: Sequence[float]) -> str:
+    ranked = sorted(losses)
+    exact = sum(loss < 1e-9 for loss in ranked)
+    shown = (statistics.fmean(ranked), statistics.median(ranked), ranked[len(ranked) * 9 // 10], ranked[-1])
+    return " | ".join([str(len(ranked)), str(exact), *(f"{100 * one:.2f} %" for one in shown)])
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Compute what is missing, then print the table."""
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser.add_argument("--graphs", type=int, default=110)
+    parser.add_argument("--seconds", type=float, default=20.0, help="CPU seconds of a search or proof")
+    parser.add_argument("--store", type=Path, default=Path("losses.sqlite"))
+    parser.add_argument("--jobs", type=int, default=1)
+    parser.add_argument("--only-print", action="store_true", help="what the store has")
+    asked = parser.parse_args(arguments)
+    store = TreeStore(asked.store)
+    every = graphs(asked.graphs)
+    if not asked.only_print:
+        missing = [cell(graph, method, asked.seconds) for graph in every for method in ("all", *METHODS)]
+        for one, found in answers(store, missing, asked.jobs, compute, failed, fresh=False):
+            told = f"{one.network} {one.part} {one.batch} {one.method}: {found.status} {found.message}"
+            print(told, file=sys.stderr, flush=True)
+    print("\n".join(table(every, store, asked.seconds)))
+    store.close()
+    return 0
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())

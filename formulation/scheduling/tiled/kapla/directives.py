@@ -1,0 +1,174 @@
+"""Tensor-centric directives of whole pipelines (KAPLA, section III-B): a chain of segments as tensors, stacks
+and updates.
+
+Every layer of a segment declares what one tile's buffer holds: its inputs under the names of the layers that
+make them, its weights, its results under its own name.  Stacks lay these out over its tiles, the outermost
+first, and one update moves on by the samples of a subbatch.  Inside a segment a tensor of the same name and a
+matched update are a direct passage from tiles to tiles; what cannot pass so goes through DRAM, and says it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping as MappingABC
+from dataclasses import dataclass
+from typing import Literal
+
+from tilewright.formulation.scheduling.tiled.kapla.chain import Chain, loads_of
+from tilewright.formulation.scheduling.tiled.kapla.segments import Kind, SegmentScheme
+from tilewright.formulation.scheduling.tiled.set.closed_form import ClosedForm, NodeCost
+from tilewright.formulation.scheduling.tiled.set.dataflow import DataFlow
+from tilewright.formulation.scheduling.tiled.set.layers import CONVOLUTION, GROUPED, SetLayer, SetNetwork
+from tilewright.formulation.scheduling.tiled.set.partition import Partition
+from tilewright.formulation.scheduling.tiled.set.tree import Leaf
+from tilewright.workloads.errors import InputError
+
+Place = Literal["from tiles", "from DRAM", "to tiles", "to DRAM", "to tiles and DRAM"]
+
+STACKED = ("K", "N", "Yo", "Xo")
+"""Dimensions over which tiles share a layer, in the order in which partitions have them."""
+
+
+@dataclass(frozen=True, slots=True)
+class TensorPart:
+    """``tensor``: what one tile's buffer holds.
+
+    Parameters
+    ----------
+    name : of the layer that makes it, or of the layer with ``.input`` or ``.weights`` behind it
+    sizes : by dimension, for the largest share
+    place : where it comes from or goes to
+    """
+
+    name: str
+    sizes: tuple[tuple[str, int], ...]
+    place: Place
+
+
+@dataclass(frozen=True, slots=True)
+class TileStack:
+    """``stack``: ``copies`` tiles side by side, each ``shift`` further along a dimension."""
+
+    dim: str
+    shift: int
+    copies: int
+
+
+@dataclass(frozen=True, slots=True)
+class LayerDirectives:
+    """One layer of a segment; ``step`` is what its update moves on by, in samples."""
+
+    name: str
+    tensors: tuple[TensorPart, ...]
+    stacks: tuple[TileStack, ...]
+    step: int
+
+
+@dataclass(frozen=True, slots=True)
+class SegmentDirectives:
+    """Layers that are pipelined, spatially or temporally, over ``batch`` samples."""
+
+    kind: Kind
+    batch: int
+    layers: tuple[LayerDirectives, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class ChainDirectives:
+    """A whole network: ``splits`` times all segments in turn."""
+
+    network: str
+    splits: int
+    segments: tuple[SegmentDirectives, ...]
+
+
+def directives_of(form: ClosedForm, chain: Chain) -> ChainDirectives:
+    """The directives of an evaluated chain.
+
+    Raises
+    ------
+    InputError : for a segment that the machine cannot run
+    """
+    found = []
+    for scheme in chain.segments:
+        cost = form.segment(scheme.tree, loads_of(form, chain.splits))
+        if isinstance(cost, str):
+            raise InputError(form.network.name, "segment", cost)
+        found.append(segment_directives(form.network, form.dataflow, scheme, _partitions(cost)))
+    return ChainDirectives(form.network.name, chain.splits, tuple(found))
+
+
+def segment_directives(
+    network: SetNetwork, dataflow: DataFlow, scheme: SegmentScheme, partitions: MappingABC[int, Partition]
+) -> SegmentDirectives:
+    """What a segment's layers declare with given partitions."""
+    direct, stored = dataflow.flow_bits(scheme.tree)
+    share = scheme.batch // scheme.groups
+    passed = {
+        read.producer
+        for layer in scheme.layers
+        for read in dataflow.numbers(layer)
+        if direct >> read.number & 1
+    }
+    found = []
+    for layer in scheme.layers:
+        one, partition = network.layers[layer], partitions[layer]
+        sizes = (one.channels, share, one.rows, one.columns)
+        box = [-(-size // count) for size, count in zip(sizes, partition.parts, strict=True)]
+        stacks = tuple(
+            TileStack(STACKED[at], box[at], partition.parts[at])
+            for at in partition.order
+            if partition.parts[at] > 1
+        )
+        tensors = []
+        for read, producer in zip(dataflow.numbers(layer), one.producers, strict=True):
+            place: Place = "from tiles" if direct >> read.number & 1 else "from DRAM"
+            role = producer.role
+            shape = (
+                _weights(one, box) if role == 1 else _results(one, box) if role == 2 else _inputs(one, box)
+            )
+            tensors.append(TensorPart(network.layers[producer.layer].name, shape, place))
+        if one.external:
+            tensors.append(TensorPart(f"{one.name}.input", _inputs(one, box), "from DRAM"))
+        if one.weight_bytes and not one.makes_weights:
+            tensors.append(TensorPart(f"{one.name}.weights", _weights(one, box), "from DRAM"))
+        to: Place = "to DRAM"
+        if layer in passed:
+            to = "to tiles and DRAM" if stored >> layer & 1 else "to tiles"
+        tensors.append(TensorPart(one.name, _results(one, box), to))
+        found.append(LayerDirectives(one.name, tuple(tensors), stacks, share))
+    return SegmentDirectives(scheme.kind, scheme.batch, tuple(found))
+
+
+def _inputs(one: SetLayer, box: list[int]) -> tuple[tuple[str, int], ...]:
+    """Inputs of a box of results (channels, samples, rows, columns)."""
+    k, n, h, w = box
+    channels = one.inputs if one.window == CONVOLUTION else k
+    if one.window == GROUPED:
+        channels = min(one.inputs, -(-k * one.groups // one.channels) * (one.inputs // one.groups))
+    if one.is_summed:
+        channels, rows, columns = min(one.inputs, -(-h // one.stride_rows)), one.input_rows, one.input_columns
+    elif one.spread:
+        rows = min(one.input_rows, (h + one.taps_rows - 2) // one.stride_rows + 1)
+        columns = min(one.input_columns, (w + one.taps_columns - 2) // one.stride_columns + 1)
+    else:
+        rows = min(one.input_rows, (h - 1) * one.stride_rows + one.taps_rows)
+        columns = min(one.input_columns, (w - 1) * one.stride_columns + one.taps_columns)
+    return ("N", n), ("C", channels), ("Yi", rows), ("Xi", columns)
+
+
+def _weights(one: SetLayer, box: list[int]) -> tuple[tuple[str, int], ...]:
+    """Weights of a box, or the gradient that stands for them in a weight update."""
+    if one.is_summed:
+        return ("N", box[1]), ("K", box[0]), ("Yo", one.taps_rows), ("Xo", one.taps_columns)
+    return ("K", box[0]), ("C", one.depth), ("R", one.taps_rows), ("S", one.taps_columns)
+
+
+def _results(one: SetLayer, box: list[int]) -> tuple[tuple[str, int], ...]:
+    """A box of results; those of a weight update have no samples."""
+    k, n, h, w = box
+    return (("K", k), ("Yo", h), ("Xo", w)) if one.is_summed else (("N", n), ("K", k), ("Yo", h), ("Xo", w))
+
+
+def _partitions(cost: NodeCost) -> dict[int, Partition]:
+    leaves = [one for one in cost.walk() if isinstance(one.node, Leaf)]
+    return {one.node.layer: one.leaf.partition for one in leaves if one.leaf}  # type: ignore[union-attr]

@@ -1,0 +1,113 @@
+"""Chains of segments from the directives of whole pipelines, held against network, stacks and updates."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from tilewright.formulation.scheduling.tiled.kapla.directives import (
+    STACKED,
+    ChainDirectives,
+    LayerDirectives,
+    SegmentDirectives,
+    segment_directives,
+)
+from tilewright.formulation.scheduling.tiled.kapla.segments import Kind, SegmentScheme
+from tilewright.formulation.scheduling.tiled.set.dataflow import DataFlow
+from tilewright.formulation.scheduling.tiled.set.layers import SetNetwork
+from tilewright.formulation.scheduling.tiled.set.partition import Partition
+from tilewright.formulation.scheduling.tiled.set.tree import Node, rooted
+from tilewright.workloads.errors import InputError
+
+
+@dataclass(frozen=True, slots=True)
+class ReadChain:
+    """What directives say: the segments, and the partition of every layer by its number."""
+
+    segments: tuple[SegmentScheme, ...]
+    splits: int
+    partitions: dict[int, Partition]
+
+    @property
+    def tree(self) -> Node:
+        """The chain as a resource allocation tree."""
+        batch = self.segments[0].batch * self.splits
+        return rooted([one.tree for one in self.segments], batch, self.splits)
+
+
+def read_chain(network: SetNetwork, directives: ChainDirectives, where: str = "directives") -> ReadChain:
+    """The chain that directives describe.
+
+    Raises
+    ------
+    InputError : naming segment and layer, where layers are missing, repeated, unknown or out of order,
+        updates do not match, or a size is not what network, stacks and updates make
+    """
+    done, schemes, partitions = 0, [], {}
+    if directives.network != network.name:
+        raise InputError(where, "chain", f"{directives.network!r}, expected {network.name!r}")
+    dataflow = DataFlow(network, (1.0,) * len(network))
+    for number, segment in enumerate(directives.segments, 1):
+        field = f"segment {number}"
+        layers = []
+        end = done
+        for one in segment.layers:
+            at = network.index.get(one.name)
+            if at is None or end >> at & 1:
+                raise InputError(where, f"{field}, {one.name}", "expected a layer of the network, each once")
+            if network.masks[at][0] & ~end:
+                raise InputError(where, f"{field}, {one.name}", "stands before a layer that it reads")
+            layers.append(at)
+            end |= 1 << at
+            partitions[at] = _partition(one, f"{where}: {field}, {one.name}")
+        step = segment.layers[0].step
+        for one in segment.layers:
+            if one.step != step:
+                told = f"update(N+={one.step}) does not match update(N+={step}) of {segment.layers[0].name}"
+                raise InputError(where, f"{field}, {one.name}", told)
+        if step < 1 or segment.batch % step:
+            raise InputError(where, field, f"update(N+={step}) does not divide {segment.batch} samples")
+        if len({one.batch for one in directives.segments}) > 1:
+            raise InputError(where, field, "all segments run on as many samples")
+        kind: Kind = "T" if len(layers) == 1 else segment.kind
+        scheme = SegmentScheme(done, end, tuple(layers), kind, segment.batch // step, segment.batch)
+        wanted = segment_directives(network, dataflow, scheme, partitions)
+        _check(segment, wanted, where, field)
+        schemes.append(scheme)
+        done = end
+    left = [one.name for at, one in enumerate(network.layers) if not done >> at & 1]
+    if left:
+        raise InputError(
+            where, "chain", f"lacks {left[0]}" + (f" and {len(left) - 1} more" if left[1:] else "")
+        )
+    return ReadChain(tuple(schemes), directives.splits, partitions)
+
+
+def _partition(one: LayerDirectives, where: str) -> Partition:
+    counts = dict.fromkeys(STACKED, 1)
+    for stack in one.stacks:
+        if stack.dim not in counts or counts[stack.dim] > 1 or stack.copies < 2:
+            told = f"expected {', '.join(STACKED)} at most once each, over 2 tiles or more"
+            raise InputError(where, f"stack({stack.dim}+={stack.shift}, {stack.copies})", told)
+        counts[stack.dim] = stack.copies
+    front = [STACKED.index(stack.dim) for stack in one.stacks]
+    a, b, c, d = (*front, *(at for at in reversed(range(4)) if at not in front))
+    k, n, h, w = counts.values()
+    return Partition((k, n, h, w), (a, b, c, d))
+
+
+def _check(segment: SegmentDirectives, wanted: SegmentDirectives, where: str, field: str) -> None:
+    """Every declared tensor and shift is what network, stacks and updates make."""
+    for one, other in zip(segment.layers, wanted.layers, strict=True):
+        place = f"{field}, {one.name}"
+        for stack, right in zip(one.stacks, other.stacks, strict=True):
+            if stack != right:
+                told = f"stack({stack.dim}+={stack.shift}, {stack.copies}), expected a shift of {right.shift}"
+                raise InputError(where, place, told)
+        if len(one.tensors) != len(other.tensors):
+            names = ", ".join(part.name for part in other.tensors)
+            raise InputError(where, place, f"{len(one.tensors)} tensors, expected {names}")
+        for part, right_part in zip(one.tensors, other.tensors, strict=True):
+            if part != right_part:
+                sizes = ", ".join(f"{dim}={size}" for dim, size in right_part.sizes)
+                told = f"tensor {part.name}: expected {right_part.name}({sizes}) {right_part.place}"
+                raise InputError(where, place, told)

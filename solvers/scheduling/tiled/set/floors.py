@@ -1,0 +1,229 @@
+"""What every layer of a network takes at least by the closed form of trees, whatever tree holds it.
+
+Per layer, over every number of tiles, every batch that divides the whole one and every partition that is
+tried and fits the buffers:
+
+====== =====================================================================================================
+energy what the tiles spend on all samples (inputs and weights written and results read included), DRAM and
+       hops of its weights, and hops of inputs
+work   cycles times tiles
+time   the slowest of array and weights through DRAM, in one run
+====== =====================================================================================================
+
+A byte that ``m`` tiles receive passes ``m - 1`` links at least, as many as a tree over them has; a byte of
+DRAM the mean distance from its ports to the best tile.  A partition is charged with both at once, so few
+hops are not had together with cheap shares unless one partition has both.
+"""
+
+from __future__ import annotations
+
+import math
+from functools import cached_property
+
+import numpy as np
+
+from tilewright.formulation.scheduling.tiled.set import leaf_kernel
+from tilewright.formulation.scheduling.tiled.set.closed_form import ClosedForm, Floats, Longs
+from tilewright.formulation.scheduling.tiled.set.layers import CONVOLUTION
+from tilewright.formulation.scheduling.tiled.set.tree import Node
+from tilewright.solvers.scheduling.tiled.set.frontier import Point, lower_hull
+
+
+class Floors:
+    """What every layer takes at least, by the closed form."""
+
+    def __init__(self, form: ClosedForm) -> None:
+        self.form = form
+        self._cycles: dict[tuple[int, int, int], float] = {}
+        self._hulls: dict[int, list[Point]] = {}
+        self._leaves: dict[tuple[int, int], tuple[Floats, Floats]] = {}
+        self._batches = [one for one in range(1, form.batch + 1) if form.batch % one == 0]
+
+    @cached_property
+    def reach(self) -> float:
+        """Hops of a byte from DRAM to the nearest tile, on average over the ports."""
+        grid = self.form.engine.grid
+        away = np.abs(grid.x[:, None] - grid.ports[None, :, 0]) + np.abs(
+            grid.y[:, None] - grid.ports[None, :, 1]
+        )
+        return float(away.mean(axis=1).min())
+
+    @property
+    def byte_energy(self) -> float:
+        """pJ of a byte that passes DRAM."""
+        machine = self.form.machine
+        return machine.dram_energy + self.reach * machine.hop_energy
+
+    @property
+    def rounding(self) -> float:
+        """pJ that rounding over the ports may save in one run of a layer, operand by operand.
+
+        Each multicast gives every port its part rounded up or down, less than a byte of difference, and
+        neighbouring ports' trees differ by no more links than there are columns.
+        """
+        grid = self.form.engine.grid
+        return grid.tiles * len(grid.ports) * grid.width * self.form.machine.hop_energy
+
+    @cached_property
+    def _all(self) -> tuple[tuple[float, float], ...]:
+        shapes = self.form.engine.shapes
+        known: dict[int, tuple[float, float]] = {}
+        for layer in dict.fromkeys(shapes):
+            known[layer] = self._layer(layer)
+        return tuple(known[shape] for shape in shapes)
+
+    @cached_property
+    def tile_energy(self) -> tuple[float, ...]:
+        """Per layer, pJ inside tiles for the whole batch, with hops beyond those in `byte_energy`."""
+        return tuple(one[0] for one in self._all)
+
+    @cached_property
+    def work(self) -> tuple[float, ...]:
+        """Per layer, cycles times tiles for the whole batch."""
+        return tuple(one[1] for one in self._all)
+
+    def cycles(self, layer: int, batch: int, tiles: int) -> float:
+        """Cycles of one run of a layer by its array; infinite where it cannot be mapped."""
+        assert self.work
+        return self._cycles.get((self.form.engine.shapes[layer], batch, tiles), math.inf)
+
+    def leaf_figures(self, layer: int, batch: int) -> tuple[Floats, Floats]:
+        """By number of tiles, from none on: pJ of a layer in `tile_energy`, and cycles of one run."""
+        assert self.work
+        return self._leaves[self.form.engine.shapes[layer], batch]
+
+    def hull(self, layer: int) -> list[Point]:
+        """Cycles of one run of a layer against its energy in `tile_energy`, over everything tried."""
+        assert self.work
+        return self._hulls[self.form.engine.shapes[layer]]
+
+    @cached_property
+    def path(self) -> tuple[int, ...]:
+        """Layers of the longest path by the fastest runs of each."""
+        ends: list[tuple[float, int]] = []
+        for layer, before in enumerate(self.form.network.before):
+            last = max(((ends[one][0], one) for one in before), default=(0.0, -1))
+            ends.append((last[0] + self.hull(layer)[0][0], last[1]))
+        at = max(range(len(ends)), key=lambda one: ends[one][0])
+        found = [at]
+        while ends[at][1] >= 0:
+            at = ends[at][1]
+            found.append(at)
+        return tuple(reversed(found))
+
+    def _layer(self, layer: int) -> tuple[float, float]:
+        engine = self.form.engine
+        energy = work = math.inf
+        options: list[Point] = []
+        for batch in self._batches:
+            runs = self.form.batch // batch
+            least, fastest = (np.full(engine.grid.tiles + 1, math.inf) for _ in range(2))
+            for tiles in range(1, engine.grid.tiles + 1):
+                found = self._options(layer, batch, tiles, streamed=False)
+                if not found and engine.may_stream(layer):
+                    found = self._options(layer, batch, tiles, streamed=True)
+                for cycles, time, spent in found:
+                    energy, work = min(energy, spent), min(work, runs * cycles * tiles)
+                    options.append((time, spent))
+                if found:
+                    self._cycles[layer, batch, tiles] = min(one[0] for one in found)
+                    least[tiles] = min(one[2] for one in found)
+                    fastest[tiles] = min(one[1] for one in found)
+            self._leaves[layer, batch] = least, fastest
+        self._hulls[layer] = lower_hull(options) or [(math.inf, math.inf)]
+        return energy, work
+
+    def _options(
+        self, layer: int, batch: int, tiles: int, *, streamed: bool
+    ) -> list[tuple[float, float, float]]:
+        """Of every partition that fits the buffers: cycles and time of a run, energy of the whole batch.
+
+        Parameters
+        ----------
+        streamed : whether weights are loaded at every run, and take no more room than their stream
+        """
+        engine, form, rules = self.form.engine, self.form, self.form.rules
+        runs = form.batch // batch
+        leaf, held = engine.numbers(layer, batch), self.weight_bytes(layer)
+        loads = runs if streamed else 1
+        loading = held * loads // runs / form.machine.dram_rate
+        found = []
+        for parts in dict.fromkeys(one.parts for one in engine.menu(layer, batch, tiles)):
+            cycles, each = engine.share_cost(layer, batch, parts)
+            if not cycles:
+                continue
+            inputs, weights = np.zeros(tiles, dtype=np.int64), np.zeros(tiles, dtype=np.int64)
+            shares = np.array(parts, dtype=np.int64)
+            leaf_kernel.usage(leaf, shares, rules.idle_tiles_receive, inputs, weights)
+            room = int(weights.max())
+            room = min(room, rules.streamed_bytes) if streamed else room
+            if rules.result_bytes + int(inputs.max()) + room > engine.room:
+                continue
+            outside = leaf_kernel.buffer_energy(leaf, inputs, weights, runs // loads, engine.prices)
+            spent = runs * (float(each.sum()) * tiles + outside)
+            spent += self._hops(layer, batch, shares, inputs, loads) + (loads - 1) * held * self.byte_energy
+            found.append((cycles, max(cycles, loading), spent))
+        return found
+
+    def _hops(self, layer: int, batch: int, parts: Longs, inputs: Longs, loads: int) -> float:
+        """pJ of hops of the whole batch that a partition needs, beyond those in `byte_energy`."""
+        form = self.form
+        one = form.network.layers[layer]
+        sizes = np.array([one.channels, batch, one.rows, one.columns], dtype=np.int64)
+        busy = np.minimum(parts, sizes)
+        found = loads * self.weight_bytes(layer) * max(0.0, float(busy[1:].prod()) - 1 - self.reach)
+        data = [read for read in one.producers if not read.weights and not read.late]
+        covered = one.external + sum(read.channels for read in data) == one.inputs * one.operands
+        plain = not any(read.scattered for read in data)
+        plain = plain and not (form.rules.free_concatenation and len(data) > 1)
+        if one.window == CONVOLUTION and covered and plain and not one.makes_weights:
+            runs = form.batch // batch
+            found += runs * int(inputs.sum()) * (1 - 1 / float(busy[0]))
+        return found * form.machine.hop_energy
+
+    def weight_bytes(self, layer: int) -> int:
+        """Stored weights of a layer."""
+        one = self.form.network.layers[layer]
+        return 0 if one.makes_weights or one.is_summed else one.weight_bytes
+
+    @cached_property
+    def outside(self) -> int:
+        """Bytes of the whole batch that a network's inputs and outputs move, but for inputs with gaps."""
+        found = 0
+        for one in self.form.network.layers:
+            if one.is_output:
+                found += one.stored_bytes(self.form.batch)
+            gaps = one.stride_rows > one.taps_rows or one.stride_columns > one.taps_columns
+            if one.external and not gaps:
+                found += self.form.batch * one.external * one.input_rows * one.input_columns
+        return found
+
+    def energy(self, layer: int) -> float:
+        """pJ of a layer for the whole batch, without what its inputs and results move."""
+        return self.tile_energy[layer] + self.weight_bytes(layer) * self.byte_energy
+
+    def moved(self, tree: Node) -> float:
+        """Bytes that one run of a segment reads from DRAM and writes there at least.
+
+        What goes through DRAM follows from the tree alone; strides that leave gaps may leave inputs unread.
+        """
+        form, layers = self.form, self.form.network.layers
+        direct, stored = form.dataflow.flow_bits(tree)
+        found = 0.0
+        rest = tree.mask
+        while rest:
+            low = rest & -rest
+            rest ^= low
+            layer = low.bit_length() - 1
+            one = layers[layer]
+            found += self.weight_bytes(layer) * tree.batch / form.batch
+            if stored & low:
+                found += one.stored_bytes(tree.batch) * (tree.batch / form.batch if one.is_summed else 1)
+            if one.stride_rows > one.taps_rows or one.stride_columns > one.taps_columns:
+                continue
+            if one.external:
+                found += tree.batch * one.external * one.input_rows * one.input_columns
+            for read, producer in zip(form.dataflow.numbers(layer), one.producers, strict=True):
+                if not direct >> read.number & 1 and not producer.scattered and not producer.weights:
+                    found += tree.batch * producer.channels * one.input_rows * one.input_columns
+        return found

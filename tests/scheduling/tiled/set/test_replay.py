@@ -1,0 +1,49 @@
+"""Imported trees of our own against a replay that follows every byte (`set_replay.py`)."""
+
+import re
+
+import pytest
+from set_cases import form_of
+from set_replay import Replay
+
+from tilewright.formulation.scheduling.tiled.set.layers import SetNetwork
+from tilewright.formulation.scheduling.tiled.set.program_networks import NetworkBuilder
+from tilewright.formulation.scheduling.tiled.set.tree_text import parse_tree
+
+
+def small_network() -> SetNetwork:
+    """Two branches side by side, a sum and a pooling, with strides and padding."""
+    net = NetworkBuilder("small")
+    a = net.conv("a", 3, 16, 8, taps=3, source=(8, 8))
+    b = net.conv("b", 16, 16, 8, taps=3)
+    c = net.conv("c", 16, 8, 8, (a,))
+    d = net.conv("d", 24, 16, 8, (b, c))
+    net.add("e", 16, 8, (a, d))
+    net.pool("f", 16, 4, taps=3, stride=2)
+    net.conv("g", 16, 32, 2, taps=3, stride=2)
+    net.conv("h", 32, 8, 2)
+    return net.build()
+
+
+TREES = {
+    "one by one": "T 4/1; a 4; b 4; c 4; d 4; e 4; f 4; g 4; h 4",
+    "samples": "T 4/4; a 1; b 1; c 1; d 1; e 1; f 1; g 1; h 1",
+    "S, T, S": "T 4/1; S 4/2;; T 2/1;;; a 2;;; S 2/2;;;; b 1;;;; c 1;;; d 2;; e 2; T 4/2;; f 2;; g 2; h 4",
+    "T, S, T": "T 4/2; T 2/1;; a 2;; S 2/2;;; T 1/1;;;; b 1;;;; c 1;;; d 1;; e 2; S 2/1;; f 2;; g 2; h 2",
+    "root S": "S 4/2; T 2/2;; a 1;; b 1;; S 1/1;;; c 1;;; d 1;; e 1;; f 1; T 2/1;; g 2;; h 2",
+    "one segment": "T 4/1; T 4/1;; a 4;; S 4/4;;; b 1;;; c 1;; d 4;; e 4;; f 4;; g 4;; h 4",
+    "uneven": "S 4/1; T 4/4;; a 1;; b 1; T 4/2;; c 2;; d 2;; e 2; T 4/1;; f 4;; T 4/4;;; g 1;;; h 1",
+}
+"""As many semicolons as a node is deep."""
+
+
+@pytest.mark.parametrize("name", TREES)
+def test_every_byte_of_a_tree(name: str) -> None:
+    """Hops, DRAM, busiest link, buffers and cycles of every node are those of the replay."""
+    network = small_network()
+    text = re.sub(r"(;+) ", lambda match: "\n" + "\t" * len(match[1]), TREES[name])
+    form = form_of(network, 4)
+    cost = form.attempt(parse_tree(text, network, 4))
+    assert not isinstance(cost, str), cost
+    replay = Replay(form, cost)
+    assert not replay.faults

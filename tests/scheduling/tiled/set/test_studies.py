@@ -1,0 +1,52 @@
+"""Studies of trees: what stands in their store is printed, and what is missing is computed once."""
+
+from pathlib import Path
+
+import pytest
+
+from tilewright.benchmarks.studies import set_figures, set_losses, set_trees
+from tilewright.benchmarks.studies.answers import answers
+from tilewright.benchmarks.studies.set_cells import TreeCell, TreeFound, TreeStore, compute, failed
+
+
+def test_tables_are_of_what_the_store_has(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Cycles and energy are those over the best tree's, late searches are marked, cells that miss are too."""
+    path = tmp_path / "cells.sqlite"
+    store = TreeStore(path)
+    for cell in set_figures.cells(["resnet"], "edge", [1], 5.0):
+        slow = cell.method == "lp-chains"
+        status = "out of time" if slow else "found"
+        store.put(cell, TreeFound(status, 2.0 + slow, 3e9 * (1 + slow), 1000 * (1 + 2 * slow)))
+    graph = set_losses.graphs(1)[0]
+    for method, value in (("all", 2.0), ("sa", 3.0), ("kapla", 2.0)):
+        status = "proven" if method == "all" else "found"
+        store.put(set_losses.cell(graph, method, 20.0), TreeFound(status, value, 1.0, 1))
+    store.close()
+    only = ["--store", str(path), "--only-print"]
+    assert (
+        set_figures.main(["--platforms", "edge", "--networks", "resnet", "--batches", "1", "4", *only]) == 0
+    )
+    told = capsys.readouterr().out
+    assert "| ResNet-50 | 1 | 1.00 / 1.00 | 3.00 / 2.00* |" in told
+    assert "3.00 times as fast, 50.0 % less energy (paper's SET: 1.90, 21.7 %)" in told
+    assert "| ResNet-50 | 4 | - |" in told
+    assert set_losses.main(["--graphs", "1", *only]) == 0
+    told = capsys.readouterr().out
+    assert "1 graphs, 1 of them proven" in told
+    assert "| all | 1 | 0 | 50.00 % |" in told
+    assert set_trees.main(["resnet", *only]) == 0
+    assert "not run" in capsys.readouterr().out
+
+
+@pytest.mark.slow
+def test_every_method_of_a_cell_finds_a_tree(tmp_path: Path) -> None:
+    """On a part of a network all searches give trees no better than the proven one; a bad name is told."""
+    store = TreeStore(tmp_path / "cells.sqlite")
+    graph = ("darknet", (10, 11, 12, 13), 1)
+    asked = [set_losses.cell(graph, method, 10.0) for method in ("all", *set_losses.METHODS)]
+    found = dict(answers(store, asked, 1, compute, failed, fresh=False))
+    assert found[asked[0]].status == "proven"
+    assert all(one.value >= found[asked[0]].value * (1 - 1e-12) for one in found.values())
+    bad = TreeCell("nothing", (), "set-edge-4x4", "program", "paper", 1, 1, 1, "sa", 1, 1.0)
+    assert compute(bad).status == "error"
+    store.close()
