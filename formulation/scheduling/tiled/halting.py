@@ -13,7 +13,7 @@ from contextlib import contextmanager
 import numpy as np
 import numpy.typing as npt
 
-from tilewright.formulation.limits import Limits
+from tilewright.formulation.limits import LimitReachedError, Limits
 
 Flag = npt.NDArray[np.uint8]
 """One number, other than 0 once whoever looks at it has to stop."""
@@ -49,5 +49,5 @@ def halting(limits: Limits | None) -> Iterator[Flag]:
 
 def heed(limits: Limits | None) -> None:
     """Raise `LimitReachedError` once limits have struck; without limits, never."""
-    if limits is not None:
-        limits.heed()
+    if limits is not None and limits.expired:
+        raise LimitReachedError("a limit struck before a plan was complete")

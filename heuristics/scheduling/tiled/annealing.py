@@ -15,11 +15,15 @@ from __future__ import annotations
 
 import math
 import random
+from bisect import bisect_left, bisect_right
 from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
 
+from tilewright.formulation.limits import Limits
+from tilewright.formulation.scheduling.tiled.halting import heed
+from tilewright.formulation.scheduling.tiled.memo import first_equal
 from tilewright.formulation.scheduling.tiled.problem import TiledProblem
 from tilewright.formulation.scheduling.tiled.tiling import AtomSize
 from tilewright.heuristics.scheduling.tiled.shares import fitting_menu
@@ -55,29 +59,38 @@ class Annealing:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class SizedLayer:
-    """Sizes that a layer may take, by ascending cycles: how many atoms, and what they cost together."""
+    """Sizes that a layer may take, by ascending cycles: how many atoms, and what they cost together.
+
+    ``steps`` are the cycles once more, as a list, in which single numbers are found faster.
+    """
 
     sizes: Longs
     cycles: Longs
     atoms: Longs
     cost: Floats
+    steps: list[int]
 
     def nearest(self, state: float) -> int:
         """The size whose cycles are nearest to so many."""
-        right = int(np.searchsorted(self.cycles, state))
+        right = bisect_left(self.steps, state)
         left = max(0, right - 1)
-        right = min(right, len(self.cycles) - 1)
-        return left if abs(self.cycles[left] - state) <= abs(self.cycles[right] - state) else right
+        right = min(right, len(self.steps) - 1)
+        return left if abs(self.steps[left] - state) <= abs(self.steps[right] - state) else right
 
     def cheapest_near(self, state: float) -> int:
         """The size of least work and traffic whose cycles are near so many."""
-        low = int(np.searchsorted(self.cycles, state * (1 - NEAR)))
-        high = int(np.searchsorted(self.cycles, state * (1 + NEAR), side="right"))
+        low = bisect_left(self.steps, state * (1 - NEAR))
+        high = bisect_right(self.steps, state * (1 + NEAR))
         return self.nearest(state) if low == high else low + int(self.cost[low:high].argmin())
 
 
 def annealed_sizes(
-    problem: TiledProblem, random_numbers: random.Random, rules: Annealing, *, room: float = 0.5
+    problem: TiledProblem,
+    random_numbers: random.Random,
+    rules: Annealing,
+    *,
+    room: float = 0.5,
+    limits: Limits | None = None,
 ) -> tuple[AtomSize, ...]:
     """Per layer the size of atoms that algorithm 1 ends with.
 
@@ -88,18 +101,22 @@ def annealed_sizes(
     Raises
     ------
     InputError : for a layer whose least atom fits no buffer
+    LimitReachedError : where limits strike on the way
     """
-    layers = [sized_layer(problem, i, room) for i in range(len(problem.units))]
+    layers = sized_layers(problem, room, limits)
     picks = [random_numbers.randrange(len(one.cycles)) for one in layers]
     state = sum(int(one.cycles[i]) for one, i in zip(layers, picks, strict=True)) / len(layers)
     energy = energy_of(layers, picks, rules.printed)
     scale, length = max(energy, 1e-12), rules.length * state
     temperature = rules.temperature * scale
     for _ in range(rules.iterations):
+        heed(limits)
         moved_state = max(1.0, state + random_numbers.uniform(-1, 1) * length)
-        moved = [
-            one.nearest(moved_state) if rules.printed else one.cheapest_near(moved_state) for one in layers
-        ]
+        picked = {
+            id(one): one.nearest(moved_state) if rules.printed else one.cheapest_near(moved_state)
+            for one in {id(one): one for one in layers}.values()
+        }
+        moved = [picked[id(one)] for one in layers]
         moved_energy = energy_of(layers, moved, rules.printed)
         temperature *= rules.cooling
         heat = max(rules.cooling * temperature, 1e-300)
@@ -110,13 +127,33 @@ def annealed_sizes(
     return tuple(size_of(one, i) for one, i in zip(layers, picks, strict=True))
 
 
+def sized_layers(problem: TiledProblem, room: float, limits: Limits | None = None) -> list[SizedLayer]:
+    """The sizes that every unit may take; units that compute and read alike share them.
+
+    Raises
+    ------
+    LimitReachedError : where limits strike on the way
+    """
+    known: dict[object, SizedLayer] = {}
+    found = []
+    for index, unit in enumerate(problem.units):
+        heed(limits)
+        late = sum(read.late for read in unit.reads)
+        alike = (id(first_equal(unit.layer.operator)), unit.layer.stored_weights, late)
+        if alike not in known:
+            known[alike] = sized_layer(problem, index, room)
+        found.append(known[alike])
+    return found
+
+
 def sized_layer(problem: TiledProblem, unit: int, room: float) -> SizedLayer:
     """The sizes that a unit may take, by ascending cycles."""
     menu = fitting_menu(problem, problem.units[unit], room)
     order = np.argsort(menu.cycles, kind="stable")
     each = np.maximum(menu.cycles, menu.need / problem.machine.port_rate)
     cost: Floats = (menu.atoms * each)[order].astype(np.float64)
-    return SizedLayer(menu.sizes[order], menu.cycles[order], menu.atoms[order], cost)
+    cycles = menu.cycles[order]
+    return SizedLayer(menu.sizes[order], cycles, menu.atoms[order], cost, cycles.tolist())
 
 
 def energy_of(layers: list[SizedLayer], picks: list[int], printed: bool) -> float:

@@ -133,7 +133,7 @@ class AtomicDataflow(Heuristic):
                     sizes = shared_sizes(problem, room=self.room, handover=handover, limits=limits)
                     yield f"{atoms} {handover}", sizes
             elif atoms == "genetic":
-                yield atoms, genetic_sizes(problem, numbers, Genetics(), room=self.room)
+                yield atoms, genetic_sizes(problem, numbers, Genetics(), room=self.room, limits=limits)
             else:
                 rules = Annealing(printed=atoms == "printed", iterations=self.iterations)
-                yield atoms, annealed_sizes(problem, numbers, rules, room=self.room)
+                yield atoms, annealed_sizes(problem, numbers, rules, room=self.room, limits=limits)

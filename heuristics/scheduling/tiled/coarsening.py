@@ -24,6 +24,9 @@ ATOMS_PER_SECOND = 12_000
 """Atoms of a DAG for every second that is left: a first plan then takes less than half of the time, on a busy
 machine too."""
 
+PASS = 2
+"""Times as many atoms allow a single plan in the time that is left."""
+
 FEWEST = 10_000
 """Atoms that a DAG may always have."""
 
@@ -62,7 +65,8 @@ def workable(
     if most is None:
         most = affordable(limits)
     counts = [problem.machine.engines] * len(problem.units) if engines is None else list(engines)
-    chosen = _capped(problem, list(sizes), counts, room, most)
+    crowd = None if limits is None or limits.remaining is None else PASS * ATOMS_PER_SECOND * limits.remaining
+    chosen = _capped(problem, list(sizes), counts, room, most, crowd)
     shrunk: dict[int, float] = {}
     while True:
         dag = problem.unchecked_dag(chosen, limits)
@@ -88,11 +92,21 @@ def affordable(limits: Limits | None) -> int:
 
 
 def _capped(
-    problem: TiledProblem, sizes: list[AtomSize], engines: Sequence[int], room: float, most: int
+    problem: TiledProblem,
+    sizes: list[AtomSize],
+    engines: Sequence[int],
+    room: float,
+    most: int,
+    crowd: float | None,
 ) -> list[AtomSize]:
     """Sizes with the largest common number of atoms per layer that keeps the sum.
 
-    Where no sizes in the room that atoms should keep to have so few, they may fill their buffers.
+    Where even the coarsest in their part of the buffer are more than can be planned once, atoms may fill it:
+    plans take longer then, as nothing arrives while an atom runs.
+
+    Parameters
+    ----------
+    crowd : atoms that can be planned once; ``None`` for any number
     """
     batch = problem.batch
     given = [atom_count(unit, size, batch) for unit, size in zip(problem.units, sizes, strict=True)]
@@ -106,7 +120,7 @@ def _capped(
         ]
 
     menus = menus_in(room)
-    if batch * sum(int(menu.atoms.min()) for menu in menus) > most:
+    if crowd is not None and batch * sum(int(menu.atoms.min()) for menu in menus) > crowd:
         menus = menus_in(1.0)
     low, high = 0, max(given)
     while high - low > 1:

@@ -13,9 +13,11 @@ import random
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from tilewright.formulation.limits import Limits
+from tilewright.formulation.scheduling.tiled.halting import heed
 from tilewright.formulation.scheduling.tiled.problem import TiledProblem
 from tilewright.formulation.scheduling.tiled.tiling import AtomSize
-from tilewright.heuristics.scheduling.tiled.annealing import SizedLayer, energy_of, size_of, sized_layer
+from tilewright.heuristics.scheduling.tiled.annealing import SizedLayer, energy_of, size_of, sized_layers
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,7 +40,12 @@ class Genetics:
 
 
 def genetic_sizes(
-    problem: TiledProblem, random_numbers: random.Random, rules: Genetics, *, room: float = 0.5
+    problem: TiledProblem,
+    random_numbers: random.Random,
+    rules: Genetics,
+    *,
+    room: float = 0.5,
+    limits: Limits | None = None,
 ) -> tuple[AtomSize, ...]:
     """Per layer the size of atoms of the best individual.
 
@@ -49,11 +56,13 @@ def genetic_sizes(
     Raises
     ------
     InputError : for a layer whose least atom fits no buffer
+    LimitReachedError : where limits strike on the way
     """
-    layers = [sized_layer(problem, i, room) for i in range(len(problem.units))]
+    layers = sized_layers(problem, room, limits)
     least = sum(float(one.cost.min()) for one in layers)
 
     def energy(picks: list[int]) -> float:
+        heed(limits)
         spread = energy_of(layers, picks, rules.printed)
         if rules.printed:
             return spread

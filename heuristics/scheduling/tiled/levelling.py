@@ -42,6 +42,7 @@ def levelled(
     tries: int = 8,
     most: int = 16,
     far: int = 128,
+    widths: int = 5,
     seed: int = 0,
     limits: Limits | None = None,
 ) -> Plan:
@@ -52,9 +53,10 @@ def levelled(
     plan : a legal one in which every copy comes by one transfer, as `complete` makes them
     rounds, tries, most : passes over all steps, moves per transfer, transfers per step
     far : steps before its use in which data may arrive
+    widths : transfers that are moved take 1, 2, 4 … steps, so many sizes; 1 for single steps
     limits : where they strike, the plan with what has been moved until then
     """
-    return levelled_and_cycles(dag, machine, plan, Effort(rounds, tries, most, far), seed, limits)[0]
+    return levelled_and_cycles(dag, machine, plan, Effort(rounds, tries, most, far, widths), seed, limits)[0]
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,6 +67,7 @@ class Effort:
     tries: int = 8
     most: int = 16
     far: int = 128
+    widths: int = 5
 
 
 def levelled_and_cycles(
@@ -128,7 +131,7 @@ def levelled_and_cycles(
             dag.block_parent,
             stored,
             plan.steps,
-            machine_code.Tries(effort.rounds, effort.tries, effort.most, effort.far),
+            machine_code.Tries(effort.rounds, effort.tries, effort.most, effort.far, effort.widths),
             seed,
             halt,
         )

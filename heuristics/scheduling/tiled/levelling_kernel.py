@@ -71,12 +71,14 @@ class Tries(NamedTuple):
     ----------
     rounds, tries, most : passes over all steps, moves per multicast, multicasts per step and pass
     far : steps before its use in which data may arrive
+    widths : windows have 1, 2, 4 … steps, so many sizes of them; 1 for single steps
     """
 
     rounds: int
     tries: int
     most: int
     far: int
+    widths: int
 
 
 @njit(cache=True, nogil=True)
@@ -176,7 +178,7 @@ def _suspects(of: Setting, step: int, far: int, found: Longs) -> Any:  # pragma:
 
 
 @njit(cache=True, nogil=True)
-def _proposed(of: Setting, g: int, low: int, top: int, draws: Any) -> Any:  # pragma: no cover
+def _proposed(of: Setting, g: int, low: int, top: int, widths: int, draws: Any) -> Any:  # pragma: no cover
     """Another source, window or both for a multicast.
 
     Returns
@@ -191,7 +193,7 @@ def _proposed(of: Setting, g: int, low: int, top: int, draws: Any) -> Any:  # pr
     if kind > 0:
         reach = top - low
         last = top - int((draw(draws, 1 << 20) / (1 << 20)) ** 3 * (reach + 1))
-        first = max(low, last - (1 << draw(draws, 5)) + 1)
+        first = max(low, last - (1 << draw(draws, widths)) + 1)
         if holder >= 0:
             first = max(first, copies.ready[holder] + 1)
     if kind < 3:
@@ -268,7 +270,7 @@ def _relieved(of: Setting, step: int, tries: Tries, suspects: Longs, draws: Any)
         if top < low:
             continue
         for _try in range(tries.tries):
-            legal, source, holder, first, last = _proposed(of, g, low, top, draws)
+            legal, source, holder, first, last = _proposed(of, g, low, top, tries.widths, draws)
             if legal:
                 gained, longer = _moved(of, g, source, holder, first, last)
                 if gained:

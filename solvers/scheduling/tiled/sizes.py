@@ -26,8 +26,9 @@ from tilewright.formulation.scheduling.tiled.coordinates import shape_of
 from tilewright.formulation.scheduling.tiled.problem import TiledProblem
 from tilewright.formulation.scheduling.tiled.search import TiledSearch
 from tilewright.formulation.scheduling.tiled.tiling import AtomSize
+from tilewright.heuristics.scheduling.tiled.coarsening import workable
 from tilewright.heuristics.scheduling.tiled.planning import quiet_end
-from tilewright.heuristics.scheduling.tiled.shares import HANDOVER, SizeMenu, fitting_menu
+from tilewright.heuristics.scheduling.tiled.shares import HANDOVER, SizeMenu, fitting_menu, shared_sizes
 from tilewright.heuristics.scheduling.tiled.stages import MAPPINGS, ORDERS, Stages
 
 GOALS = ("time", "spread")
@@ -200,13 +201,16 @@ class ChosenSizes:
             threads=limits.threads,
             seed=limits.seed,
         )
-        if found is None:
-            return Outcome(message="no time to choose sizes")
-        stages = Stages(search, self.name)
-        proven = "proven" if found.proven else "not proven"
-        source = f"{self.name} {self.goal}, {proven}"
+        told = "no time to choose sizes: shares of the layers instead"
+        source = f"{self.name}, shares"
         with quiet_end(search):
-            judged = stages.of_sizes(found.sizes, self.order, self.mapping, source)
-            if judged is not None:
-                stages.settled(judged)
-        return Outcome(message=f"least {self.goal} of the estimate: {found.value} cycles, {proven}")
+            if found is None:
+                sizes = shared_sizes(problem, room=self.room, limits=limits)
+            else:
+                proven = "proven" if found.proven else "not proven"
+                told = f"least {self.goal} of the estimate: {found.value} cycles, {proven}"
+                sizes, source = found.sizes, f"{self.name} {self.goal}, {proven}"
+            stages = Stages(search, self.name)
+            dag = workable(problem, sizes, room=self.room, limits=limits)[1]
+            stages.settled(stages.planned(dag, stages.steps(dag, self.order), self.mapping, source))
+        return Outcome(message=told)

@@ -17,10 +17,12 @@ from tilewright.benchmarks.studies.tiled_proofs import proven
 from tilewright.cli.main import run
 from tilewright.formulation.limits import Limits
 from tilewright.formulation.result import Status
+from tilewright.formulation.scheduling.tiled.plan import Plan
 from tilewright.formulation.scheduling.tiled.problem import TiledProblem, tiled_objective
 from tilewright.formulation.scheduling.tiled.search import AtomicPlan, TiledResult, TiledSearch
 from tilewright.formulation.scheduling.tiled.tiling import AtomSize
-from tilewright.solvers.scheduling.tiled.exact.incumbent import coarse_sizes
+from tilewright.solvers.scheduling.tiled.exact.climbing import climb
+from tilewright.solvers.scheduling.tiled.exact.incumbent import coarse_sizes, quick_plans
 from tilewright.solvers.scheduling.tiled.exact.method import RoundProof
 from tilewright.solvers.scheduling.tiled.exact.space import RoundSpace, as_round_plan
 from tilewright.solvers.scheduling.tiled.running import plan_run
@@ -196,3 +198,20 @@ def test_a_plan_to_begin_with_gives_its_atoms() -> None:
         assert (result.status is Status.OPTIMAL) == proved, result.message
         assert result.answer is not None
         assert result.answer.dag.tilings == case.dag.tilings
+
+
+def test_climbing_judges_round_plans_and_finds_better_ones() -> None:
+    """Every plan that a climb judges is a legal round plan, and some are faster than the first one."""
+    case = graph(3, 5, free=False)
+    machine, space = case.problem.machine, RoundSpace(case.problem, case.dag)
+    seen: list[int] = []
+
+    def judge(plan: Plan) -> float:
+        assert space.outside(AtomicPlan(case.dag, plan)) is None
+        seen.append(case.problem.evaluate(case.dag, plan).cycles)
+        return float(seen[-1])
+
+    first = max(quick_plans(case.dag, machine), key=lambda plan: case.problem.evaluate(case.dag, plan).cycles)
+    climb(case.dag, machine, first, judge, lambda: False, random.Random(0), 150)
+    assert len(seen) > 20
+    assert min(seen) < seen[0]

@@ -16,6 +16,7 @@ from tilewright.formulation.result import Status
 from tilewright.formulation.scheduling.tiled.completion import complete
 from tilewright.formulation.scheduling.tiled.problem import TiledProblem, tiled_objective
 from tilewright.hardware.scheduling.tiled.load import load_tiled_machine
+from tilewright.heuristics.scheduling.tiled import coarsening
 from tilewright.heuristics.scheduling.tiled.coarsening import (
     ATOMS_PER_SECOND,
     FEWEST,
@@ -57,9 +58,9 @@ def test_a_limit_strikes_inside_every_stage() -> None:
     )
 
 
-def test_atoms_are_as_many_as_the_time_allows() -> None:
+def test_atoms_are_as_many_as_the_time_allows(monkeypatch: pytest.MonkeyPatch) -> None:
     """Without a limit and with a long one, all that fit the memory; a short one leaves coarser atoms, and
-    where sizes in half of a buffer are too many still, atoms fill their buffers."""
+    where those in their part of a buffer are too many for a single plan, atoms fill it."""
     assert affordable(None) == affordable(Limits(None)) == affordable(Limits(3600.0)) == MOST_ATOMS
     assert affordable(Limits(0.0)) == FEWEST
     assert FEWEST < affordable(Limits(3.0)) <= 3 * ATOMS_PER_SECOND
@@ -69,8 +70,9 @@ def test_atoms_are_as_many_as_the_time_allows() -> None:
     given = shared_sizes(problem)
     fine, coarse = (workable(problem, given, limits=Limits(one))[1] for one in (600.0, 1.0))
     assert coarse.tasks <= ATOMS_PER_SECOND < fine.tasks
-    fewest = min(workable(problem, given, room=room, most=1)[1].tasks for room in (0.1, 0.5))
-    assert fewest == workable(problem, given, room=1.0, most=1)[1].tasks
+    rough, filling = (workable(problem, given, room=room, most=1)[1].tasks for room in (0.1, 1.0))
+    monkeypatch.setattr(coarsening, "ATOMS_PER_SECOND", 1)
+    assert workable(problem, given, room=0.1, most=1, limits=Limits(60.0))[1].tasks == filling < rough
 
 
 def test_compiling_is_told_and_does_not_count(monkeypatch: pytest.MonkeyPatch) -> None:

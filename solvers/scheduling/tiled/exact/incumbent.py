@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 
 import numpy as np
 
+from tilewright.formulation.limits import LimitReachedError
 from tilewright.formulation.scheduling.tiled.completion import complete
 from tilewright.formulation.scheduling.tiled.dag import AtomicDag
 from tilewright.formulation.scheduling.tiled.evaluator import IllegalPlanError
@@ -20,6 +22,7 @@ from tilewright.heuristics.scheduling.tiled.lists import Ints, layer_sequential,
 from tilewright.heuristics.scheduling.tiled.placement import place
 from tilewright.heuristics.scheduling.tiled.rounds import RoundOrder
 from tilewright.heuristics.scheduling.tiled.shares import fitting_menu
+from tilewright.solvers.scheduling.tiled.exact.climbing import single_steps
 from tilewright.solvers.scheduling.tiled.exact.space import as_round_plan
 
 SHARE = 0.2
@@ -71,7 +74,8 @@ def chosen_atoms(problem: TiledProblem, search: TiledSearch, most: int, sizes: s
     limits = search.limits.share(SHARE, LONGEST)
     inner: TiledSearch = TiledSearch(TiledGoal(problem), limits, exact=False)
     if sizes != "coarse" and not limits.expired:
-        AtomicDataflow(moves=MOVES).offer(inner)
+        with suppress(LimitReachedError):
+            AtomicDataflow(moves=MOVES).offer(inner)
     free = inner.answer
     if free is not None and (sizes == "incumbent" or free.dag.tasks <= most):
         return Beginning(free.dag, [*quick_plans(free.dag, problem.machine)], free)
@@ -120,11 +124,13 @@ def quick_plans(dag: AtomicDag, machine: TiledMachine) -> Iterator[Plan]:
 
 
 def placed_plans(dag: AtomicDag, machine: TiledMachine, step: Ints) -> Iterator[Plan]:
-    """Round plans of one order by the heuristics for places."""
+    """Round plans of one order by the heuristics for places, as completed and with transfers moved."""
     for how in PLACES:
         engine = place(dag, machine, step, how)
         try:
             plan = complete(dag, machine, engine, step, ahead=1)
         except IllegalPlanError:
             continue
-        yield as_round_plan(dag, plan, machine.engines)
+        rounds = as_round_plan(dag, plan, machine.engines)
+        yield rounds
+        yield single_steps(dag, machine, rounds)

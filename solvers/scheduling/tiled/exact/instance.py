@@ -164,6 +164,39 @@ class RoundInstance:
             total += max(packed, rising[rounds - 1 - i])
         return total
 
+    @cached_property
+    def ancestors(self) -> tuple[frozenset[int], ...]:
+        """Per task all tasks that it depends on."""
+        found: list[frozenset[int]] = []
+        for producers in self.before:
+            found.append(producers.union(*(found[p] for p in producers)))
+        return tuple(found)
+
+    def fewest_rounds(self, cycles: int) -> int:
+        """Rounds that the tasks of at least so many cycles need, whatever else runs in them.
+
+        By their number; by those that follow each other, tasks in between counted; and by the number of those
+        with so many such rounds before and so many after them.
+        """
+        long = [task for task in range(self.tasks) if self.cycles[task] >= cycles]
+        before = {task: [p for p in long if p in self.ancestors[task]] for task in long}
+        after = {task: [s for s in long if task in self.ancestors[s]] for task in long}
+        heads, tails = self._levels(long, before), self._levels(long[::-1], after)
+        most = 0
+        for a in sorted(set(heads.values())):
+            for b in sorted(set(tails.values())):
+                inside = sum(heads[task] >= a and tails[task] >= b for task in long)
+                most = max(most, (a + b) * (inside > 0) + -(-inside // self.engines))
+        return most
+
+    def _levels(self, order: list[int], before: dict[int, list[int]]) -> dict[int, int]:
+        """Per task the rounds that those before it take: the longest chain of them, and their number."""
+        found: dict[int, int] = {}
+        for task in order:
+            chain = max((found[p] + 1 for p in before[task]), default=0)
+            found[task] = max(chain, -(-len(before[task]) // self.engines))
+        return found
+
     def most_rounds(self, cycles: int) -> int:
         """Rounds with a task each that a plan of at most so many cycles can have; 0 where none can."""
         least = max(-(-self.tasks // self.engines), 1 + max(self.heads), 1 + max(self.tails))

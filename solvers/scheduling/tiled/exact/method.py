@@ -1,6 +1,6 @@
 """The method ``exact``: round plans of given atoms, proven.
 
-1. Heuristics choose the atoms and give a first plan.
+1. Heuristics choose the atoms and give a first plan; climbing improves it (`climb`).
 2. A relaxation without places (`OrderModel`) gives a bound and an order.
 3. Places, movements and residency of that order (`PlanModel` with every round fixed) give a plan.
 4. The whole statement closes what is left, within the time limit.
@@ -8,6 +8,7 @@
 
 from __future__ import annotations
 
+import random
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
@@ -20,10 +21,12 @@ from tilewright.formulation.limits import Limits
 from tilewright.formulation.method import Outcome
 from tilewright.formulation.options import option
 from tilewright.formulation.result import Origin
+from tilewright.formulation.scheduling.tiled.plan import Plan
 from tilewright.formulation.scheduling.tiled.problem import tiled_objective
 from tilewright.formulation.scheduling.tiled.search import AtomicPlan, TiledSearch
 from tilewright.solvers.cpsat_run import CpSatRun, Values
 from tilewright.solvers.scheduling.tiled.bounds import dag_bounds
+from tilewright.solvers.scheduling.tiled.exact.climbing import climb
 from tilewright.solvers.scheduling.tiled.exact.decode import hint, plan_of
 from tilewright.solvers.scheduling.tiled.exact.incumbent import (
     SIZES,
@@ -36,6 +39,15 @@ from tilewright.solvers.scheduling.tiled.exact.instance import RoundInstance
 from tilewright.solvers.scheduling.tiled.exact.order import OrderModel
 from tilewright.solvers.scheduling.tiled.exact.space import RoundSpace, idle_steps
 from tilewright.solvers.scheduling.tiled.exact.statement import PlanModel, PlanStatement
+
+CLIMB_SHARE = 0.15
+"""Part of the time left that climbing from the heuristics' best plan may take."""
+
+CLIMB_FROM = 12
+"""Atoms from which on it is of use: fewer are proven at once."""
+
+CLIMB_TRIALS = 60
+"""Trials per atom."""
 
 SPARE = 1
 """Rounds beyond the fewest possible in which a first order is sought."""
@@ -193,6 +205,27 @@ class RoundProof:
 
     # -- stages --------------------------------------------------------------------------------------
 
+    def climbed(self) -> None:
+        """Improve the best plan that is known, so that less is left to be stated."""
+        search, instance = self.search, self.instance
+        if search.answer is None or search.done or instance.tasks < CLIMB_FROM:
+            return
+        limits = search.limits.share(CLIMB_SHARE)
+
+        def judge(plan: Plan) -> float | None:
+            key = search.offer(AtomicPlan(instance.dag, plan), "climbing", Origin.HEURISTIC)
+            return None if key is None else float(key)
+
+        climb(
+            instance.dag,
+            instance.machine,
+            search.answer.plan,
+            judge,
+            lambda: search.done or limits.expired,
+            random.Random(search.limits.seed),
+            CLIMB_TRIALS * instance.tasks,
+        )
+
     def relaxed(self) -> None:
         """Orders of few rounds for a better plan, then bound and order of the relaxation."""
         fewest = -(-self.instance.tasks // self.instance.engines) + self.space.idle + 1
@@ -206,6 +239,7 @@ class RoundProof:
                 self.placed(order)
             if whole:
                 return
+            self.climbed()
 
     def ordered(self, count: int, limits: Limits, whole: bool) -> list[int] | None:
         """The best order in so many rounds that the relaxation finds; a bound where no plan has more."""

@@ -83,6 +83,7 @@ class OrderModel:
             here = [(task, self.runs[task, r]) for task, window in enumerate(self.window) if r in window]
             model.add(sum(run for _, run in here) <= self.instance.engines)
             self.rounds.place(r, here)
+        self.rounds.thresholds()
 
     def starts(self) -> None:
         """The longest chains before and after a task bound when its round begins."""

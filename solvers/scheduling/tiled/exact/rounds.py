@@ -30,6 +30,7 @@ class Rounds:
         self.used = [model.new_bool_var(f"used{r}") for r in range(count)]
         self.busy = self.used if idle == 0 else [model.new_bool_var(f"busy{r}") for r in range(count)]
         self.longest = most * unit
+        self.ladders: list[dict[int, cp_model.IntVar]] = []
         self.length = [model.new_int_var(0, self.longest, f"length{r}") for r in range(count)]
         self.cycles = model.new_int_var(least, most, "cycles")
         model.add(sum(self.length) <= unit * self.cycles)
@@ -59,10 +60,25 @@ class Rounds:
             model.add_implication(literal, ladder[instance.cycles[task]])
             model.add_implication(literal, self.busy[r])
         model.add(sum(literal for _, literal in running) >= self.busy[r])
+        self.ladders.append(ladder)
         rises = [instance.unit * (c - before) for before, c in zip([0, *steps], steps, strict=False)]
         model.add(self.length[r] >= sum(rise * ladder[c] for rise, c in zip(rises, steps, strict=True)))
         work = sum(instance.unit * instance.cycles[task] * literal for task, literal in running)
         model.add(instance.engines * self.length[r] >= work)
+
+    def thresholds(self) -> None:
+        """Tasks of so many cycles or more need so many rounds, all of which are at least as long.
+
+        It follows from the whole numbers of `place`, and tells the linear relaxation, in which a round may
+        hold a quarter of a long task.
+        """
+        for cycles in sorted(set(self.instance.cycles)):
+            long = [
+                ladder[min(step for step in ladder if step >= cycles)]
+                for ladder in self.ladders
+                if max(ladder, default=0) >= cycles
+            ]
+            self.model.add(sum(long) >= self.instance.fewest_rounds(cycles))
 
     def carry(self, time: cp_model.LinearExprT, load: Terms, rate: Fraction | None) -> None:
         """A time is at least what a load takes at a rate."""

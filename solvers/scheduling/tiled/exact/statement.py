@@ -113,6 +113,7 @@ class PlanModel:
             for e in self.engines:
                 self.model.add_at_most_one(run for _, run in self.running(e, r))
             self.rounds.place(r, [one for e in self.engines for one in self.running(e, r)])
+        self.rounds.thresholds()
 
     def running(self, e: int, r: int) -> list[tuple[int, Literal]]:
         """What an engine may run in a round."""
