@@ -13,9 +13,16 @@ from typing import Any
 from tilewright.hardware.mapping.schema import DIMENSIONS
 from tilewright.report.exchange.bundle import Bundle, energy_of
 from tilewright.report.exchange.losses import Effect
+from tilewright.report.exchange.mapping.accelforge_actions import (
+    PICO,
+    action_of,
+    energies,
+    rates,
+    tell_energy,
+)
 from tilewright.report.exchange.mapping.accelforge_sets import plain, tensors
 from tilewright.report.exchange.mapping.chain import Chain, told_limit
-from tilewright.report.exchange.mapping.machine_text import build_machine, is_exact_rate, rate_text
+from tilewright.report.exchange.mapping.machine_text import build_machine
 from tilewright.report.exchange.source import Field
 from tilewright.workloads.mapping.operator import Role
 
@@ -25,13 +32,8 @@ TOPS: tuple[str, ...] = ("arch",)
 
 _FREE = {Role.INPUT: {"K"}, Role.WEIGHT: {"N", "P", "Q"}, Role.OUTPUT: {"C", "R", "S"}}
 """Loops of a convolution that a tensor does not depend on."""
-_PJ = 10**12
 _UNBOUNDED = 10**12
 _DEFAULT_BITS = 8
-_LATENCIES = {
-    "max(a.n_calls/a.throughputforainactions)": True,
-    "sum(a.n_calls/a.throughputforainactions)": False,
-}
 _ENABLED = re.compile(r"len\(All\)\s*==\s*(\d+)")
 _READ = {"name", "size", "actions", "tensors", "spatial", "total_latency", "bits_per_action", "enabled"}
 _OTHER = {
@@ -88,14 +90,14 @@ def read(top: Field, bundle: Bundle) -> None:
             _add_array(node, machine, bundle)
         elif node.tag not in ("Container", "Compute"):
             raise node.error(f"expected !Memory, !Container or !Compute, got {node.tag or 'no tag'}")
-    action = _action(compute, "compute")
+    action = action_of(compute, "compute")
     given = bundle.settings.energies.get("MAC")
     joules = action.at("energy")
     mac = given[0] if given else Fraction(0)
     if given is None and not joules:
-        _tell_energy(compute, bundle)
+        tell_energy(compute, bundle)
     elif given is None:
-        mac = energy_of(joules.number("joules") * _PJ, joules, bundle.ledger)
+        mac = energy_of(joules.number("joules") * PICO, joules, bundle.ledger)
     fields = {
         "description": f"{bundle.name}, from an AccelForge architecture",
         "cost_model": "hierarchy",
@@ -127,20 +129,13 @@ def _compute(nodes: list[Field], arch: Field, bundle: Bundle) -> Field:
 def _clock(compute: Field, bundle: Bundle) -> Fraction:
     if bundle.settings.clock_mhz is not None:
         return bundle.settings.clock_mhz * 10**6
-    rate = _action(compute, "compute").at("throughput")
+    rate = action_of(compute, "compute").at("throughput")
     if not rate:
         raise compute.error("does not tell its throughput, expected operations per second (or --clock)")
     hertz = rate.number("operations per second")
     if hertz == 0:
         raise rate.error("expected operations per second above 0")
     return hertz
-
-
-def _action(node: Field, name: str) -> Field:
-    for entry in node.at("actions").entries():
-        if entry.at("name").value == name:
-            return entry
-    return Field(node.where, None, (*node.location, "actions"), node.document)
 
 
 def _add_array(node: Field, machine: _Machine, bundle: Bundle) -> None:
@@ -188,7 +183,7 @@ def _add_level(node: Field, machine: _Machine, bundle: Bundle) -> None:
     if outermost and keep | may != set(Role):
         raise node.error("expected the outermost memory to keep all tensors")
     level: dict[str, Any] = {"name": name}
-    read, write = _energies(name, node, machine, bundle)
+    read, write = energies(name, node, machine.bits, bundle)
     level["energy"] = read if read == write else {"read": read, "write": write}
     size = plain(node.at("size"), machine.bits)
     if outermost:
@@ -199,69 +194,13 @@ def _add_level(node: Field, machine: _Machine, bundle: Bundle) -> None:
         if level["elements"] < 1:
             raise size.error(f"holds no element of {machine.bits} bits")
         level["streamed"] = True
-    rates = _rates(node, machine, bundle)
-    if rates:
-        level["bandwidth"] = rates
+    bandwidth = rates(node, machine.bits, machine.clock_hz, bundle)
+    if bandwidth:
+        level["bandwidth"] = bandwidth
     _tell_others(node, bundle)
     if not keep | may:
         raise place.error("keeps nothing, which no level can")
     machine.chain.level(level, set(keep | may), set(may - keep))
-
-
-def _energies(name: str, node: Field, machine: _Machine, bundle: Bundle) -> tuple[Fraction, Fraction]:
-    """pJ per element read and written: the energies of actions over their bits."""
-    given = bundle.settings.energies.get(name)
-    if given is not None:
-        return given
-    if node.at("component_class").value == "Dummy" and not node.at("actions"):
-        return Fraction(0), Fraction(0)
-    found = []
-    for key in ("read", "write"):
-        action = _action(node, key)
-        joules = action.at("energy")
-        if not joules:
-            _tell_energy(node, bundle)
-            return Fraction(0), Fraction(0)
-        per_bit = joules.number("joules") / _bits(action, node)
-        found.append(energy_of(per_bit * machine.bits * _PJ, joules, bundle.ledger))
-    return found[0], found[1]
-
-
-def _bits(action: Field, node: Field) -> Fraction:
-    place = action.at("bits_per_action") or node.at("bits_per_action")
-    bits = place.number("bits per action") if place else Fraction(1)
-    if bits == 0:
-        raise place.error("expected bits per action above 0")
-    return bits
-
-
-def _tell_energy(node: Field, bundle: Bundle) -> None:
-    message = "AccelForge's component models know its energy, not this file: 0 pJ (--energy tells it)"
-    node.lose(bundle.ledger, Effect.COST, message)
-
-
-def _rates(node: Field, machine: _Machine, bundle: Bundle) -> dict[str, str]:
-    """Bandwidths in elements per cycle; ports are separate only where the latency says so."""
-    found: dict[str, str] = {}
-    for key in ("read", "write"):
-        action = _action(node, key)
-        place = action.at("throughput")
-        if not place or place.infinite:
-            continue
-        rate = place.number("actions per second") * _bits(action, node) / machine.bits / machine.clock_hz
-        if rate == 0:
-            raise place.error("expected actions per second above 0")
-        if not is_exact_rate(rate):
-            place.lose(bundle.ledger, Effect.COST, "is rounded to six decimals per cycle")
-        found[key] = rate_text(rate)
-    latency = node.at("total_latency")
-    written = "".join(str(latency.value or "").split())
-    separate = _LATENCIES.get(written, None if latency else False)
-    if separate is None:
-        latency.lose(bundle.ledger, Effect.COST, "every port takes its own accesses over its own throughput")
-    elif not separate and found:
-        node.lose(bundle.ledger, Effect.COST, "reads and writes take turns there, here each has a port")
-    return found
 
 
 def _tell_others(node: Field, bundle: Bundle) -> None:

@@ -1,0 +1,85 @@
+"""AccelForge's actions: what reading and writing cost, and how fast they go.
+
+Energies are in joules and rates in actions per second; an action moves ``bits_per_action`` bits.
+"""
+
+from __future__ import annotations
+
+from fractions import Fraction
+
+from tilewright.report.exchange.bundle import Bundle, energy_of
+from tilewright.report.exchange.losses import Effect
+from tilewright.report.exchange.mapping.machine_text import is_exact_rate, rate_text
+from tilewright.report.exchange.source import Field
+
+PICO = 10**12
+"""pJ of a joule."""
+_LATENCIES = {
+    "max(a.n_calls/a.throughputforainactions)": True,
+    "sum(a.n_calls/a.throughputforainactions)": False,
+}
+
+
+def action_of(node: Field, name: str) -> Field:
+    """A node's action of a name; an empty field where there is none."""
+    for entry in node.at("actions").entries():
+        if entry.at("name").value == name:
+            return entry
+    return Field(node.where, None, (*node.location, "actions"), node.document)
+
+
+def energies(name: str, node: Field, element_bits: int, bundle: Bundle) -> tuple[Fraction, Fraction]:
+    """pJ per element read and written: the energies of actions over their bits."""
+    given = bundle.settings.energies.get(name)
+    if given is not None:
+        return given
+    if node.at("component_class").value == "Dummy" and not node.at("actions"):
+        return Fraction(0), Fraction(0)
+    found = []
+    for key in ("read", "write"):
+        action = action_of(node, key)
+        joules = action.at("energy")
+        if not joules:
+            tell_energy(node, bundle)
+            return Fraction(0), Fraction(0)
+        per_bit = joules.number("joules") / _bits(action, node)
+        found.append(energy_of(per_bit * element_bits * PICO, joules, bundle.ledger))
+    return found[0], found[1]
+
+
+def _bits(action: Field, node: Field) -> Fraction:
+    place = action.at("bits_per_action") or node.at("bits_per_action")
+    bits = place.number("bits per action") if place else Fraction(1)
+    if bits == 0:
+        raise place.error("expected bits per action above 0")
+    return bits
+
+
+def tell_energy(node: Field, bundle: Bundle) -> None:
+    """Note that a node's energy is not told."""
+    message = "AccelForge's component models know its energy, not this file: 0 pJ (--energy tells it)"
+    node.lose(bundle.ledger, Effect.COST, message)
+
+
+def rates(node: Field, element_bits: int, clock_hz: Fraction, bundle: Bundle) -> dict[str, str]:
+    """Bandwidths in elements per cycle; ports are separate only where the latency says so."""
+    found: dict[str, str] = {}
+    for key in ("read", "write"):
+        action = action_of(node, key)
+        place = action.at("throughput")
+        if not place or place.infinite:
+            continue
+        rate = place.number("actions per second") * _bits(action, node) / element_bits / clock_hz
+        if rate == 0:
+            raise place.error("expected actions per second above 0")
+        if not is_exact_rate(rate):
+            place.lose(bundle.ledger, Effect.COST, "is rounded to six decimals per cycle")
+        found[key] = rate_text(rate)
+    latency = node.at("total_latency")
+    written = "".join(str(latency.value or "").split())
+    separate = _LATENCIES.get(written, None if latency else False)
+    if separate is None:
+        latency.lose(bundle.ledger, Effect.COST, "every port takes its own accesses over its own throughput")
+    elif not separate and found:
+        node.lose(bundle.ledger, Effect.COST, "reads and writes take turns there, here each has a port")
+    return found
