@@ -29,7 +29,7 @@ def reason(status: str, message: str, *, solved: bool, gap: float | None = None)
     gap : what is left between value and bound, where both are known
     """
     if message:
-        return f"{status}: {message}"
+        return message if status == "error" else f"{status}: {message}"
     if solved:
         return f"{status}, not proven optimal" + ("" if gap is None else f" (gap {100 * gap:.2g} %)")
     return {

@@ -147,7 +147,7 @@ def test_proof_refutes_a_false_bound(call: Call, network: Path, result: Path) ->
     assert call("check", result).code == 0
     outcome = call("check", result, "--prove", "-q")
     assert outcome.code == 5
-    assert outcome.err == ""
+    assert outcome.err == f"tilewright: {result}: not all claims hold\n"
     assert "refuted" in outcome.out
 
 
