@@ -479,6 +479,7 @@ def test_second_objective_must_fit(call: Call) -> None:
     assert call("map", TINY, "-a", "nvdla-256", "--then", "enrgy").code == 2
 
 
+@pytest.mark.slow
 def test_front_by_another_solver(call: Call) -> None:
     """The solver that is asked for finds the front itself."""
     args = ("map", TINY, *EYERISS, "-f", "json", "--pareto")

@@ -126,7 +126,7 @@ def test_kill_loses_nothing(tmp_path: Path) -> None:
     assert finish(start(tmp_path, "runs", "killed.sqlite", "--check")).out == "all 200 runs hold\n"
 
 
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+@pytest.mark.parametrize("number", [signal.SIGINT, pytest.param(signal.SIGTERM, marks=pytest.mark.slow)])
 def test_signal_stops_cleanly(tmp_path: Path, number: signal.Signals) -> None:
     """A signal ends the benchmark at once with the finished runs stored, and the rest told as missing."""
     store = tmp_path / "bench.sqlite"

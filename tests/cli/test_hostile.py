@@ -85,7 +85,7 @@ def test_broken_files(call: Call, tmp_path: Path, name: str) -> None:
 def test_mutated_descriptions(call: Call, tmp_path: Path) -> None:
     """Machines, systems, workloads and layers with a hostile value in one place."""
     draw = random.Random(1)
-    for _ in range(effort(4)):
+    for _ in range(effort(3)):
         for data in (MACHINE, SYSTEM, WORKLOAD, LAYERS):
             path = tmp_path / "f.yaml"
             path.write_text(yaml_text(mutated(data, draw)), encoding="utf-8", errors="surrogatepass")
@@ -106,7 +106,7 @@ def test_mutated_documents(call: Call, tmp_path: Path) -> None:
         path = tmp_path / name
         text = json_text if path.suffix == ".json" else yaml_text
         kinds.append((name, path.with_name(f"mutated{path.suffix}"), text, reads(path.read_text())))
-    for _ in range(effort(4)):
+    for _ in range(effort(3)):
         for name, path, text, data in kinds:
             path.write_text(text(mutated(data, draw)), encoding="utf-8", errors="surrogatepass")
             for verb in ("evaluate",) if name.startswith("m/") else ("check", "evaluate"):
@@ -117,7 +117,7 @@ def test_garbled_onnx(call: Call, tmp_path: Path) -> None:
     """A model that is cut off, repeated or flipped is imported or refused."""
     shipped = Path(onnx.__file__).parent / "backend/test/data/light/light_squeezenet.onnx"
     content, draw = shipped.read_bytes(), random.Random(3)
-    for _ in range(effort(4)):
+    for _ in range(effort(3)):
         (tmp_path / "f.onnx").write_bytes(garbled(content, draw))
         told_well(*timed(call, "show", "f.onnx"))
 

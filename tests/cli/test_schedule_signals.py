@@ -89,8 +89,8 @@ def wait_for(condition: Callable[[], bool], process: subprocess.Popen[str], seco
     ("args", "number", "before"),
     [
         (SCHEDULE_WORK, signal.SIGINT, ENDLESS),
-        (SCHEDULE_WORK, signal.SIGTERM, DEAF),
-        (CODESIGN_WORK, signal.SIGTERM, ENDLESS),
+        pytest.param(SCHEDULE_WORK, signal.SIGTERM, DEAF, marks=pytest.mark.slow),
+        pytest.param(CODESIGN_WORK, signal.SIGTERM, ENDLESS, marks=pytest.mark.slow),
         (CODESIGN_WORK, signal.SIGINT, DEAF),
     ],
 )
@@ -148,7 +148,7 @@ def has_schedule(path: Path) -> bool:
     return bool(document.get("schedule") or (document.get("best") or {}).get("schedule"))
 
 
-@pytest.mark.parametrize("args", [SCHEDULE_WORK, CODESIGN_WORK])
+@pytest.mark.parametrize("args", [SCHEDULE_WORK, pytest.param(CODESIGN_WORK, marks=pytest.mark.slow)])
 def test_kill_leaves_the_best_schedule(tmp_path: Path, args: tuple[str, ...]) -> None:
     """After kill -9 the file holds a valid document that has not ended, and that passes every check."""
     process = begun(tmp_path, *args, before=DEAF)

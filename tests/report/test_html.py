@@ -105,6 +105,7 @@ def test_report_of_a_mapping(tmp_path: Path) -> None:
 
 
 @pytest.mark.skipif(BROWSER is None, reason="no Chromium here")
+@pytest.mark.slow
 def test_sorting_searching_and_plots_in_a_browser(report: Path, tmp_path: Path) -> None:
     """Clicks on a heading sort by number and by name, a search leaves what it should, all plots are drawn."""
     assert BROWSER is not None

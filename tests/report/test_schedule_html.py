@@ -92,6 +92,7 @@ def test_report_needs_its_suffix(capsys: pytest.CaptureFixture[str]) -> None:
 
 
 @pytest.mark.skipif(BROWSER is None, reason="no Chromium here")
+@pytest.mark.slow
 def test_plots_are_drawn_in_a_browser(tmp_path: Path) -> None:
     """Every plot of a co-design's report appears, with one bar per layer."""
     assert BROWSER is not None

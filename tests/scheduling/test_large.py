@@ -180,7 +180,7 @@ def test_parallel_half_planes_are_kept_once() -> None:
     assert front.least_energy(Fraction(4)) == 8
 
 
-@pytest.mark.parametrize("objective", ["makespan", "edp"])
+@pytest.mark.parametrize("objective", [pytest.param("makespan", marks=pytest.mark.slow), "edp"])
 def test_both_methods_get_turns(objective: str) -> None:
     """Annealing and neighbourhoods share a thread, and leave a legal schedule."""
     search = begun(chains(4, 20), ScheduleObjective(objective), seconds=3)

@@ -45,7 +45,9 @@ def tables_of(problem: LayerProblem) -> Tables:
     )
 
 
-@pytest.mark.parametrize("objective", ["energy", "cycles", "edp"])
+@pytest.mark.parametrize(
+    "objective", [*(pytest.param(one, marks=pytest.mark.slow) for one in ("energy", "cycles")), "edp"]
+)
 def test_published_layer(objective: str) -> None:
     """The optima of one of dMazeRunner's layers, proven by CP-SAT alone."""
     found = solve(layer("conv5_2", objective), "cpsat")
@@ -65,7 +67,7 @@ def test_all_published_layers(name: str, objective: str) -> None:
 
 def test_objective_beyond_64_bits() -> None:
     """A key of more than 90 bits is proven exactly."""
-    operator = parse_layer("conv:N=16,K=256,C=256,P=14,Q=14,R=3,S=3,stride=1,pad=1")[1]
+    operator = parse_layer("gemm:M=2048,N=2048,K=2048")[1]
     problem = layer_problem(operator, load_engine("tpu-edge"), parse_objective("ed2p"), factors="perfect")
     found = solve(problem, "cpsat")
     assert found.key is not None
@@ -86,7 +88,7 @@ def test_counts_beyond_64_bits_are_an_error() -> None:
     assert "too large" in found.message
 
 
-@pytest.mark.parametrize("seconds", [1.0, 3.0])
+@pytest.mark.parametrize("seconds", [1.0, pytest.param(3.0, marks=pytest.mark.slow)])
 def test_time_limit(seconds: float) -> None:
     """The limit holds for the whole call, and the bound is valid."""
     problem = layer("conv2_2", "cycles")

@@ -164,7 +164,7 @@ def test_begins_with_a_warm_start(highs: Highs) -> None:
 
 
 @pytest.mark.usefixtures("short_dive")
-@pytest.mark.parametrize("seconds", [1.0, 3.0])
+@pytest.mark.parametrize("seconds", [1.0, pytest.param(3.0, marks=pytest.mark.slow)])
 def test_keeps_the_time_limit(solver: LayerMethod, seconds: float) -> None:
     """The limit covers everything, and what was found and proven until then is kept."""
     problem = layer("conv5_2", "cycles")
