@@ -22,7 +22,7 @@ QUICK = (
     "-m",
     "random[victory=5]",
     "--seeds",
-    "9",
+    "5",
     "--factors",
     "perfect",
     "-t",
@@ -32,7 +32,7 @@ QUICK = (
     "--jobs",
     "2",
 )
-"""200 runs: twenty layers, a proof and nine seeds each."""
+"""120 runs: twenty layers, a proof and five seeds each."""
 ENDLESS = (
     "tiny",
     "-a",
@@ -102,28 +102,28 @@ def table(folder: Path, store: str) -> list[dict[str, object]]:
 
 
 def test_kill_loses_nothing(tmp_path: Path) -> None:
-    """kill -9 amid 200 runs loses no finished one and leaves no worker; resumed, the table is as if nothing
+    """kill -9 amid 120 runs loses no finished one and leaves no worker; resumed, the table is as if nothing
     had happened."""
     process = start(tmp_path, "bench", *QUICK, "--out", "killed.sqlite")
-    wait_until(lambda: ended(tmp_path / "killed.sqlite") >= 60, process)
+    wait_until(lambda: ended(tmp_path / "killed.sqlite") >= 40, process)
     workers = children(process.pid)
     told = ended(tmp_path / "killed.sqlite")
     process.kill()
     finish(process)
     kept = ended(tmp_path / "killed.sqlite")
-    assert told <= kept < 200
+    assert told <= kept < 120
     assert len(workers) >= 2
     while any(Path(f"/proc/{worker}").exists() for worker in workers):
         time.sleep(0.05)
 
     resumed = finish(start(tmp_path, "bench", *QUICK, "--out", "killed.sqlite", "-f", "json"), 120)
     assert resumed.code == 0, resumed.err
-    assert f"200 runs, {kept} of them in killed.sqlite already" in resumed.err
-    assert f"{200 - kept} runs in" in resumed.err
+    assert f"120 runs, {kept} of them in killed.sqlite already" in resumed.err
+    assert f"{120 - kept} runs in" in resumed.err
     whole = finish(start(tmp_path, "bench", *QUICK, "--out", "whole.sqlite", "-q"), 120)
     assert (whole.code, whole.err) == (0, "")
     assert table(tmp_path, "killed.sqlite") == table(tmp_path, "whole.sqlite")
-    assert finish(start(tmp_path, "runs", "killed.sqlite", "--check")).out == "all 200 runs hold\n"
+    assert finish(start(tmp_path, "runs", "killed.sqlite", "--check")).out == "all 120 runs hold\n"
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, pytest.param(signal.SIGTERM, marks=pytest.mark.slow)])

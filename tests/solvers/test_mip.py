@@ -42,6 +42,11 @@ from tilewright.solvers.mapping.presolve.intervals import whole_space
 from tilewright.workloads.mapping.layer_text import parse_layer
 from tilewright.workloads.mapping.operators import conv2d
 
+EITHER = pytest.mark.parametrize(
+    "solver", ["highs", pytest.param("cbc", marks=pytest.mark.slow)], indirect=True
+)
+"""For tests of what both share: how the worker process is run and stopped."""
+
 LAYERS = {
     "conv5_1": ("conv:N=4,K=512,C=256,H=14,W=14,R=3,S=3,stride=2,pad=1", 1469657784),
     "conv5_2": ("conv:N=4,K=512,C=512,H=7,W=7,R=3,S=3,stride=1,pad=1", 2581195121),
@@ -165,6 +170,7 @@ def test_begins_with_a_warm_start(highs: Highs) -> None:
 
 @pytest.mark.usefixtures("short_dive")
 @pytest.mark.parametrize("seconds", [1.0, pytest.param(3.0, marks=pytest.mark.slow)])
+@EITHER
 def test_keeps_the_time_limit(solver: LayerMethod, seconds: float) -> None:
     """The limit covers everything, and what was found and proven until then is kept."""
     problem = layer("conv5_2", "cycles")
@@ -177,6 +183,7 @@ def test_keeps_the_time_limit(solver: LayerMethod, seconds: float) -> None:
 
 
 @pytest.mark.usefixtures("short_dive")
+@EITHER
 def test_stops_within_a_second(solver: LayerMethod) -> None:
     """The stop event ends a running solve; the incumbent stays."""
     limits = Limits(seconds=60)
@@ -230,6 +237,7 @@ def gone(group: int, seconds: float = 10.0) -> bool:
 
 
 @pytest.mark.usefixtures("short_dive")
+@EITHER
 def test_a_killed_worker_is_an_error_with_the_findings_kept(
     solver: LayerMethod, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -247,6 +255,7 @@ def test_a_killed_worker_is_an_error_with_the_findings_kept(
 
 
 @pytest.mark.usefixtures("short_dive")
+@EITHER
 def test_leaves_no_process_behind(solver: LayerMethod, monkeypatch: pytest.MonkeyPatch) -> None:
     """After a limit the worker and what it started have ended."""
     Watched.started.clear()
@@ -275,6 +284,7 @@ def test_ends_with_its_parent(solver: LayerMethod) -> None:
     assert gone(group)
 
 
+@EITHER
 def test_ctrl_c_returns_the_incumbent(solver: LayerMethod) -> None:
     """Ctrl-C during a MIP: the mapping found so far, exit code 0, no process left in the group."""
     command = [
