@@ -12,15 +12,18 @@ from hypothesis import assume, example, given, settings
 from hypothesis import strategies as st
 from instances import dmazerunners, hierarchies, operators
 
+from tilewright.formulation.limits import Limits
 from tilewright.formulation.mapping.problem import layer_problem
 from tilewright.formulation.objective import parse_objective
 from tilewright.formulation.result import Status
 from tilewright.hardware.mapping.engine import Engine
+from tilewright.hardware.mapping.load import load_engine
 from tilewright.solvers.mapping.explore.bounds import LayerBounds, least_ratio
 from tilewright.solvers.mapping.explore.features import features_of, trimmed, with_prices, with_rooms
 from tilewright.solvers.mapping.solve import solve
 from tilewright.workloads.errors import InputError
 from tilewright.workloads.mapping.operator import Operator
+from tilewright.workloads.mapping.operators import gemm
 
 OBJECTIVES = ("energy", "cycles", "edp", "ed2p", "E^2*D")
 EXAMPLES = effort(2)
@@ -106,9 +109,6 @@ def test_ratio_is_least_over_all_corners(rows: list[tuple[int, int, int, int]]) 
 
 def test_machines_of_other_shapes_are_never_compared() -> None:
     """A machine without multicast says nothing of one with it."""
-    from tilewright.hardware.mapping.load import load_engine
-    from tilewright.workloads.mapping.operators import gemm
-
     one = load_engine("tpu-edge")
     index = next(i for i, level in enumerate(one.levels) if level.fanout is not None)
     fan = one.levels[index].fanout
@@ -122,3 +122,13 @@ def test_machines_of_other_shapes_are_never_compared() -> None:
     before = float(bounds.low[1])
     bounds.learn(0, Fraction(10) ** 20)
     assert bounds.low[1] == before
+
+
+def test_limits_that_strike_leave_bounds_that_hold() -> None:
+    """Once a limit has struck, no bound is above the one that is known with time."""
+    engine = load_engine("eyeriss-256")
+    question = (gemm(m=8, n=8, k=8), [engine], parse_objective("edp"), engine.cost_model, None)
+    known = LayerBounds(*question, comparing=True)
+    cut_off = LayerBounds(*question, comparing=True, limits=Limits(seconds=0.0))
+    assert 0 <= float(cut_off.low[0]) <= float(known.low[0])
+    assert known.low[0] > 0

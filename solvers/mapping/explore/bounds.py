@@ -18,6 +18,7 @@ from fractions import Fraction
 import numpy as np
 from numpy.typing import NDArray
 
+from tilewright.formulation.limits import Limits
 from tilewright.formulation.objective import Objective
 from tilewright.hardware.mapping.engine import Engine
 from tilewright.solvers.mapping.explore.compulsory import CountBounds, count_bounds
@@ -47,6 +48,10 @@ class Anchor:
 class LayerBounds:
     """One layer's lower bounds on all designs.
 
+    Parameters
+    ----------
+    limits : once they strike, operations alone bound the designs whose bounds are not known yet
+
     Attributes
     ----------
     engines : per design, trimmed to what the layer can use; equal signatures ask the same question
@@ -64,6 +69,7 @@ class LayerBounds:
         factors: str | None,
         *,
         comparing: bool,
+        limits: Limits | None = None,
     ) -> None:
         self.engines = [trimmed(engine, operator) if comparing else engine for engine in engines]
         features = [features_of(engine) for engine in self.engines]
@@ -88,7 +94,7 @@ class LayerBounds:
             for number in shapes.values():
                 mine = np.flatnonzero(self._shapes == number)
                 group = [self.engines[index] for index in mine]
-                counts = count_bounds(operator, roomiest(group), model, factors)
+                counts = count_bounds(operator, roomiest(group), model, factors, limits)
                 self._begin(mine, counts, [-(-operator.iterations // engine.instances) for engine in group])
 
     def _begin(self, mine: NDArray[np.intp], counts: CountBounds, peaks: Sequence[int]) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from fractions import Fraction
 
+from tilewright.formulation.limits import LimitReachedError, Limits
 from tilewright.formulation.mapping.problem import layer_problem
 from tilewright.formulation.mapping.relaxation import GroupIntervalReader, group_intervals
 from tilewright.formulation.mapping.tables import Tables
@@ -33,29 +34,39 @@ MOST = 1e25
 """Stands for any count beyond it."""
 
 
-def count_bounds(operator: Operator, engine: Engine, model: str, factors: str | None) -> CountBounds:
+def count_bounds(
+    operator: Operator, engine: Engine, model: str, factors: str | None, limits: Limits | None = None
+) -> CountBounds:
     """Bounds of a layer's counts and cycles by intervals over the whole map space.
 
     Parameters
     ----------
     engine : with at least the room of every machine that the bounds are for
+    limits : once they strike, operations alone bound the counts
 
     Notes
     -----
     The energy of a machine on which one price is 1 pJ and all others nothing is the count of that price, so
     the cost model's own statement is read, once per price.
     """
-    problem = layer_problem(operator, engine, parse_objective("edp"), model, factors=factors)
     number = len(features_of(engine).prices)
+    operations = float(operator.iterations)
+    of_operations = CountBounds((operations, *(0.0,) * (number - 1)), (MOST,) * number, 0.0)
+    if limits is not None and limits.expired:
+        return of_operations
+    problem = layer_problem(operator, engine, parse_objective("edp"), model, factors=factors)
     statements = []
     for place in range(number):
         prices = [Fraction(index == place) for index in range(number)]
         nest = replace(problem.space.nest, engine=with_prices(engine, prices))
         statements.append(problem.model.statement(nest))
     cycles = problem.statement.cycles
-    tables = Tables(problem.space.groups, [cycles, *(one.energy for one in statements)])
+    try:
+        tables = Tables(problem.space.groups, [cycles, *(one.energy for one in statements)], limits)
+    except LimitReachedError:
+        return of_operations
     if not all(len(table) for table in tables.tables):
-        return CountBounds((0.0,) * number, (MOST,) * number, 0.0)  # nothing fits the array
+        return of_operations  # nothing fits the array
     reader = GroupIntervalReader([group_intervals(table) for table in tables.tables])
     least = tuple(max(0.0, float(reader.low(one.energy)) / one.energy_scale) for one in statements)
     most = tuple(min(MOST, float(reader.high(one.energy)) / one.energy_scale) for one in statements)

@@ -95,7 +95,7 @@ def explore(
     """
     usable = tuple(design for design in designs if design.engine is not None)
     engines = [design.engine for design in usable if design.engine is not None]
-    found = Exploration(usable, State(engines, layers, asked), counts=dict.fromkeys(How, 0))
+    found = Exploration(usable, State(engines, layers, asked, limits), counts=dict.fromkeys(How, 0))
     over = _Over(limits)
     for number, goal in enumerate(goals, 1):
         found.state.reopen()

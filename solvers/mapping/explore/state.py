@@ -9,6 +9,7 @@ from fractions import Fraction
 
 import numpy as np
 
+from tilewright.formulation.limits import Limits
 from tilewright.formulation.mapping.constraints import applicable, parse_constraints
 from tilewright.formulation.mapping.cost import cost_model
 from tilewright.formulation.mapping.mapping import Mapping
@@ -48,6 +49,7 @@ class State:
     engines : the designs' machines
     layers : what runs on them
     asked : the same of every layer
+    limits : of the whole call, for the bounds that are known before anything is searched
 
     Attributes
     ----------
@@ -59,7 +61,13 @@ class State:
     news : per design, how many answers have come
     """
 
-    def __init__(self, engines: Sequence[Engine], layers: Sequence[SelectedLayer], asked: Asked) -> None:
+    def __init__(
+        self,
+        engines: Sequence[Engine],
+        layers: Sequence[SelectedLayer],
+        asked: Asked,
+        limits: Limits | None = None,
+    ) -> None:
         self.engines = list(engines)
         self.layers = list(layers)
         self.asked = asked
@@ -67,7 +75,13 @@ class State:
         comparing = not any(text.startswith(_INCOMPARABLE) for text in asked.constraints)
         self.bounds = [
             LayerBounds(
-                layer.operator, engines, self.objective, asked.cost_model, asked.factors, comparing=comparing
+                layer.operator,
+                engines,
+                self.objective,
+                asked.cost_model,
+                asked.factors,
+                comparing=comparing,
+                limits=limits,
             )
             for layer in layers
         ]
