@@ -15,6 +15,7 @@ from tilewright.formulation.scheduling.tiled.paths import path_lengths
 from tilewright.solvers.cpsat_run import Values
 from tilewright.solvers.scheduling.tiled.exact.instance import RoundInstance
 from tilewright.solvers.scheduling.tiled.exact.rounds import Rounds, Terms
+from tilewright.solvers.scheduling.tiled.exact.sequences import RoundSequence
 
 Literal = cp_model.IntVar
 
@@ -101,6 +102,12 @@ class OrderModel:
         """Begin with the order of a plan."""
         for (task, r), run in self.runs.items():
             self.model.add_hint(run, order[task] == r)
+
+    def follow(self, sequence: RoundSequence) -> None:
+        """Run in every round as many tasks of each class as a sequence does."""
+        for r, ran in enumerate(sequence.rounds or ()):
+            for one, many in zip(sequence.counts.classes, ran, strict=True):
+                self.model.add(sum(self.runs[task, r] for task in one if (task, r) in self.runs) == many)
 
     def fetches(self) -> None:
         """What lies in DRAM at first is fetched once at least, in the round of its first use or before."""
