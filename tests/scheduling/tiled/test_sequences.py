@@ -10,7 +10,6 @@ import pytest
 
 from tilewright.benchmarks.studies.tiled_graphs import machine_of, unequal_layers
 from tilewright.benchmarks.studies.tiled_proofs import proven
-from tilewright.hardware.scheduling.tiled.load import load_tiled_machine
 from tilewright.solvers.scheduling.tiled.exact.counts import Counts, alike, twins
 from tilewright.solvers.scheduling.tiled.exact.instance import RoundInstance
 from tilewright.solvers.scheduling.tiled.exact.sequences import searched
@@ -23,7 +22,7 @@ def small_instance(seed: int) -> RoundInstance:
     """Four to six unequal atoms on two to four engines, with DRAM from slow to fast."""
     numbers = random.Random(seed)
     engines, dram = numbers.choice(["2x1", "3x1", "2x2"]), numbers.choice([0.5, 2.0, 8.0, 64.0])
-    machine = load_tiled_machine(f"atomic-2x2[engines={engines}]").changed(dram_rate=dram)
+    machine = machine_of(f"atomic-2x2[engines={engines}]", free=True).changed(dram_rate=dram)
     return RoundInstance(unequal_layers(numbers.choice([4, 5, 6]), seed, machine).dag, machine)
 
 

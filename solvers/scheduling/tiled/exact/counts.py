@@ -92,6 +92,22 @@ def _fetched(instance: RoundInstance, task: int) -> list[int]:
     return [block for block in instance.reads[task] if instance.parent[block] < 0]
 
 
+@dataclass(frozen=True, slots=True)
+class Group:
+    """Blocks of one size that tasks of the same classes read.
+
+    Parameters
+    ----------
+    size : bytes of one
+    number : of blocks
+    least : per class, and number of its tasks, the blocks that they read at least
+    """
+
+    size: int
+    number: int
+    least: dict[int, list[int]]
+
+
 @dataclass(frozen=True, eq=False)
 class Counts:
     """What classes of tasks need and take; times in parts of a cycle, transfers in DRAM's time.
@@ -146,9 +162,41 @@ class Counts:
                 rows += [(c, before, k, n) for k, n in enumerate(_least_unions(mask)) if k]
         return np.array(rows, dtype=np.int64).reshape(-1, 4)
 
+    def passing(self, size: int) -> int:
+        """The time of so many bytes through the ports between DRAM and an engine."""
+        rate = self.instance.passing_rate
+        return 0 if rate is None else self.instance.duration(size, rate)
+
     @cached_property
-    def groups(self) -> list[tuple[int, dict[int, list[int]], int]]:
-        """Blocks from DRAM in groups: time of one, per class what so many tasks read at least, and how many."""
+    def reading(self) -> Longs:
+        """Per class the time of all that a task fetches through its engine's port."""
+        instance, rate = self.instance, self.instance.port_rate
+        if rate is None:
+            return np.zeros(len(self.classes), dtype=np.int64)
+        sizes = [[sum(instance.size[b] for b in _fetched(instance, t)) for t in one] for one in self.classes]
+        return np.array([instance.duration(min(one), rate) for one in sizes], dtype=np.int64)
+
+    @cached_property
+    def results(self) -> Longs:
+        """Per class and class before the time of a result, or what is read of it, through an engine's port.
+
+        Of classes that tell exactly what has run (`twins`); 1 part of a cycle at least, so that hops count.
+        """
+        instance, rate = self.instance, self.instance.port_rate
+        found = np.zeros((len(self.classes), len(self.classes)), dtype=np.int64)
+        for c, one in enumerate(self.classes):
+            for p, before in enumerate(self.classes):
+                if before[0] in instance.before[one[0]]:
+                    parts = sum(
+                        instance.size[b] for b in instance.reads[one[0]] if instance.parent[b] == before[0]
+                    )
+                    size = min(parts, instance.size[before[0]])
+                    found[c, p] = 1 if rate is None else max(1, instance.duration(size, rate))
+        return found
+
+    @cached_property
+    def groups(self) -> list[Group]:
+        """Blocks from DRAM, those alike together, the largest first."""
         place = {t: (c, i) for c, one in enumerate(self.classes) for i, t in enumerate(one)}
         found: dict[object, list[int]] = {}
         for block, readers in self.instance.readers.items():
@@ -162,9 +210,9 @@ class Counts:
                 for t in self.instance.readers[block]:
                     c, i = place[t]
                     masks.setdefault(c, [0] * len(self.classes[c]))[i] |= 1 << bit
-            time = self.instance.duration(self.instance.size[blocks[0]], self.instance.dram_rate)
-            groups.append((time, {c: _least_unions(mask) for c, mask in masks.items()}, len(blocks)))
-        return sorted(groups, key=lambda group: -group[0])
+            least = {c: _least_unions(mask) for c, mask in masks.items()}
+            groups.append(Group(self.instance.size[blocks[0]], len(blocks), least))
+        return sorted(groups, key=lambda group: -group.size)
 
 
 def _least_unions(masks: list[int]) -> list[int]:

@@ -52,10 +52,10 @@ CLIMB_FROM = 12
 CLIMB_TRIALS = 60
 """Trials per atom."""
 
-SEQUENCE_SHARE = 0.2
-"""Part of the time left that sequences of rounds may take."""
+SEQUENCE_SHARE = 0.4
+"""Part of the time left that sequences of rounds may take, and of that the next of them."""
 
-SEQUENCES = ((alike, 40), (alike, 1000), (twins, 40))
+SEQUENCES = ((alike, 40), (twins, 40), (alike, 1000), (twins, 1000))
 """How tasks are put together, and in how many ways the blocks that are counted may have been fetched."""
 
 SPARE = 2
@@ -254,11 +254,13 @@ class RoundProof:
             if self.search.done or limits.expired or not self.count:
                 return
             counts = Counts(self.instance, together(self.instance), ways)
+            mine = limits.share(SEQUENCE_SHARE)
             found = searched(
                 counts,
                 self.most,
-                lambda: self.search.done or limits.expired,
+                lambda one=mine: self.search.done or one.expired,  # type: ignore[misc]
                 lambda cycles: self.raise_bound(cycles, "sequences"),
+                linked=together is twins and self.space.idle == 0 and self.instance.networked,
             )
             if found.rounds is None:
                 continue

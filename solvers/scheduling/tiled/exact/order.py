@@ -7,7 +7,6 @@ docs/tiled-exact.md for each group of constraints.  Engines' buffers, routes and
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from fractions import Fraction
 
 from ortools.sat.python import cp_model
 
@@ -157,7 +156,7 @@ class OrderModel:
         return found
 
     def loads(self) -> None:
-        """A round lasts as long as DRAM needs for what it moves."""
+        """A round lasts as long as DRAM needs for what it moves, and a port for any one block of it."""
         for r in range(self.count):
             load: Terms = []
             for ladder in (self.fetched, self.stored):
@@ -165,6 +164,10 @@ class OrderModel:
                     if when == r:
                         load += self.new(ladder, block, r)
             self.rounds.carry(self.rounds.length[r], load, self.instance.dram_rate)
+        passing = self.instance.passing_rate
+        for ladder in (self.fetched, self.stored):
+            for block, r in ladder if passing is not None else ():
+                self.rounds.carry(self.rounds.length[r], self.new(ladder, block, r), passing)
 
     def waits(self) -> None:
         """A task waits for what is fetched in its own round, and for results of the round before.
@@ -185,7 +188,7 @@ class OrderModel:
             remote: list[Literal] = []
             for task in here:
                 remote.append(self.task_waits(task, r, late, wait))
-            self.model.add(sum(remote) >= len(remote) - self.beside_ports)
+            self.model.add(sum(remote) >= len(remote) - self.instance.beside_ports)
 
     def late_blocks(self, r: int, here: list[int]) -> dict[int, Literal]:
         """Per block a literal that is true where it is fetched for the first time in the round of its use."""
@@ -248,25 +251,13 @@ class OrderModel:
         for made, here in far:
             model.add_bool_or([~run, ~made, here, hop])
         hops = self.nearest * unit if far else 0
-        bound = self.rounds.time_of(inflow, self.port_rate)
+        bound = self.rounds.time_of(inflow, self.instance.port_rate)
         if bound is not None:
             scale, taken, slack = bound
             model.add(scale * (length - compute - hops * hop) >= taken - slack).only_enforce_if(run)
         elif hops:
             model.add(length >= compute + hops).only_enforce_if([run, hop])
         return away
-
-    @property
-    def beside_ports(self) -> int:
-        """Engines with a DRAM port at their own router."""
-        net, instance = self.instance.net, self.instance
-        near = [min(net.distance(p, e) for p in instance.ports) for e in range(instance.engines)]
-        return near.count(0)
-
-    @property
-    def port_rate(self) -> Fraction | None:
-        """The rate of the links into engines, which are all alike."""
-        return self.instance.link_rates[self.instance.engines]
 
     @property
     def nearest(self) -> int:

@@ -28,6 +28,14 @@ class Tables(NamedTuple):
     time, size, group_strides : per group DRAM's time for a block, number of blocks, stride in keys (0 for
         groups that are not counted)
     fluid, leaving : DRAM's time for all blocks of other groups, and for all results
+    passing : per group the time that a block takes through one port
+    results : (class, class before) the time that a task takes to get a result through its engine's port; all
+        0 where nothing is said of it
+    reading, leaving_passing : per class what a task fetches, and its result, in the time of one port
+    hop : from an engine to the next one, and from a port to the engines beyond those beside it
+    beside : engines beside a DRAM port
+    ports : of DRAM
+    linked : whether what the round before has run is told apart, and hops and results count
     engines : tasks of a round at most
     ceiling : of what is of interest
     """
@@ -46,6 +54,14 @@ class Tables(NamedTuple):
     group_strides: Longs
     fluid: int
     leaving: int
+    passing: Longs
+    results: Longs
+    reading: Longs
+    leaving_passing: Longs
+    hop: int
+    beside: int
+    ports: int
+    linked: int
     engines: int
     ceiling: int
 
@@ -54,6 +70,7 @@ class Memory(NamedTuple):
     """Labels and where to find them: each a way to have run certain tasks in a certain time."""
 
     key: Longs
+    ran: Longs
     time: Longs
     moved: Longs
     cap: Longs
@@ -65,6 +82,17 @@ class Memory(NamedTuple):
     heap: Longs
     priority: Longs
     state: Longs
+
+
+class Exchange(NamedTuple):
+    """Room for one search for places beside results: per task of a round, and per class before it."""
+
+    task: Longs
+    coming: Longs
+    away: Longs
+    choice: Longs
+    length: Longs
+    free: Longs
 
 
 @njit(cache=True)
@@ -104,14 +132,15 @@ def _pop(memory: Memory) -> Any:
 
 @njit(cache=True)
 def _insert(
-    memory: Memory, key: int, time: int, moved: int, cap: int, bound: int, parent: int, done: int
+    memory: Memory, key: int, ran: int, time: int, moved: int, cap: int, bound: int, parent: int, done: int
 ) -> bool:
     """A label, unless another one is as good; false where memory is full."""
     mask = len(memory.table) - 1
-    at = ((key * 0x9E3779B97F4A7C1) >> 17) & mask
-    while memory.table[at] >= 0 and memory.key[memory.table[at]] != key:
-        at = (at + 1) & mask
+    at = (((key + 31 * ran) * 0x9E3779B97F4A7C1) >> 17) & mask
     head = memory.table[at]
+    while head >= 0 and (memory.key[head] != key or memory.ran[head] != ran):
+        at = (at + 1) & mask
+        head = memory.table[at]
     one = head
     while one >= 0:
         if memory.alive[one] and _as_good(memory, one, time, moved):
@@ -129,6 +158,7 @@ def _insert(
         return False
     memory.state[LABELS] += 1
     memory.key[label], memory.time[label], memory.moved[label] = key, time, moved
+    memory.ran[label] = ran
     memory.cap[label], memory.bound[label], memory.parent[label] = cap, bound, parent
     memory.following[label] = head
     memory.alive[label] = True
@@ -187,6 +217,15 @@ def advance(t: Tables, memory: Memory, pops: int) -> int:
     held = np.zeros(groups, dtype=np.int64)
     read = np.zeros(groups, dtype=np.int64)
     extra = np.zeros(groups, dtype=np.int64)
+    fresh = np.zeros(classes, dtype=np.int64)
+    room = Exchange(
+        np.zeros(t.engines, dtype=np.int64),
+        np.zeros(t.engines, dtype=np.int64),
+        np.zeros(t.engines, dtype=np.int64),
+        np.zeros(t.engines, dtype=np.int64),
+        np.zeros(t.engines + 1, dtype=np.int64),
+        np.zeros(classes, dtype=np.int64),
+    )
     total = t.number.sum()
     for _ in range(pops):
         if memory.state[OPEN] == 0:
@@ -202,6 +241,7 @@ def advance(t: Tables, memory: Memory, pops: int) -> int:
         for c in range(classes):
             n[c] = key // t.strides[c] % (t.number[c] + 1)
             done += n[c]
+            fresh[c] = memory.ran[label] // t.strides[c] % (t.number[c] + 1)
         if done == total:
             memory.state[STATUS], memory.state[BEST] = ENDED, label
             return ENDED
@@ -237,12 +277,13 @@ def advance(t: Tables, memory: Memory, pops: int) -> int:
                 at -= 1
             if at < 0:
                 break
-            longest, shortest, out_now, reading = 0, NEVER, 0, False
+            longest, shortest, out_now, reading, out_passing = 0, NEVER, 0, False, 0
             for c in range(classes):
                 m[c] = n[c] + s[c]
                 if s[c]:
                     longest = max(longest, t.cycles[c])
                     out_now += s[c] * max(0, t.leaving_least[c])
+                    out_passing = max(out_passing, t.leaving_passing[c])
                     if t.reads[c]:
                         shortest = min(shortest, t.cycles[c])
                         reading = True
@@ -257,7 +298,7 @@ def advance(t: Tables, memory: Memory, pops: int) -> int:
                     late_counted += extra[g] * t.time[g]
                 else:
                     needed += most * t.time[g]
-            if size < t.engines and _fillable(t, n, s, m, available, read, longest):
+            if not t.linked and size < t.engines and _fillable(t, n, s, m, available, read, longest):
                 continue
             late = max(0, needed - fetched)
             wait = late + late_counted
@@ -265,9 +306,16 @@ def advance(t: Tables, memory: Memory, pops: int) -> int:
                 shortest = longest
             elif late_counted > 0:
                 shortest = max(shortest, _waiting(t, s, m, held))
-            new_key = key
+            least_length = max(longest, _passed(t, s, m, held))
+            if done == 0:
+                least_length = max(least_length, _begun(t, s, wait))
+            elif t.linked:
+                least_length = _exchanged(t, s, fresh, room, least_length)
+            new_key, ran = key, 0
             for c in range(classes):
                 new_key += s[c] * t.strides[c]
+                if t.linked and t.leaving_least[c] < 0:
+                    ran += s[c] * t.strides[c]
             for g in range(groups):
                 if t.group_strides[g]:
                     new_key += extra[g] * t.group_strides[g]
@@ -278,18 +326,18 @@ def advance(t: Tables, memory: Memory, pops: int) -> int:
                     if t.group_strides[g]:
                         whole += extra[g] * t.time[g]
                         after += (extra[g] - read[g]) * t.group_strides[g]
-                length = max(longest, late + whole)
+                length = max(least_length, late + whole, _ported(t, extra))
                 if wait > 0 and reading:
                     length = max(length, wait + shortest)
                 new_time = time + length
                 new_moved = min(moved + length - whole, t.fluid + out_before)
                 if done + size == total:
-                    new_time += max(out_now, t.fluid + t.leaving - new_moved)
+                    new_time += max(out_now, out_passing, t.fluid + t.leaving - new_moved)
                     bound = new_time
                 else:
                     bound = max(memory.bound[label], _rest(t, m, counted - whole, new_time, new_moved))
                 if bound < t.ceiling and not _insert(
-                    memory, after, new_time, new_moved, t.fluid + out_before, bound, label, done + size
+                    memory, after, ran, new_time, new_moved, t.fluid + out_before, bound, label, done + size
                 ):
                     memory.state[STATUS] = FULL
                     return FULL
@@ -333,12 +381,104 @@ def _waiting(t: Tables, s: Longs, m: Longs, held: Longs) -> int:
     return 0
 
 
+@njit(cache=True)
+def _passed(t: Tables, s: Longs, m: Longs, held: Longs) -> Any:
+    """Parts of a cycle of a task that waits for a counted block of its own round to pass a port."""
+    found = 0
+    for g in range(len(held)):
+        if t.group_strides[g] and t.passing[g]:
+            for c in range(len(s)):
+                if s[c] and t.blocks[g, c, m[c]] > held[g]:
+                    found = max(found, t.cycles[c] + t.passing[g])
+                    break
+    return found
+
+
+@njit(cache=True)
+def _ported(t: Tables, extra: Longs) -> Any:
+    """Parts of a cycle that the counted blocks of a round take through the ports: the longest one, and of one
+    more than there are ports the two shortest, which share one."""
+    seen, longest, one = 0, 0, 0
+    for g in range(len(extra)):
+        if t.group_strides[g] and extra[g]:
+            longest = max(longest, t.passing[g])
+            if seen < t.ports <= seen + extra[g]:
+                one = t.passing[g]
+            if seen <= t.ports < seen + extra[g]:
+                return max(longest, one + t.passing[g])
+            seen += extra[g]
+    return longest
+
+
+@njit(cache=True)
+def _begun(t: Tables, s: Longs, wait: int) -> Any:
+    """Parts of a cycle of a first round: everything passes a port first, for some over a hop."""
+    found, seen = 0, 0
+    for c in range(len(s)):
+        if s[c] and t.reads[c]:
+            found = max(found, t.cycles[c] + t.reading[c])
+            seen += s[c]
+            if seen > t.beside >= seen - s[c]:
+                found = max(found, t.cycles[c] + wait + t.hop)
+    return found
+
+
+@njit(cache=True)
+def _exchanged(t: Tables, s: Longs, fresh: Longs, room: Exchange, length: int) -> Any:
+    """Parts of a cycle of a round whose tasks read what the round before has made (``fresh``, per class).
+
+    An engine that has run a task of that round runs one of this round at most, for which the result is there:
+    the best of all ways to place the tasks beside results, depth first.
+    """
+    classes, many = len(s), 0
+    for c in range(classes):
+        coming = 0
+        for p in range(classes):
+            coming += fresh[p] * t.results[c, p]
+        away = t.cycles[c] + coming + t.hop
+        if s[c] and coming and away > length:
+            for _ in range(s[c]):
+                room.task[many], room.coming[many], room.away[many] = c, coming, away
+                many += 1
+    if many == 0:
+        return length
+    room.free[:] = fresh
+    at, best = 0, NEVER
+    room.choice[0], room.length[0] = -1, length
+    while at >= 0:
+        if at == many:
+            best = room.length[at]
+            at -= 1
+            continue
+        c, p = room.task[at], room.choice[at]
+        if 0 <= p < classes:
+            room.free[p] += 1
+        p += 1
+        while p < classes and (room.free[p] == 0 or t.results[c, p] == 0):
+            p += 1
+        if p > classes:
+            at -= 1
+            continue
+        room.choice[at] = p
+        cost = room.away[at]
+        if p < classes:
+            room.free[p] -= 1
+            cost -= t.results[c, p] + (t.hop if room.coming[at] == t.results[c, p] else 0)
+        if max(room.length[at], cost) < best:
+            room.length[at + 1] = max(room.length[at], cost)
+            at += 1
+            if at < many:
+                room.choice[at] = -1
+    return best
+
+
 def memory_of(labels: int) -> Memory:
     """Room for so many labels."""
     size = 1 << (2 * labels - 1).bit_length()
-    key, time, moved, cap, bound, parent, following = np.zeros((7, labels), dtype=np.int64)
+    key, ran, time, moved, cap, bound, parent, following = np.zeros((8, labels), dtype=np.int64)
     return Memory(
         key,
+        ran,
         time,
         moved,
         cap,

@@ -24,6 +24,9 @@ from tilewright.solvers.scheduling.tiled.exact.sequence_kernel import (
 
 Longs = npt.NDArray[np.int64]
 
+LINKED = 6
+"""Engines up to which all ways to run tasks beside results are gone through."""
+
 LARGEST_KEY = 1 << 62
 """Numbers below which all that may have run must be told apart."""
 
@@ -53,8 +56,8 @@ class RoundSequence:
     labels: int
 
 
-def tables_of(counts: Counts, most: int) -> Tables:
-    """Arrays for the kernel; ``most`` cycles are still of interest."""
+def tables_of(counts: Counts, most: int, *, linked: bool) -> Tables:
+    """Arrays for the kernel; ``most`` cycles are still of interest; ``linked`` as of `searched`."""
     instance = counts.instance
     classes, groups = counts.classes, counts.groups
     width = 1 + max(len(one) for one in classes)
@@ -63,9 +66,9 @@ def tables_of(counts: Counts, most: int) -> Tables:
         least[c, p, k] = n
     blocks = np.zeros((len(groups), len(classes), width), dtype=np.int64)
     time, size = np.zeros((2, len(groups)), dtype=np.int64)
-    for g, (moving, per_class, many) in enumerate(groups):
-        time[g], size[g] = moving, many
-        for c, reads in per_class.items():
+    for g, group in enumerate(groups):
+        time[g], size[g] = instance.duration(group.size, instance.dram_rate), group.number
+        for c, reads in group.least.items():
             blocks[g, c, : len(reads)] = reads
     strides, stride = np.zeros(len(classes), dtype=np.int64), 1
     for c, one in enumerate(classes):
@@ -94,6 +97,17 @@ def tables_of(counts: Counts, most: int) -> Tables:
         group_strides,
         int((time * size)[group_strides == 0].sum()),
         sum(counts.leaving(t) for t in range(instance.tasks)),
+        np.array([counts.passing(group.size) for group in groups], dtype=np.int64),
+        counts.results if linked else np.zeros((len(classes), len(classes)), dtype=np.int64),
+        counts.reading if linked else np.zeros(len(classes), dtype=np.int64),
+        np.array(
+            [min(counts.passing(instance.size[t] * instance.outputs[t]) for t in one) for one in classes],
+            dtype=np.int64,
+        ),
+        instance.hop_cycles * instance.unit if linked else 0,
+        instance.beside_ports,
+        len(instance.ports),
+        int(linked and instance.networked),
         instance.engines,
         most * instance.unit + 1,
     )
@@ -105,6 +119,8 @@ def searched(
     over: Callable[[], bool],
     told: Callable[[int], None],
     labels: int = LABELS_AT_MOST,
+    *,
+    linked: bool = False,
 ) -> RoundSequence:
     """Search until an optimum is proven, memory is full, or the time is over; at once where there are more
     states than numbers.
@@ -113,10 +129,15 @@ def searched(
     ----------
     most : cycles of what is of interest
     told : called with every better bound
+    linked : whether hops and results of the round before count: for classes that tell exactly what has run
+        (`twins`), where no step may be idle; up to `LINKED` engines
     """
     if prod(len(one) + 1 for one in counts.classes) >= LARGEST_KEY:
         return RoundSequence(0, False, counts, None, 0)
-    tables, memory = tables_of(counts, most), memory_of(labels)
+    tables, memory = (
+        tables_of(counts, most, linked=linked and counts.instance.engines <= LINKED),
+        memory_of(labels),
+    )
     unit = counts.instance.unit
     start(tables, memory)
     status, bound = RUNNING, 0
