@@ -56,9 +56,13 @@ class RoundSequence:
     labels: int
 
 
-def tables_of(counts: Counts, most: int, *, linked: bool) -> Tables:
-    """Arrays for the kernel; ``most`` cycles are still of interest; ``linked`` as of `searched`."""
+def tables_of(counts: Counts, most: int, *, steady: bool) -> Tables:
+    """Arrays for the kernel; ``most`` cycles are still of interest; ``steady`` as of `searched`.
+
+    Hops and results of the round before count for classes that tell exactly what has run, on few engines.
+    """
     instance = counts.instance
+    linked = steady and counts.exact and instance.networked and instance.engines <= LINKED
     classes, groups = counts.classes, counts.groups
     width = 1 + max(len(one) for one in classes)
     least = np.zeros((len(classes), len(classes), width), dtype=np.int64)
@@ -107,7 +111,8 @@ def tables_of(counts: Counts, most: int, *, linked: bool) -> Tables:
         instance.hop_cycles * instance.unit if linked else 0,
         instance.beside_ports,
         len(instance.ports),
-        int(linked and instance.networked),
+        int(steady),
+        int(linked),
         instance.engines,
         most * instance.unit + 1,
     )
@@ -120,7 +125,7 @@ def searched(
     told: Callable[[int], None],
     labels: int = LABELS_AT_MOST,
     *,
-    linked: bool = False,
+    steady: bool = True,
 ) -> RoundSequence:
     """Search until an optimum is proven, memory is full, or the time is over; at once where there are more
     states than numbers.
@@ -129,15 +134,11 @@ def searched(
     ----------
     most : cycles of what is of interest
     told : called with every better bound
-    linked : whether hops and results of the round before count: for classes that tell exactly what has run
-        (`twins`), where no step may be idle; up to `LINKED` engines
+    steady : whether every step before the last atom runs one
     """
     if prod(len(one) + 1 for one in counts.classes) >= LARGEST_KEY:
         return RoundSequence(0, False, counts, None, 0)
-    tables, memory = (
-        tables_of(counts, most, linked=linked and counts.instance.engines <= LINKED),
-        memory_of(labels),
-    )
+    tables, memory = (tables_of(counts, most, steady=steady), memory_of(labels))
     unit = counts.instance.unit
     start(tables, memory)
     status, bound = RUNNING, 0
