@@ -64,8 +64,11 @@ SPARE = 2
 TARGETS = (Fraction(0), Fraction(1, 4), Fraction(1))
 """Orders are sought that close so much of the gap, but for this part of it, one after the other."""
 
+TARGET_SHARE = 0.15
+"""Part of the time left that the first of them may take."""
+
 FIRST_SHARE = 0.08
-"""Part of the time left that each of them may take."""
+"""Part of the time left that each of the others may take."""
 
 ORDERS_SHARE = 0.5
 """Part of the time left that the relaxation may take."""
@@ -82,6 +85,9 @@ FEWEST_OPEN = 2
 
 LONGEST_WINDOW = 3.0
 """Seconds that one window may take."""
+
+CLOSING_SHARE = 0.3
+"""The same of an order that the relaxation gives no more than the bound."""
 
 MOST_DECISIONS = 200_000
 """Movements that the whole statement may decide, at most: beyond, only the relaxation is solved."""
@@ -257,11 +263,11 @@ class RoundProof:
         )
 
     def sequenced(self) -> None:
-        """Bounds of sequences of rounds, in finer and finer detail, and plans of the best of them."""
+        """Bounds of sequences of rounds, in finer and finer detail, until plans of one meet its bound."""
         limits, best = self.search.limits.share(SEQUENCE_SHARE), None
         for together, ways in SEQUENCES:
             if self.search.done or limits.expired or not self.count:
-                return
+                break
             mine = limits.share(SEQUENCE_SHARE)
             found = searched(
                 Counts(self.instance, together(self.instance), ways),
@@ -270,14 +276,16 @@ class RoundProof:
                 lambda cycles: self.raise_bound(cycles, "sequences"),
                 steady=self.space.idle == 0,
             )
-            if found.rounds is not None and (best is None or found.bound >= best.bound):
-                best = found
-        if best is None or self.search.done:
-            return
-        self.fewest = len(best.rounds or ())
-        order = self.ordered(self.fewest + 1, self.search.limits.share(FIRST_SHARE), False, None, best)
-        if order is not None:
-            self.placed(order)
+            if found.rounds is None or self.search.done:
+                continue
+            self.fewest = len(found.rounds)
+            order = self.ordered(self.fewest + 1, limits.share(FIRST_SHARE), False, None, found)
+            if order is not None and (best is None or order.cycles < best.cycles):
+                best = order
+                if order.cycles <= self.least:
+                    self.placed(order)
+        if best is not None and best.cycles > self.least:
+            self.placed(best)
 
     fewest = 0
     """Rounds of the best sequence."""
@@ -285,6 +293,7 @@ class RoundProof:
     def relaxed(self) -> None:
         """Orders of the best sequence, of all rounds, and of few rounds close to the bound; plans of each."""
         self.sequenced()
+        self.targeted(TARGETS[0], TARGET_SHARE)
         if self.search.done or self.closed():
             return
         order = self.ordered(self.count, self.search.limits.share(FIRST_SHARE), True)
@@ -294,21 +303,23 @@ class RoundProof:
             self.placed(order)
         self.climbed()
         self.polished()
-        few = self.fewest or -(-self.instance.tasks // self.instance.engines) + self.space.idle
-        for target in TARGETS:
-            if self.search.done or self.closed():
-                return
-            key = self.search.key
-            most = None if key is None else self.least + int(target * (int(key) - 1 - self.least))
-            count = min(few + SPARE + 1, self.count)
-            order = self.ordered(count, self.search.limits.share(FIRST_SHARE), False, most)
-            if order is not None:
-                self.placed(order)
-                self.polished()
+        for target in TARGETS[1:]:
+            self.targeted(target, FIRST_SHARE)
         if self.search.done or self.closed():
             return
         order = self.ordered(self.count, self.search.limits.share(ORDERS_SHARE), True)
         if order is not None and not self.refuted:
+            self.placed(order)
+
+    def targeted(self, part: Fraction, share: float) -> None:
+        """Seek an order of few rounds that leaves no more than a part of the gap, and plans of it."""
+        if self.search.done or self.closed():
+            return
+        key = self.search.key
+        few = self.fewest or -(-self.instance.tasks // self.instance.engines) + self.space.idle
+        most = None if key is None else self.least + int(part * (int(key) - 1 - self.least))
+        order = self.ordered(min(few + SPARE + 1, self.count), self.search.limits.share(share), False, most)
+        if order is not None:
             self.placed(order)
 
     def ordered(
@@ -359,7 +370,8 @@ class RoundProof:
             if search.done or self.most < max(self.least, order.cycles):
                 return
             statement = self.statement(order.rounds, min(most, self.most))
-            run = self.start(statement, "places", search.limits.share(FIXED_SHARE), None)
+            share = CLOSING_SHARE if order.cycles <= self.least else FIXED_SHARE
+            run = self.start(statement, "places", search.limits.share(share), None)
             run.solve()
 
     def polished(self) -> None:
