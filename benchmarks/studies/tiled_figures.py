@@ -311,7 +311,7 @@ FIGURES = {
         _search,
         ("network", "B/cycle", "paper [s]", "printed [s]", "printed", "atomic [s]", "atomic"),
         _search_times,
-        "Seconds until the best plan, batch 1.",
+        "Seconds of the processor until the best plan, batch 1.",
     ),
 }
 
@@ -336,7 +336,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("figure", choices=tuple(FIGURES))
     parser.add_argument("--networks", nargs="+", default=list(NETWORKS))
     parser.add_argument("--links", type=int, nargs="+", default=[8, 16, 32], help="bytes per cycle")
-    parser.add_argument("--seconds", type=float, default=20.0, help="for each search")
+    parser.add_argument("--seconds", type=float, default=20.0, help="of the processor for each search")
     parser.add_argument("--batch", type=int, default=1, help="where the figure does not say")
     parser.add_argument("--machine", default="", help="further options, such as dataflow=yx")
     parser.add_argument("--jobs", type=int, default=1, help="worker processes")
