@@ -144,7 +144,7 @@ def test_roles() -> None:
         (("clock_mhz",), REMOVED, "clock_mhz", "missing, expected the engine's clock in MHz"),
         (("clock_mhz",), 0, "clock_mhz", "above 0"),
         (("clock_mhz",), "fast", "clock_mhz", "expected a number"),
-        (("compute",), 3, "compute", "expected a mapping with mac_energy, element_bits, got 3"),
+        (("compute",), 3, "compute", "expected a mapping with mac_energy, element_bits, widths, got 3"),
         (("compute", "element_bits"), 16.5, "compute.element_bits", "whole number"),
         (("compute", "mac_energy"), "x", "compute.mac_energy", "an energy in pJ"),
         (("cost_model",), "hierachy", "cost_model", "did you mean 'hierarchy'?"),
