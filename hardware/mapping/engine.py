@@ -191,6 +191,14 @@ class Engine:
         widths = {self.width(level, role) for role in level.keeps - level.partitions.keys()}
         return widths.pop() if len(widths) == 1 else self.element_bits
 
+    def usable_bits(self, level: MemoryLevel) -> int | None:
+        """Bits that tiles of all roles together may occupy in one instance; ``None`` for no limit."""
+        if level.capacity is None:
+            return None
+        if level.partitions.keys() == level.keeps:
+            return sum(size * self.width(level, role) for role, size in level.partitions.items())
+        return level.capacity * self.room_bits(level)
+
     def level(self, name: str) -> MemoryLevel:
         """The level of that name; raises ``KeyError`` with the known names."""
         for level in self.levels:

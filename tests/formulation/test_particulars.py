@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from fractions import Fraction
 
 import pytest
@@ -16,15 +15,13 @@ from simulator import cycles, energy, overfull, simulate
 
 from tilewright.formulation.mapping.cost import cost_model
 from tilewright.formulation.mapping.evaluator import evaluate_mapping
-from tilewright.formulation.mapping.mapping import Mapping, Storage, Temporal
+from tilewright.formulation.mapping.mapping import Storage, Temporal
 from tilewright.formulation.mapping.problem import layer_problem
 from tilewright.formulation.objective import parse_objective
 from tilewright.formulation.result import Status
-from tilewright.hardware.mapping.engine import Engine, MemoryLevel
-from tilewright.hardware.mapping.load import load_engine
+from tilewright.hardware.mapping.engine import Engine
 from tilewright.solvers.mapping.solve import solve
-from tilewright.workloads.errors import InputError
-from tilewright.workloads.mapping.operator import Operator, Role
+from tilewright.workloads.mapping.operator import Operator
 from tilewright.workloads.mapping.operators import gemm
 
 HIERARCHY = cost_model("hierarchy")
