@@ -241,5 +241,5 @@ def _check_dmazerunner(engine: Engine) -> None:
             )
         for field, has in level.particulars.items():
             if has:
-                location = ("levels", index, *field.split("."))
+                location: Location = ("levels", index, *field.split("."))
                 raise FieldError(location, "expected none for cost_model dmazerunner")
