@@ -131,7 +131,8 @@ def _energy_per_bit(way: str, level: MemoryLevel, engine: Engine, bundle: Bundle
     most = max(found.values())
     if min(found.values()) != most:
         each = ", ".join(f"{role} {float(energy):g}" for role, energy in found.items())
-        message = f"a bit costs {way}: {each} pJ; there all of them {float(most):g}"
+        doing = "read" if way == "r" else "written"
+        message = f"a bit {doing} costs {each} pJ; there all of them {float(most):g}"
         bundle.ledger.told(engine.name, Effect.COST, message, f"levels.{level.name}.energy")
     return most
 
