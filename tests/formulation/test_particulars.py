@@ -33,7 +33,7 @@ def machines(draw: st.DrawFn, levels: int | None = None) -> Engine:
     return particular(draw(hierarchies(levels)), lambda options: draw(st.sampled_from(options)))
 
 
-@settings(max_examples=effort(60))
+@settings(max_examples=effort(30))
 @given(st.data())
 def test_bits_are_held_and_moved_as_in_a_walk_through_the_nest(data: st.DataObject) -> None:
     """Energy, cycles and which rooms overflow, of even and uneven, perfect and imperfect mappings."""
@@ -79,7 +79,7 @@ def test_every_solver_finds_the_least_of_all_mappings(objective: str) -> None:
     """Enumeration, branch and bound, CP-SAT and MIP: what walks through all mappings find."""
     powers = {"energy": (1, 0), "cycles": (0, 1), "edp": (1, 1)}[objective]
 
-    @settings(max_examples=effort(3))
+    @settings(max_examples=effort(2))
     @given(machines(levels=2), st.booleans(), st.permutations([3, 2, 1]))
     def check(engine: Engine, perfect: bool, sizes: list[int]) -> None:
         operator = gemm(m=sizes[0], n=sizes[1], k=sizes[2])
