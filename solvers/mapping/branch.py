@@ -48,7 +48,7 @@ _DIVE_WIDTHS = (128, 1024)  # nodes kept after every group; wider where a narrow
 _COMPILING = 3.0  # seconds that it takes at least
 _NOT_COMPILED = "annealed only: compiling the search, done once, took longer (see tilewright doctor)"
 _DIVE_LINES = 3  # choices of orders and residencies followed from stage to stage
-_EASY = 300_000  # parts bounded from which on a search is a hard one
+_EASY = 2_000_000  # parts bounded from which on a search is a hard one
 _EFFORT = 2_000_000  # parts bounded in looking at the outer levels alone
 _CHOICES = 32  # of orders and residencies at the outset, with which a search is a hard one
 _SHARE, _ANNEALED = 0.4, 1.5  # of the time that is left, and seconds
@@ -177,8 +177,10 @@ class Minimum:
         return below(goal * self._search.problem.key_scale, self._powers, energy, cycles, keys)
 
     def take(self, leaves: Leaves) -> None:
-        """Offer the best of the complete decisions."""
-        self._search.confirm(leaves.mapping(int(np.argmin(leaves.keys))), self._source)
+        """Offer the best of the complete decisions, unless something as good is known."""
+        best = slice(int(np.argmin(leaves.keys)), None)
+        if self.wanted(leaves.energy[best][:1], leaves.cycles[best][:1], leaves.keys[best][:1]).any():
+            self._search.confirm(leaves.mapping(best.start), self._source)
 
 
 class _LeastEnergy:

@@ -8,7 +8,8 @@ arithmetic as the interval reader's, so both give equal bits.
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from collections.abc import Callable
+from typing import Any, NamedTuple, TypeVar
 
 import numba
 import numpy as np
@@ -41,7 +42,17 @@ from tilewright.solvers.mapping.opcodes import (
     Program,
 )
 
-_compiled: Any = numba.njit(error_model="numpy", _nrt=False)  # no array is anybody's to count or to free
+Function = TypeVar("Function", bound=Callable[..., Any])
+
+_numba: Any = numba
+_types: Any = types
+_array = _numba.carray
+
+
+def _compiled(function: Function) -> Function:
+    """For numba to compile; arrays are nobody's to count or to free here."""
+    made: Function = _numba.njit(error_model="numpy", _nrt=False)(function)
+    return made
 
 
 class Plan(NamedTuple):
@@ -300,9 +311,9 @@ def _bounds(
     return size
 
 
-_INTEGERS, _FLOATS = types.CPointer(types.int64), types.CPointer(types.float64)
+_INTEGERS, _FLOATS = _types.CPointer(_types.int64), _types.CPointer(_types.float64)
 
-SIGNATURE = types.int64(
+SIGNATURE: Any = _types.int64(
     _INTEGERS,
     *(_INTEGERS, _INTEGERS, _FLOATS, _INTEGERS, _FLOATS, _INTEGERS, _FLOATS, _INTEGERS),
     *(_INTEGERS, _INTEGERS, _INTEGERS, _INTEGERS, _INTEGERS, _INTEGERS, _FLOATS),
@@ -344,25 +355,25 @@ def entry(
     kept : the nodes kept, as many as is returned, of room for all
     values : the roots' values, shape (roots, nodes), those of the nodes kept first
     """
-    sized = numba.carray(sizes, (8,))
+    sized = _array(sizes, (8,))
     count, options, length, limits, asked = sized[0], sized[1], sized[2], sized[3], sized[4]
     groups, nodes, selectors = sized[5], sized[6], sized[7]
     program = Program(
-        numba.carray(code, (count,)),
-        numba.carray(arguments, (count, 3)),
-        numba.carray(constants, (count,)),
-        numba.carray(lists, (options,)),
-        numba.carray(tables, (length,)),
-        numba.carray(checks, (limits,)),
-        numba.carray(ceilings, (limits,)),
-        numba.carray(roots, (asked,)),
+        _array(code, (count,)),
+        _array(arguments, (count, 3)),
+        _array(constants, (count,)),
+        _array(lists, (options,)),
+        _array(tables, (length,)),
+        _array(checks, (limits,)),
+        _array(ceilings, (limits,)),
+        _array(roots, (asked,)),
     )
     most = max(limits, asked)
-    free = numba.carray(room, (5 * count + options + most,))
+    free = _array(room, (5 * count + options + most,))
     plan = Plan(
         free[:count],
         free[count : 2 * count],
-        numba.carray(rewritten, (count, 3)),
+        _array(rewritten, (count, 3)),
         free[5 * count : 5 * count + options],
         free[5 * count + options :],
         free[2 * count : 3 * count],
@@ -371,12 +382,12 @@ def entry(
     )
     return _bounds(
         program,
-        numba.carray(cells, (groups, nodes)),
-        numba.carray(bases, (groups,)),
-        numba.carray(chosen, (selectors,)),
-        numba.carray(registers, (count, BLOCK)),
+        _array(cells, (groups, nodes)),
+        _array(bases, (groups,)),
+        _array(chosen, (selectors,)),
+        _array(registers, (count, BLOCK)),
         plan,
-        numba.carray(places, (groups, BLOCK)),
-        numba.carray(kept, (nodes,)),
-        numba.carray(values, (asked, nodes)),
+        _array(places, (groups, BLOCK)),
+        _array(kept, (nodes,)),
+        _array(values, (asked, nodes)),
     )

@@ -80,7 +80,8 @@ def _compiled() -> Any:
 
     from tilewright.solvers.mapping import kernel
 
-    return numba.cfunc(kernel.SIGNATURE, nopython=True, error_model="numpy")(kernel.entry)
+    door: Any = numba.cfunc
+    return door(kernel.SIGNATURE, nopython=True, error_model="numpy")(kernel.entry)
 
 
 _SOURCES = [Path(__file__).with_name(name) for name in ("kernel.py", "opcodes.py")]
