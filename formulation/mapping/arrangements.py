@@ -98,7 +98,7 @@ def even_arrangement(operator: Operator, engine: Engine) -> Arrangement:
 
 def arrangements(operator: Operator, engine: Engine, reduction: Reduction) -> Iterator[Arrangement]:
     """Arrangements of the uneven space, outermost slot first; the even one belongs to the space besides."""
-    choices = [_of_segment(operator, engine, segment, reduction) for segment in segments(engine)]
+    choices = [of_segment(operator, engine, segment, reduction) for segment in segments(engine)]
     for parts in cartesian(*choices):
         yield tuple(slot for slots in parts for slot in slots)
 
@@ -108,17 +108,17 @@ def _kept(operator: Operator, engine: Engine, level: int) -> tuple[str, ...]:
     return tuple(tensor.name for tensor in operator.tensors if tensor.role in keeps)
 
 
-def _of_segment(
+def of_segment(
     operator: Operator, engine: Engine, segment: Segment, reduction: Reduction
 ) -> list[Arrangement]:
     """The sequences of slots of one segment."""
     items, every = segment.items(operator, engine), frozenset(operator.bounds)
     if segment.levels[0] == 0 or not items:
-        return [_leading(operator, engine, segment, items)]
+        return [leading(operator, engine, segment, items)]
     found: list[Arrangement] = []
     if reduction is Reduction.NONE:
         found = [tuple(Slot(level, (name,), every) for level, name in order) for order in _sequences(items)]
-        whole = _leading(operator, engine, segment, items)
+        whole = leading(operator, engine, segment, items)
         return [*found, whole] if segment.fed and whole not in found else found
     firsts = [tuple[tuple[int, str], ...]()]
     if segment.fed:
@@ -126,7 +126,7 @@ def _of_segment(
             one for n in range(1, len(items) + 1) for one in combinations(items, n) if _closed(one, items)
         ]
     for first in firsts:
-        lead = _leading(operator, engine, segment, first) if first else ()
+        lead = leading(operator, engine, segment, first) if first else ()
         for order in _sequences([item for item in items if item not in first]):
             slots = list(lead)
             for index, (level, name) in enumerate(order):
@@ -139,7 +139,7 @@ def _of_segment(
     return found
 
 
-def _leading(
+def leading(
     operator: Operator, engine: Engine, segment: Segment, items: Sequence[tuple[int, str]]
 ) -> Arrangement:
     """Slots at one point, one per level; any loops after the last."""

@@ -97,16 +97,23 @@ class LayerProblem:
             every = self.reduction is Reduction.FORMS
             for slots in arrangements(self.operator, self.engine, self.reduction):
                 if every or is_spread(self.engine, slots):
-                    yield self._arranged(slots)
+                    yield self.arranged(slots)
 
-    def _arranged(self, slots: Arrangement) -> LayerProblem:
+    def arranged(self, slots: Arrangement) -> LayerProblem:
         """The same problem over one arrangement of storage."""
-        reduction, every = self.reduction, self.constraints.place_loops
-        orders = partial(block_orders, self.operator, self.engine, slots, reduction, every=every)
-        space = _space(self.operator, self.engine, orders, self.constraints, self.space.tiles, slots)
+        return self.stated(self.arranged_space(slots), slots)
+
+    def arranged_space(self, slots: Arrangement) -> MapSpace:
+        """The decisions of one arrangement of storage."""
+        every = self.constraints.place_loops
+        orders = partial(block_orders, self.operator, self.engine, slots, self.reduction, every=every)
+        return _space(self.operator, self.engine, orders, self.constraints, self.space.tiles, slots)
+
+    def stated(self, space: MapSpace, slots: Arrangement) -> LayerProblem:
+        """The same problem over the decisions of one arrangement, or some of them."""
         statement = self.model.statement(space.nest)
         caps = self.constraints.limits(statement, space.nest)
-        limits = (*statement.limits, *caps, *arrangement_limits(space.nest, slots, reduction))
+        limits = (*statement.limits, *caps, *arrangement_limits(space.nest, slots, self.reduction))
         return replace(self, space=space, statement=statement, limits=limits, even_space=self.space)
 
     @cached_property
