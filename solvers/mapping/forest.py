@@ -110,7 +110,7 @@ class Forest:
     def _parts(self, problem: LayerProblem) -> Iterator[LayerProblem]:
         """The problem over each arrangement but the even one, without those that cannot be better."""
         if not has_parts(problem):
-            yield from islice(problem.parts(), 1, None)
+            yield from islice(problem.parts(self._search.limits.heed), 1, None)
             return
         from tilewright.solvers.mapping.segment_bounds import SegmentBounds
 

@@ -118,7 +118,7 @@ class SegmentBounds:
     def _stated(self, near: Survivors, inner: Survivors) -> LayerProblem | None:
         """The problem of one arrangement over the tiles of survivors; ``None`` where they do not meet."""
         slots = (*near.slots, *inner.slots)
-        space = self._problem.arranged_space(slots)
+        space = self._problem.arranged_space(slots, self._search.limits.heed)
         if near.tiles is not None:
             space = restricted(space, around(near.slots), near.tiles)
         if inner.tiles is not None:
