@@ -31,7 +31,7 @@ from tilewright.hardware.mapping.engine import Engine
 from tilewright.hardware.mapping.load import load_engine
 from tilewright.report.exchange.bundle import Settings
 from tilewright.report.exchange.convert import convert
-from tilewright.solvers.mapping import kernel
+from tilewright.solvers.mapping.program import await_compiled
 from tilewright.solvers.mapping.solve import solve
 from tilewright.workloads.errors import InputError
 from tilewright.workloads.mapping.operators import gemm
@@ -138,7 +138,7 @@ def own(machine: Path, sizes: tuple[int, int, int], objective: str, seconds: flo
     ]
     process = children_seconds() - before
     engine, goal = load_engine(str(machine)), parse_objective(objective)
-    kernel.await_compiled(lambda: False)
+    await_compiled(lambda: False)
     calls = []
     for _ in range(TURNS):
         begun = time.process_time()
