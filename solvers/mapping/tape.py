@@ -47,6 +47,7 @@ class Tape:
     limits : expressions with what they may reach
     roots : expressions whose lower bounds are asked for
     floors : lower bounds of expressions that are known another way
+    owners : selectors whose choices have floors of their own
     search_limits : ``LimitReachedError`` is raised where one strikes
     """
 
@@ -57,8 +58,11 @@ class Tape:
         roots: Sequence[Expr],
         floors: MappingABC[Expr, float],
         search_limits: Limits | None = None,
+        owners: Sequence[Variable] = (),
     ) -> None:
         self._limits = search_limits
+        self._owners = tuple(owners)
+        self._raised: dict[tuple[int, ...], kernel.Program] = {}
         self._staged = staged
         self._position = {table.table.group.name: i for i, table in enumerate(staged)}
         self._known_floors = floors
@@ -88,10 +92,16 @@ class Tape:
         self._tables.clear()
         self._registers = np.empty((len(self._code), kernel.BLOCK))
 
-    def raise_floor(self, expr: Expr, value: float) -> None:
-        """Take note that an expression which has a floor is at least so much."""
-        place = self._floors[expr]
-        self._program.constants[place] = max(self._program.constants[place], value)
+    def raise_floor(self, expr: Expr, value: float, chosen: MappingABC[Variable, int]) -> None:
+        """Take note that an expression which has a floor is at least so much, where owners are chosen so."""
+        owner = self._owner(chosen)
+        if owner not in self._raised:
+            self._raised[owner] = self._program._replace(constants=self._program.constants.copy())
+        program, place = self._raised[owner], self._floors[expr]
+        program.constants[place] = max(program.constants[place], value)
+
+    def _owner(self, chosen: MappingABC[Variable, int]) -> tuple[int, ...]:
+        return tuple(chosen.get(variable, NONE) for variable in self._owners)
 
     def bounds(
         self, cells: NDArray[np.int64], at: Sequence[int], chosen: MappingABC[Variable, int]
@@ -110,8 +120,9 @@ class Tape:
         bases = np.array(
             [table.offsets[stage + 1] for table, stage in zip(self._staged, at, strict=True)], dtype=np.int64
         )
+        program = self._raised.get(self._owner(chosen), self._program)
         found: tuple[NDArray[np.int64], NDArray[np.float64]] = kernel.bounds(
-            self._program, kernel.Nodes(np.ascontiguousarray(cells), bases, selected), self._registers
+            program, kernel.Nodes(np.ascontiguousarray(cells), bases, selected), self._registers
         )
         return found
 
