@@ -66,7 +66,12 @@ def divided(problem: LayerProblem) -> Division:
     """The energy by stores where the cost model tells them, else by levels."""
     model, nest = problem.model, problem.space.nest
     pinned = any(isinstance(rule, InnermostRule) for rule in problem.constraints.rules)
-    if not isinstance(model, ByStore) or pinned or problem.even_space is not None:
+    if (
+        not isinstance(model, ByStore)
+        or pinned
+        or problem.even_space is not None
+        or model.statement(nest).energy is not problem.statement.energy  # it counts less, or knows more
+    ):
         energy, outer = by_levels(problem)
         return Division(energy, outer, {})
     merged = MergedNest(

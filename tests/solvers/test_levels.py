@@ -29,6 +29,7 @@ def test_hard_searches_find_what_enumeration_finds(instance: Instance) -> None:
     """The same optimum where every search counts as a hard one with very many tiles."""
     wanted = solve(instance.problem(), "exhaustive")
     with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(branch, "_PLAIN", 0)
         patch.setattr(branch, "_EASY", 0)
         patch.setattr(branch, "_CHOICES", 1)
         patch.setattr(stages, "MANY", 0)
