@@ -1,4 +1,4 @@
-"""When Python looks for garbage: a tenth of a start is spent on it otherwise, where nothing is garbage yet."""
+"""When Python looks for garbage: otherwise a tenth of a start goes to it, where nothing is garbage yet."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ _starting: list[bool] = []
 
 def rarely() -> None:
     """The process begins: what is loaded stays."""
-    _starting.append(True)
+    _starting[:] = [True]
     gc.set_threshold(*_AT_START)
 
 
