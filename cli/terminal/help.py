@@ -33,7 +33,7 @@ class HelpText:
     def panel(self, title: str, rows: Iterable[Row]) -> None:
         """A frame with a row for each thing."""
         rows = list(rows)
-        upper_left, flat, upper_right, side, lower_left, lower_right = self._edges
+        upper_left, flat, upper_right, side, lower_left, lower_right = tuple(self._edges)
         columns = [
             max(len(name) for name in names) for names in zip(*(names for names, _ in rows), strict=True)
         ]

@@ -28,6 +28,7 @@ from tilewright import __version__
 from tilewright.formulation.expression import Expr, Variable
 from tilewright.formulation.expression.batch import EXACT_LIMIT, Array
 from tilewright.formulation.limits import LimitReachedError
+from tilewright.formulation.mapping.chains import AxisGroup
 from tilewright.formulation.mapping.mapping import Mapping
 from tilewright.formulation.mapping.problem import LayerProblem
 from tilewright.formulation.mapping.relaxation import legal_groups
@@ -187,7 +188,7 @@ class Minimum:
             self._search.confirm(leaves.mapping(best.start), self._source)
 
 
-class _LeastEnergy:
+class LeastEnergy:
     """The least value of what is read as energy."""
 
     both = False
@@ -268,6 +269,13 @@ class Leaves:
     def __len__(self) -> int:
         return len(self.keys)
 
+    def groups(self) -> list[AxisGroup]:
+        """Every axis group with one row for each decision."""
+        return [
+            replace(staged.table.group, rows=staged.table.group.rows[staged.starts[-1][cells]])
+            for staged, cells in zip(self._tree.staged, self._nodes.cells, strict=True)
+        ]
+
     def mapping(self, index: int) -> Mapping:
         """The mapping of one of them."""
         assignment = dict(self._nodes.chosen)
@@ -282,8 +290,8 @@ class Tree:
     """One search for one goal.
 
     ``empty`` tells that tile sizes and array leave nothing to choose; ``on_hard`` is called once, where the
-    search does not end soon.  Raises ``LimitReachedError`` where a
-    limit strikes before it is laid out.
+    search does not end soon; with ``most`` it ends once so many nodes have been bounded.  Raises
+    ``LimitReachedError`` where a limit strikes before it is laid out.
 
     Parameters
     ----------
@@ -315,7 +323,7 @@ class Tree:
         self._floors = {**array.bounds(roots), **dict.fromkeys(self._outer_levels, 0.0)}
         read = [root for root, power in zip(roots, self.powers, strict=True) if power or goal.both]
         self._begin(read)
-        self._most: int | None = None
+        self.most: int | None = None
         self._is_hard = False
         self.on_hard: Callable[[], None] = lambda: None
 
@@ -339,10 +347,10 @@ class Tree:
         most : nodes that the search may bound
         """
         search = copy.copy(self)
-        search.goal = goal = _LeastEnergy()
+        search.goal = goal = LeastEnergy()
         search.powers = (1, 0)
         search._begin([energy])
-        search._most = most
+        search.most = most
         search._is_hard = True
         left = search.run()
         least = min(goal.best, math.inf if left is None else left)
@@ -392,14 +400,15 @@ class Tree:
         """Lower bound of the objective key of all that is still open; infinite where nothing is."""
         return self._fringe[0][0] if self._fringe else math.inf
 
-    def begin(self, tell: Callable[[float], None] = lambda _least: None) -> None:
-        """Bound the whole, dive for a first incumbent, and open the first stage."""
+    def begin(self, tell: Callable[[float], None] = lambda _least: None, dive: bool = True) -> None:
+        """Bound the whole, dive for a first incumbent unless told not to, and open the first stage."""
         root = self._root()
         tell(float(root.keys[0]))
         choices = math.prod(len(selector.domain) for selector in self.stages[0].selectors)
         if choices > _CHOICES and not self._is_hard:
             self.on_hard()
-        self._dive(root)
+        if dive:
+            self._dive(root)
         if choices > _CHOICES and not self._is_hard:
             self._take_pains(asked=True)
         for nodes in self._refine(root, 0):
@@ -507,7 +516,7 @@ class Tree:
         ends = np.cumsum(counts)
         piece = 0
         while piece < len(nodes):
-            if self.search.limits.expired or (self._most is not None and self._bounded > self._most):
+            if self.search.limits.expired or (self.most is not None and self._bounded > self.most):
                 self._stopped = True
                 return
             base = ends[piece - 1] if piece else 0

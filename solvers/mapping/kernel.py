@@ -283,7 +283,7 @@ def _bounds(
     count = cells.shape[1]
     for j in range(count):
         kept[j] = j
-    size = count
+    size: int = count
     if len(checks):
         instructions = needed(program, chosen, checks, plan)
         size = 0
