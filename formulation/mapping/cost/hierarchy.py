@@ -318,7 +318,7 @@ def _cycles(nest: Nest) -> tuple[Expr, dict[str, Expr]]:
         for side, time in times:
             side.append(time)
         if index and level.double_buffered:
-            exposed += _first_and_last(nest, index)
+            exposed += first_and_last(nest, index)
     return total([maximum(hidden), *exposed]), details
 
 
@@ -357,7 +357,7 @@ def _hides(nest: Nest, stores: Sequence[int], level: int) -> bool:
     return inner is None or nest.engine.levels[inner].double_buffered
 
 
-def _first_and_last(nest: Nest, level: int) -> list[Expr]:
+def first_and_last(nest: Nest, level: int) -> list[Expr]:
     """The first fill and the last drain of a double-buffered level, which nothing hides.
 
     Every tensor's first tiles come from the store outside this one, through that store's port; several such
