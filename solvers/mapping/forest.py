@@ -53,12 +53,8 @@ class Forest:
         """
         problem = self._search.problem
         self._unstated = float(least_key(problem) * problem.key_scale) * (1 - BAND)
-        try:
-            self._begin()
-        except LimitReachedError:
+        if not self._begun() or self._search.done:
             tell(self._least)
-            return self._least
-        if self._search.done:
             return self._least
         while self._open:
             _, _, tree = heapq.heappop(self._open)
@@ -80,6 +76,14 @@ class Forest:
     def _hard(self) -> None:
         ask, self._on_hard = self._on_hard, lambda: None
         ask()
+
+    def _begun(self) -> bool:
+        """Whether all is open before a limit strikes; what is not stated then has its bound."""
+        try:
+            self._begin()
+        except LimitReachedError:
+            return False
+        return True
 
     def _begin(self) -> None:
         """Open every tree's first stage; raises ``LimitReachedError`` where a limit strikes before."""
