@@ -67,13 +67,20 @@ class SegmentBounds:
 
     Raises ``LimitReachedError`` where a limit strikes.
 
+    Parameters
+    ----------
+    given : arrangements that are given out already; those of :meth:`parts` are added
+
     Attributes
     ----------
     least : lower bound of the objective key (scaled) of all that has not been given out yet; infinite where
         nothing is left
     """
 
-    def __init__(self, search: LayerSearch, goal: Goal, problem: LayerProblem) -> None:
+    def __init__(
+        self, search: LayerSearch, goal: Goal, problem: LayerProblem, given: set[Arrangement]
+    ) -> None:
+        self._given = given
         self.least = 0.0
         self._search, self._goal, self._problem = search, goal, problem
         self._powers = problem.objective.key_powers
@@ -101,7 +108,7 @@ class SegmentBounds:
             (
                 (self._key(one, other), number, one, other)
                 for number, (one, other) in enumerate(combined)
-                if self._wanted(one, other)
+                if (*one.slots, *other.slots) not in given and self._wanted(one, other)
             ),
             key=lambda pair: pair[:2],
         )
@@ -115,6 +122,7 @@ class SegmentBounds:
             if self._wanted(near, inner):
                 part = self._stated(near, inner)
                 if part is not None:
+                    self._given.add((*near.slots, *inner.slots))
                     yield part
         self.least = math.inf
 
