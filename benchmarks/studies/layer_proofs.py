@@ -31,7 +31,7 @@ from tilewright.formulation.mapping.problem import IMPERFECT, layer_problem
 from tilewright.formulation.objective import parse_objective
 from tilewright.formulation.result import Status, TracePoint
 from tilewright.hardware.mapping.load import list_presets, load_engine
-from tilewright.solvers.mapping import kernel
+from tilewright.solvers.mapping.program import await_compiled
 from tilewright.solvers.mapping.solve import solve
 from tilewright.workloads.mapping.layer_text import parse_layer
 from tilewright.workloads.mapping.operator import Operator
@@ -229,7 +229,7 @@ def run(
         key=lambda cell: cell.place,
     )
     done = stored(store)
-    kernel.await_compiled(lambda: False)
+    await_compiled(lambda: False)
     for cell in cells:
         if time.monotonic() - begun >= 60 * minutes:
             break

@@ -37,7 +37,7 @@ from tilewright.formulation.mapping.tables import Indices, Tables
 from tilewright.formulation.method import Outcome
 from tilewright.formulation.stopping import BoundReaches, WhenSet
 from tilewright.heuristics.mapping.annealing import Annealing
-from tilewright.solvers.mapping import kernel
+from tilewright.solvers.mapping import program
 from tilewright.solvers.mapping.array_bounds import ArrayBounds
 from tilewright.solvers.mapping.by_arrangement import ByArrangement
 from tilewright.solvers.mapping.levels import by_levels
@@ -49,7 +49,7 @@ _DIVE_WIDTHS = (128, 1024)  # nodes kept after every group; wider where a narrow
 _COMPILING = 3.0  # seconds that it takes at least
 _NOT_COMPILED = "annealed only: compiling the search, done once, took longer (see tilewright doctor)"
 _DIVE_LINES = 3  # choices of orders and residencies followed from stage to stage
-_EASY = 300_000  # parts bounded from which on a search is a hard one
+_EASY = 2_000_000  # parts bounded from which on a search is a hard one
 _EFFORT = 2_000_000  # parts bounded in looking at the outer levels alone
 _CHOICES = 32  # of orders and residencies at the outset, with which a search is a hard one
 _SHARE, _ANNEALED = 0.4, 1.5  # of the time that is left, and seconds
@@ -72,7 +72,7 @@ class Branch:
         Where machine code has to be compiled first, annealing finds a mapping meanwhile; it is all where the
         limit strikes before that is done.  Compiling goes on then, for the searches that follow.
         """
-        if not (kernel.is_compiled() or self._meanwhile(search)):
+        if not (program.is_compiled() or self._meanwhile(search)):
             return Outcome(False, _NOT_COMPILED if search.limits.expired else "")
         if search.problem.is_uneven:
             from tilewright.solvers.mapping.forest import Forest
@@ -95,13 +95,13 @@ class Branch:
     def _meanwhile(self, search: LayerSearch) -> bool:
         """Anneal while the machine code is compiled; whether it is there before the search is over."""
         limits = search.limits
-        kernel.compile_beside()
+        program.compile_beside()
         if not limits.deterministic:
             short = limits.remaining is not None and limits.remaining < _COMPILING
             annealing = Annealing() if short else Annealing(walkers=64, steps=60)
             with suppress(LimitReachedError):  # compiled before the tables were filled
-                ByArrangement(annealing).solve(search.within(limits.stopping(WhenSet(kernel.READY))))
-        return kernel.await_compiled(lambda: search.done)
+                ByArrangement(annealing).solve(search.within(limits.stopping(WhenSet(program.READY))))
+        return program.await_compiled(lambda: search.done)
 
     @staticmethod
     def _on_hard(search: LayerSearch) -> Callable[[], None]:
@@ -178,8 +178,10 @@ class Minimum:
         return below(goal * self._search.problem.key_scale, self._powers, energy, cycles, keys)
 
     def take(self, leaves: Leaves) -> None:
-        """Offer the best of the complete decisions."""
-        self._search.confirm(leaves.mapping(int(np.argmin(leaves.keys))), self._source)
+        """Offer the best of the complete decisions, unless something as good is known."""
+        best = slice(int(np.argmin(leaves.keys)), None)
+        if self.wanted(leaves.energy[best][:1], leaves.cycles[best][:1], leaves.keys[best][:1]).any():
+            self._search.confirm(leaves.mapping(best.start), self._source)
 
 
 class LeastEnergy:
@@ -298,7 +300,7 @@ class Tree:
         space, statement = self.problem.space, self.problem.statement
         self.powers = self.problem.objective.key_powers
         limits = [limit.expr for limit in self.problem.limits]
-        if not kernel.await_compiled(lambda: search.limits.expired):
+        if not program.await_compiled(lambda: search.limits.expired):
             raise LimitReachedError
         energy, self._outer_levels = by_levels(self.problem)
         groups = legal_groups(self.problem, search.limits)

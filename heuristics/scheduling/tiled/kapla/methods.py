@@ -19,6 +19,8 @@ from tilewright.heuristics.scheduling.tiled.set.methods import TreeMethod
 PIPELINING: dict[str, tuple[Kind, ...]] = {"both": BOTH, "spatial": SPATIAL, "temporal": TEMPORAL}
 """Kinds of segments by the names that options have."""
 
+BANDS = "parts of a sample that layers pass on: powers of two up to that, 1 for whole samples"
+
 ORDERS: dict[str, Orders] = {"auto": "auto", "own": "own", "sets": "sets", "all": "all"}
 
 ESTIMATES: dict[str, Callable[[ClosedForm, int], Estimates]] = {
@@ -39,12 +41,13 @@ class ChainMethod(TreeMethod):
     spatial: int = option(8, "layers of a segment side by side", low=1, high=1000)
     temporal: int = option(16, "layers of a segment in turn", low=1, high=1000)
     splits: bool = option(True, "whether the whole chain may run on parts of the batch in turn")
+    bands: int = option(1, BANDS, low=1, high=256)
 
     @property
     def slicing(self) -> Slicing:
         """The chains that are looked at."""
         kinds = PIPELINING[self.pipelining]
-        return Slicing(kinds, self.spatial, self.temporal, ORDERS[self.orders], self.splits)
+        return Slicing(kinds, self.spatial, self.temporal, ORDERS[self.orders], self.splits, self.bands)
 
     def begin(self, search: TiledSearch, form: ClosedForm) -> None:
         """Offer a chain of the network's own order, which takes a small part of the time of all orders."""
@@ -91,6 +94,7 @@ class Tangram(TreeMethod):
     """Tangram: segments of layers side by side, chained by dynamic programming over the network's order."""
 
     spatial: int = option(8, "layers of a segment", low=1, high=1000)
+    bands: int = option(1, BANDS, low=1, high=256)
 
     name = "tangram"
 
@@ -100,6 +104,7 @@ class Tangram(TreeMethod):
         tangram_chain(
             form,
             longest=self.spatial,
+            bands=self.bands,
             stop=lambda: search.done,
             found=lambda chain: self.offer_tree(search, form, chain.tree),
         )
