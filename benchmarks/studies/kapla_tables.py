@@ -58,6 +58,8 @@ class Study:
     spatial: int
     temporal: int
     seconds: float
+    bands: int = 1
+    rooms: str = "set"
 
     def cell(self, network: str, objective: str, way: str, number: int = 0) -> ChainCell:
         """One search."""
@@ -71,6 +73,8 @@ class Study:
             self.spatial,
             self.temporal,
             self.seconds,
+            self.bands,
+            self.rooms,
         )
 
     def contest(self, network: str, objective: str) -> list[ChainCell]:
@@ -272,12 +276,23 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--batch", type=int, default=16)
     parser.add_argument("--spatial", type=int, default=4, help="layers of a segment side by side")
     parser.add_argument("--temporal", type=int, default=4, help="layers of a segment in turn")
+    parser.add_argument("--bands", type=int, default=1, help="parts of a sample that layers pass on")
+    parser.add_argument("--rooms", default="set", choices=("set", "small"), help="for results and streaming")
     parser.add_argument("--seconds", type=float, default=20.0, help="of the processor, for each search")
     parser.add_argument("--minutes", type=float, default=1e6, help="after which no search begins")
     parser.add_argument("--store", type=Path, default=Path("kapla-tables.sqlite"))
     parser.add_argument("--only-print", action="store_true", help="compute nothing")
     asked = parser.parse_args(arguments)
-    study = Study(asked.networks, asked.system, asked.batch, asked.spatial, asked.temporal, asked.seconds)
+    study = Study(
+        asked.networks,
+        asked.system,
+        asked.batch,
+        asked.spatial,
+        asked.temporal,
+        asked.seconds,
+        asked.bands,
+        asked.rooms,
+    )
     try:
         store = chain_store(asked.store)
         try:
