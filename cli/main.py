@@ -76,6 +76,21 @@ class _Program(TyperGroup):
         super().__init__(**settings)
         self.commands = _LoadedVerbs()  # type: ignore[assignment]
 
+    def format_help(self, ctx: Any, formatter: Any) -> None:
+        """Print usage, flags and verbs; a verb of which no line is known is loaded."""
+        from tilewright.cli.terminal.help import HelpText
+        from tilewright.cli.verb_lines import LINES
+
+        text = HelpText()
+        text.paragraph(self.get_usage(ctx), bold=True)
+        text.paragraph(self.help or "")
+        text.gap()
+        flags = [record for one in self.get_params(ctx) if (record := one.get_help_record(ctx)) is not None]
+        text.panel("Options", [((names,), told) for names, told in flags])
+        verbs = [(name, LINES.get(name) or self.commands[name].get_short_help_str(1000)) for name in VERBS]
+        text.panel("Commands", [((name,), told) for name, told in verbs])
+        print(text)
+
 
 app = typer.Typer(
     name=PROGRAM,

@@ -6,13 +6,12 @@ A cell is committed the moment it ends; a study that is killed goes on where it 
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
 from tilewright.benchmarks.arena.work import prepare
-from tilewright.benchmarks.studies.answers import AnswerStore, answers
+from tilewright.benchmarks.studies.answers import AnswerStore
 from tilewright.formulation.limits import Limits
 from tilewright.formulation.scheduling.tiled.problem import TiledProblem, tiled_objective
 from tilewright.hardware.scheduling.tiled.load import load_tiled_machine
@@ -116,23 +115,16 @@ def compute(cell: Cell) -> Found:
     )
 
 
-class CellStore(AnswerStore[Cell, Found]):
+def cell_store(path: Path) -> AnswerStore[Cell, Found]:
     """The SQLite file of finished cells.
 
     Raises
     ------
     InputError : for a file of something else, or one that is damaged
     """
-
-    def __init__(self, path: Path) -> None:
-        super().__init__(path, Found, APPLICATION, "cells of tiled machines")
+    return AnswerStore(path, Found, APPLICATION, "cells of tiled machines")
 
 
-def run_missing(store: CellStore, cells: Sequence[Cell], jobs: int) -> Iterator[tuple[Cell, Found]]:
-    """Compute the cells that the store lacks or that failed, and yield each as it ends.
-
-    Parameters
-    ----------
-    jobs : worker processes
-    """
-    return answers(store, cells, jobs, compute, lambda message: Found("error", message))
+def failed(message: str) -> Found:
+    """The answer of a worker that died."""
+    return Found("error", message)

@@ -28,6 +28,7 @@ from tilewright import __version__
 from tilewright.formulation.expression import Expr, Variable
 from tilewright.formulation.expression.batch import EXACT_LIMIT, Array
 from tilewright.formulation.limits import LimitReachedError
+from tilewright.formulation.mapping.chains import AxisGroup
 from tilewright.formulation.mapping.mapping import Mapping
 from tilewright.formulation.mapping.problem import LayerProblem
 from tilewright.formulation.mapping.relaxation import legal_groups
@@ -36,7 +37,7 @@ from tilewright.formulation.mapping.tables import Indices, Tables
 from tilewright.formulation.method import Outcome
 from tilewright.formulation.stopping import BoundReaches, WhenSet
 from tilewright.heuristics.mapping.annealing import Annealing
-from tilewright.solvers.mapping import kernel
+from tilewright.solvers.mapping import program
 from tilewright.solvers.mapping.array_bounds import ArrayBounds
 from tilewright.solvers.mapping.by_arrangement import ByArrangement
 from tilewright.solvers.mapping.levels import by_levels
@@ -48,7 +49,7 @@ _DIVE_WIDTHS = (128, 1024)  # nodes kept after every group; wider where a narrow
 _COMPILING = 3.0  # seconds that it takes at least
 _NOT_COMPILED = "annealed only: compiling the search, done once, took longer (see tilewright doctor)"
 _DIVE_LINES = 3  # choices of orders and residencies followed from stage to stage
-_EASY = 300_000  # parts bounded from which on a search is a hard one
+_EASY = 2_000_000  # parts bounded from which on a search is a hard one
 _EFFORT = 2_000_000  # parts bounded in looking at the outer levels alone
 _CHOICES = 32  # of orders and residencies at the outset, with which a search is a hard one
 _SHARE, _ANNEALED = 0.4, 1.5  # of the time that is left, and seconds
@@ -71,7 +72,7 @@ class Branch:
         Where machine code has to be compiled first, annealing finds a mapping meanwhile; it is all where the
         limit strikes before that is done.  Compiling goes on then, for the searches that follow.
         """
-        if not (kernel.is_compiled() or self._meanwhile(search)):
+        if not (program.is_compiled() or self._meanwhile(search)):
             return Outcome(False, _NOT_COMPILED if search.limits.expired else "")
         if search.problem.is_uneven:
             from tilewright.solvers.mapping.forest import Forest
@@ -94,13 +95,13 @@ class Branch:
     def _meanwhile(self, search: LayerSearch) -> bool:
         """Anneal while the machine code is compiled; whether it is there before the search is over."""
         limits = search.limits
-        kernel.compile_beside()
+        program.compile_beside()
         if not limits.deterministic:
             short = limits.remaining is not None and limits.remaining < _COMPILING
             annealing = Annealing() if short else Annealing(walkers=64, steps=60)
             with suppress(LimitReachedError):  # compiled before the tables were filled
-                ByArrangement(annealing).solve(search.within(limits.stopping(WhenSet(kernel.READY))))
-        return kernel.await_compiled(lambda: search.done)
+                ByArrangement(annealing).solve(search.within(limits.stopping(WhenSet(program.READY))))
+        return program.await_compiled(lambda: search.done)
 
     @staticmethod
     def _on_hard(search: LayerSearch) -> Callable[[], None]:
@@ -177,11 +178,13 @@ class Minimum:
         return below(goal * self._search.problem.key_scale, self._powers, energy, cycles, keys)
 
     def take(self, leaves: Leaves) -> None:
-        """Offer the best of the complete decisions."""
-        self._search.confirm(leaves.mapping(int(np.argmin(leaves.keys))), self._source)
+        """Offer the best of the complete decisions, unless something as good is known."""
+        best = slice(int(np.argmin(leaves.keys)), None)
+        if self.wanted(leaves.energy[best][:1], leaves.cycles[best][:1], leaves.keys[best][:1]).any():
+            self._search.confirm(leaves.mapping(best.start), self._source)
 
 
-class _LeastEnergy:
+class LeastEnergy:
     """The least value of what is read as energy."""
 
     both = False
@@ -261,6 +264,13 @@ class Leaves:
     def __len__(self) -> int:
         return len(self.keys)
 
+    def groups(self) -> list[AxisGroup]:
+        """Every axis group with one row for each decision."""
+        return [
+            replace(staged.table.group, rows=staged.table.group.rows[staged.starts[-1][cells]])
+            for staged, cells in zip(self._tree.staged, self._nodes.cells, strict=True)
+        ]
+
     def mapping(self, index: int) -> Mapping:
         """The mapping of one of them."""
         assignment = dict(self._nodes.chosen)
@@ -275,8 +285,8 @@ class Tree:
     """One search for one goal.
 
     ``empty`` tells that tile sizes and array leave nothing to choose; ``on_hard`` is called once, where the
-    search does not end soon.  Raises ``LimitReachedError`` where a
-    limit strikes before it is laid out.
+    search does not end soon; with ``most`` it ends once so many nodes have been bounded.  Raises
+    ``LimitReachedError`` where a limit strikes before it is laid out.
 
     Parameters
     ----------
@@ -290,7 +300,7 @@ class Tree:
         space, statement = self.problem.space, self.problem.statement
         self.powers = self.problem.objective.key_powers
         limits = [limit.expr for limit in self.problem.limits]
-        if not kernel.await_compiled(lambda: search.limits.expired):
+        if not program.await_compiled(lambda: search.limits.expired):
             raise LimitReachedError
         energy, self._outer_levels = by_levels(self.problem)
         groups = legal_groups(self.problem, search.limits)
@@ -308,7 +318,7 @@ class Tree:
         self._floors = {**array.bounds(roots), **dict.fromkeys(self._outer_levels, 0.0)}
         read = [root for root, power in zip(roots, self.powers, strict=True) if power or goal.both]
         self._begin(read)
-        self._most: int | None = None
+        self.most: int | None = None
         self._is_hard = False
         self.on_hard: Callable[[], None] = lambda: None
 
@@ -332,10 +342,10 @@ class Tree:
         most : nodes that the search may bound
         """
         search = copy.copy(self)
-        search.goal = goal = _LeastEnergy()
+        search.goal = goal = LeastEnergy()
         search.powers = (1, 0)
         search._begin([energy])
-        search._most = most
+        search.most = most
         search._is_hard = True
         left = search.run()
         least = min(goal.best, math.inf if left is None else left)
@@ -385,14 +395,15 @@ class Tree:
         """Lower bound of the objective key of all that is still open; infinite where nothing is."""
         return self._fringe[0][0] if self._fringe else math.inf
 
-    def begin(self, tell: Callable[[float], None] = lambda _least: None) -> None:
-        """Bound the whole, dive for a first incumbent, and open the first stage."""
+    def begin(self, tell: Callable[[float], None] = lambda _least: None, dive: bool = True) -> None:
+        """Bound the whole, dive for a first incumbent unless told not to, and open the first stage."""
         root = self._root()
         tell(float(root.keys[0]))
         choices = math.prod(len(selector.domain) for selector in self.stages[0].selectors)
         if choices > _CHOICES and not self._is_hard:
             self.on_hard()
-        self._dive(root)
+        if dive:
+            self._dive(root)
         if choices > _CHOICES and not self._is_hard:
             self._take_pains(asked=True)
         for nodes in self._refine(root, 0):
@@ -500,7 +511,7 @@ class Tree:
         ends = np.cumsum(counts)
         piece = 0
         while piece < len(nodes):
-            if self.search.limits.expired or (self._most is not None and self._bounded > self._most):
+            if self.search.limits.expired or (self.most is not None and self._bounded > self.most):
                 self._stopped = True
                 return
             base = ends[piece - 1] if piece else 0

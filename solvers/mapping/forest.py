@@ -1,21 +1,26 @@
 """Branch and bound over uneven storage: one tree per arrangement, one incumbent for all of them.
 
-The trees are opened one after the other, the even one first; each dives for a mapping, and keeps open what
-may still beat the best one found in any.  Then the tree with the least bound goes on until another one's is
-less, so the bound of the whole is always that of the cheapest open part of any tree.
+The even tree comes first.  Where parts of the machine bound many arrangements at once
+(:mod:`tilewright.solvers.mapping.segment_bounds`), those that cannot beat the incumbent are never stated, and
+the most promising ones come first.  Each tree dives for a mapping, and keeps open what may still beat the
+best one found in any.  Then the tree with the least bound goes on until another one's is less, so the bound
+of the whole is always that of the cheapest open part of any tree, or of what has not been stated yet.
 """
 
 from __future__ import annotations
 
 import heapq
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from functools import partial
-from itertools import count
+from itertools import count, islice
 
 from tilewright.formulation.limits import LimitReachedError, Limits
 from tilewright.formulation.mapping.arrangements import Reduction
+from tilewright.formulation.mapping.compulsory import least_key
+from tilewright.formulation.mapping.problem import LayerProblem
 from tilewright.formulation.mapping.search import LayerSearch
-from tilewright.solvers.mapping.branch import Goal, Tree
+from tilewright.formulation.mapping.segment_parts import has_parts, storages
+from tilewright.solvers.mapping.branch import BAND, Goal, Tree
 
 _AHEAD = 0.02  # by which a tree's bound may pass the others' before they go on
 _SHARE = 0.6  # of the time that is left, for the optimum of even storage
@@ -35,6 +40,7 @@ class Forest:
         self._on_hard = on_hard
         self._tick = count()
         self._open: list[tuple[float, int, Tree]] = []
+        self._unstated = 0.0  # lower bound of what has not been stated; infinite where all has been
 
     def run(self, tell: Callable[[float], None] = lambda _least: None) -> float | None:
         """Search until the goal wants nothing that is open, or a limit strikes.
@@ -43,13 +49,15 @@ class Forest:
         ----------
         tell : called with lower bounds of the objective key of all that is still open
 
-        Returns ``None`` when nothing is open any more, else the least key bound of what is (0 where some tree
-        has not been begun).
+        Returns ``None`` when nothing is open any more, else the least key bound of what is.
         """
+        problem = self._search.problem
+        self._unstated = float(least_key(problem) * problem.key_scale) * (1 - BAND)
         try:
             self._begin()
         except LimitReachedError:
-            return 0.0
+            tell(self._least)
+            return self._least
         if self._search.done:
             return self._least
         while self._open:
@@ -64,7 +72,7 @@ class Forest:
 
     @property
     def _least(self) -> float:
-        return self._open[0][0] if self._open else float("inf")
+        return min(self._unstated, self._open[0][0] if self._open else float("inf"))
 
     def _add(self, tree: Tree) -> None:
         heapq.heappush(self._open, (tree.least, next(self._tick), tree))
@@ -75,21 +83,42 @@ class Forest:
 
     def _begin(self) -> None:
         """Open every tree's first stage; raises ``LimitReachedError`` where a limit strikes before."""
-        for index, problem in enumerate(self._search.problem.parts()):
-            self._search.limits.heed()
-            tree = Tree(self._search, self._goal, problem)
-            if tree.empty:
-                continue
-            tree.on_hard = self._hard
-            tree.begin()
-            if index == 0:
-                share = self._search.limits.share(_SHARE)
-                tree.go_on(over=partial(_is_over, share))
-            spanned = (
-                index == 0 and problem.reduction is Reduction.FORMS
-            )  # the others' forms hold all even ones
-            if tree.least < float("inf") and not spanned:
+        problem = self._search.problem
+        even = self._planted(problem)
+        if even is not None:
+            share = self._search.limits.share(_SHARE)
+            even.go_on(over=partial(_is_over, share))
+        spanned = problem.reduction is Reduction.FORMS  # the others' forms hold all even ones
+        if even is not None and even.least < float("inf") and not spanned:
+            self._add(even)
+        for part in self._parts(problem):
+            tree = self._planted(part)
+            if tree is not None and tree.least < float("inf"):
                 self._add(tree)
+        self._unstated = float("inf")
+
+    def _planted(self, problem: LayerProblem) -> Tree | None:
+        """A tree with its first stage open; ``None`` where there is nothing to choose."""
+        self._search.limits.heed()
+        tree = Tree(self._search, self._goal, problem)
+        if tree.empty:
+            return None
+        tree.on_hard = self._hard
+        tree.begin()
+        return tree
+
+    def _parts(self, problem: LayerProblem) -> Iterator[LayerProblem]:
+        """The problem over each arrangement but the even one, without those that cannot be better."""
+        if not has_parts(problem):
+            yield from islice(problem.parts(self._search.limits.heed), 1, None)
+            return
+        from tilewright.solvers.mapping.segment_bounds import SegmentBounds
+
+        found = [SegmentBounds(self._search, self._goal, one) for one in storages(problem)]
+        for bounds in sorted(found, key=lambda bounds: bounds.least):
+            for part in bounds.parts():
+                self._unstated = max(self._unstated, min(one.least for one in found))
+                yield part
 
 
 def _told(tell: Callable[[float], None], others: float, least: float) -> None:

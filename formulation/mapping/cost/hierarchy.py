@@ -10,6 +10,7 @@ not, plus the first fill and the last drain.  ``docs/cost-models.md`` has the fo
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
@@ -35,8 +36,8 @@ from tilewright.formulation.mapping.cost.base import (
 )
 from tilewright.formulation.mapping.nest import Nest, Spread
 from tilewright.formulation.mapping.orders import OrderClass, all_order_classes, order_classes, sliding_dims
-from tilewright.hardware.mapping.engine import Engine
-from tilewright.workloads.mapping.operator import Operator, Tensor
+from tilewright.hardware.mapping.engine import Engine, MemoryLevel
+from tilewright.workloads.mapping.operator import Operator, Role, Tensor
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,7 +86,7 @@ class Hierarchy:
         scale = energy_scale(
             [
                 engine.mac_energy,
-                *(e for level in engine.levels for e in (level.read_energy, level.write_energy)),
+                *(energy for level in engine.levels for energy in level.energies),
                 *(fan.energy for fan in fans),
                 *(fan.hop_energy for fan in fans),
             ]
@@ -100,8 +101,8 @@ class Hierarchy:
             passed: list[Expr] = []
             for tensor in nest.operator.tensors:
                 counts = _selected(nest, tensor, index, whole_run=True)
-                reads = int(level.read_energy * scale) * counts.reads
-                writes = int(level.write_energy * scale) * (counts.fills + counts.updates)
+                reads = int(level.read_energy_of(tensor.role) * scale) * counts.reads
+                writes = int(level.write_energy_of(tensor.role) * scale) * (counts.fills + counts.updates)
                 parts.append(total([reads, writes]))
                 if index in nest.residency[tensor.name].positions:
                     tile, hops = nest.kept(tensor, index), _hops(nest, tensor, index)
@@ -317,7 +318,7 @@ def _cycles(nest: Nest) -> tuple[Expr, dict[str, Expr]]:
         for side, time in times:
             side.append(time)
         if index and level.double_buffered:
-            exposed += _first_and_last(nest, index)
+            exposed += first_and_last(nest, index)
     return total([maximum(hidden), *exposed]), details
 
 
@@ -330,18 +331,23 @@ def _port_time(nest: Nest, level: int, behind: bool) -> Expr | None:
         store is not double-buffered
     """
     memory = nest.engine.levels[level]
-    counts: list[_Counts] = []
+    reads: list[tuple[Role, Expr]] = []
+    writes: list[tuple[Role, Expr]] = []
     for tensor in nest.operator.tensors:
         alternatives = nest.residency[tensor.name].alternatives
         chosen = [level in stores and _hides(nest, stores, level) is behind for stores in alternatives]
         if any(chosen):
-            counts.append(_selected(nest, tensor, level, whole_run=False, among=chosen))
-    times: list[Expr] = []
-    if counts and memory.read_bandwidth is not None:
-        times.append(_transfer(total(c.reads for c in counts), memory.read_bandwidth))
-    if counts and memory.write_bandwidth is not None:
-        written = total(part for c in counts for part in (c.fills, c.updates))
-        times.append(_transfer(written, memory.write_bandwidth))
+            counts = _selected(nest, tensor, level, whole_run=False, among=chosen)
+            reads.append((tensor.role, counts.reads))
+            writes += [(tensor.role, counts.fills), (tensor.role, counts.updates)]
+    ports = (
+        (memory.read_bandwidth, reads),
+        (memory.write_bandwidth, writes),
+        (memory.shared_bandwidth, [*reads, *writes]),
+    )
+    times = [
+        _transfer(nest.engine, memory, moved, rate) for rate, moved in ports if moved and rate is not None
+    ]
     return maximum(times) if times else None
 
 
@@ -351,7 +357,7 @@ def _hides(nest: Nest, stores: Sequence[int], level: int) -> bool:
     return inner is None or nest.engine.levels[inner].double_buffered
 
 
-def _first_and_last(nest: Nest, level: int) -> list[Expr]:
+def first_and_last(nest: Nest, level: int) -> list[Expr]:
     """The first fill and the last drain of a double-buffered level, which nothing hides.
 
     Every tensor's first tiles come from the store outside this one, through that store's port; several such
@@ -362,11 +368,12 @@ def _first_and_last(nest: Nest, level: int) -> list[Expr]:
         tensors = [t for t in nest.operator.tensors if t.is_output is role_is_output]
         times: list[Expr] = []
         for source, outer in enumerate(nest.engine.levels[:level]):
-            bandwidth = outer.write_bandwidth if role_is_output else outer.read_bandwidth
-            sizes = [_first_tiles(nest, tensor, source, level) for tensor in tensors]
-            taken = [size for size in sizes if size is not None]
-            if taken and bandwidth is not None:
-                times.append(_transfer(total(taken), bandwidth))
+            own = outer.write_bandwidth if role_is_output else outer.read_bandwidth
+            sizes = [(tensor.role, _first_tiles(nest, tensor, source, level)) for tensor in tensors]
+            taken = [(role, size) for role, size in sizes if size is not None]
+            for rate in (own, outer.shared_bandwidth):
+                if taken and rate is not None:
+                    times.append(_transfer(nest.engine, outer, taken, rate))
         if times:
             result.append(maximum(times))
     return result
@@ -384,6 +391,12 @@ def _first_tiles(nest: Nest, tensor: Tensor, source: int, level: int) -> Expr | 
     return choose(residency.selector, [size if follow else as_expr(0) for follow in follows])
 
 
-def _transfer(elements: Expr, bandwidth: Fraction) -> Expr:
-    """Whole cycles that a transfer takes."""
-    return ceil_div(bandwidth.denominator * elements, bandwidth.numerator)
+def _transfer(
+    engine: Engine, level: MemoryLevel, moved: Sequence[tuple[Role, Expr]], bandwidth: Fraction
+) -> Expr:
+    """Whole cycles that elements of some roles take on a port of a level."""
+    widths = {role: engine.width(level, role) for role, _ in moved}
+    unit = math.gcd(*widths.values())
+    rate = bandwidth * engine.element_bits / unit
+    units = total(widths[role] // unit * elements for role, elements in moved)
+    return ceil_div(rate.denominator * units, rate.numerator)

@@ -46,7 +46,7 @@ def tree_bounds(form: ClosedForm) -> TreeBounds:
     network, machine = form.network, form.machine
     if math.inf in floors.work:  # a layer that no tiles can run
         return TreeBounds(math.inf, 0, 0, 0, math.inf)
-    moved = sum(floors.weight_bytes(layer) for layer in range(len(network))) + floors.outside
+    moved = sum(floors.compulsory)
     ends = sum(one.is_output for one in network.layers) + sum(one.external > 0 for one in network.layers)
     spared = (len(network) + form.batch * ends) * floors.rounding
     rest = moved * floors.byte_energy - spared

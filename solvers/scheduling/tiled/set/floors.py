@@ -24,8 +24,7 @@ import numpy as np
 
 from tilewright.formulation.scheduling.tiled.set import leaf_kernel
 from tilewright.formulation.scheduling.tiled.set.closed_form import ClosedForm, Floats, Longs
-from tilewright.formulation.scheduling.tiled.set.layers import CONVOLUTION
-from tilewright.formulation.scheduling.tiled.set.tree import Node
+from tilewright.formulation.scheduling.tiled.set.layers import CONVOLUTION, SetLayer
 from tilewright.solvers.scheduling.tiled.set.frontier import Point, lower_hull
 
 
@@ -187,43 +186,51 @@ class Floors:
         return 0 if one.makes_weights or one.is_summed else one.weight_bytes
 
     @cached_property
-    def outside(self) -> int:
-        """Bytes of the whole batch that a network's inputs and outputs move, but for inputs with gaps."""
-        found = 0
-        for one in self.form.network.layers:
-            if one.is_output:
-                found += one.stored_bytes(self.form.batch)
-            gaps = one.stride_rows > one.taps_rows or one.stride_columns > one.taps_columns
-            if one.external and not gaps:
-                found += self.form.batch * one.external * one.input_rows * one.input_columns
-        return found
+    def read_bytes(self) -> tuple[int, ...]:
+        """Per read of the network, bytes of one sample that pass DRAM at least where it is not direct.
 
-    def energy(self, layer: int) -> float:
-        """pJ of a layer for the whole batch, without what its inputs and results move."""
-        return self.tile_energy[layer] + self.weight_bytes(layer) * self.byte_energy
-
-    def moved(self, tree: Node) -> float:
-        """Bytes that one run of a segment reads from DRAM and writes there at least.
-
-        What goes through DRAM follows from the tree alone; strides that leave gaps may leave inputs unread.
+        Strides that leave gaps may leave results unread, and scattered ones or weights are not counted.
         """
-        form, layers = self.form, self.form.network.layers
-        direct, stored = form.dataflow.flow_bits(tree)
-        found = 0.0
-        rest = tree.mask
-        while rest:
-            low = rest & -rest
-            rest ^= low
-            layer = low.bit_length() - 1
-            one = layers[layer]
-            found += self.weight_bytes(layer) * tree.batch / form.batch
-            if stored & low:
-                found += one.stored_bytes(tree.batch) * (tree.batch / form.batch if one.is_summed else 1)
-            if one.stride_rows > one.taps_rows or one.stride_columns > one.taps_columns:
-                continue
-            if one.external:
-                found += tree.batch * one.external * one.input_rows * one.input_columns
-            for read, producer in zip(form.dataflow.numbers(layer), one.producers, strict=True):
-                if not direct >> read.number & 1 and not producer.scattered and not producer.weights:
-                    found += tree.batch * producer.channels * one.input_rows * one.input_columns
+        found = []
+        for one in self.form.network.layers:
+            for read in one.producers:
+                counted = not (self._gaps(one) or read.scattered or read.weights)
+                found.append(read.channels * one.input_rows * one.input_columns if counted else 0)
+        return tuple(found)
+
+    @staticmethod
+    def _gaps(one: SetLayer) -> bool:
+        return one.stride_rows > one.taps_rows or one.stride_columns > one.taps_columns
+
+    def external_bytes(self, layer: int) -> int:
+        """Inputs of one sample from outside the network, but for those with gaps."""
+        one = self.form.network.layers[layer]
+        return 0 if self._gaps(one) else one.external * one.input_rows * one.input_columns
+
+    @cached_property
+    def compulsory(self) -> tuple[int, ...]:
+        """Per layer, bytes of the whole batch that pass DRAM in every tree: weights, inputs and outputs."""
+        batch = self.form.batch
+        found = []
+        for layer, one in enumerate(self.form.network.layers):
+            results = one.stored_bytes(batch) if one.is_output else 0
+            found.append(self.weight_bytes(layer) + batch * self.external_bytes(layer) + results)
+        return tuple(found)
+
+    def moved(self, layer: int, batch: int, stored: bool, reads: int) -> float:
+        """Bytes that one run of a leaf reads from DRAM and writes there at least.
+
+        Parameters
+        ----------
+        stored : whether its results go to DRAM
+        reads : those of its reads that come from there, as a set of bits
+        """
+        form, one = self.form, self.form.network.layers[layer]
+        part = batch / form.batch
+        found = self.weight_bytes(layer) * part + batch * self.external_bytes(layer)
+        if stored:
+            found += one.stored_bytes(batch) * (part if one.is_summed else 1)
+        for read in form.dataflow.numbers(layer):
+            if reads >> read.number & 1:
+                found += batch * self.read_bytes[read.number]
         return found

@@ -1,22 +1,20 @@
-"""What no tree with a given subtree undercuts, and all trees over an order but for those without hope.
+"""What no tree with a given subtree undercuts.
 
 A subtree gets some tiles, nobody knows how many before the tree around it is there.  So its energy and the
-cycles of one run are bounded for every number of them: the leaves' floors on the tiles that they get, those
-of an S cut divided as the allocation says.  A tree around it spends the floors of all other layers too, and
+cycles of one run are bounded for every number of them, by the closed form itself with the floors of leaves
+(`floors.py`) in place of their costs: each leaf with the bytes that it moves through DRAM, those of the
+subtree's own cuts included, S cuts divided as they will be, and no S cut faster than the DRAM traffic of all
+its leaves.  A tree around it spends the floors of all other layers too, and
 
 - the subtree's runs follow each other: it takes its cycles times its runs;
 - it takes one run of the subtree and of whatever lies on a path through it, by the argument of `bounds.py`;
-- it takes all work over all tiles, and all weights over DRAM's rate.
-
-A subtree that is hopeless for every number of tiles is in no tree that is better than the one known, and is
-left out together with everything that would contain it.
+- it takes all work over all tiles, and all traffic over DRAM's rate.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator
-from typing import Literal
+from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
@@ -24,10 +22,24 @@ import numpy.typing as npt
 from tilewright.formulation.scheduling.tiled.set.closed_form import ClosedForm
 from tilewright.formulation.scheduling.tiled.set.tree import Cut, Leaf, Node
 from tilewright.solvers.scheduling.tiled.set.floors import Floors
+from tilewright.solvers.scheduling.tiled.set.outlook_kernel import least_value, side_by_side
 
 Floats = npt.NDArray[np.float64]
-Figures = tuple[Floats, Floats]
-"""By number of tiles, from none on: pJ of the whole batch, and cycles of one run."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Figures:
+    """Bounds on a subtree.
+
+    Parameters
+    ----------
+    energy, cycles : by number of tiles, from none on: pJ of the whole batch, and cycles of one run
+    moved : bytes of DRAM in one run
+    """
+
+    energy: Floats
+    cycles: Floats
+    moved: float
 
 
 class Outlook:
@@ -36,75 +48,52 @@ class Outlook:
     def __init__(self, form: ClosedForm, floors: Floors, known: float) -> None:
         self.form, self.floors, self.known = form, floors, known
         self.tiles = form.engine.grid.tiles
-        network = form.network
-        self._figures: dict[Node, Figures] = {}
-        self._around: dict[int, tuple[float, float]] = {}
-        self.held = [floors.weight_bytes(layer) for layer in range(len(network))]
-        self.traffic = sum(self.held) + floors.outside
+        self._figures: dict[tuple[Node, int, int], Figures] = {}
+        self._around: dict[int, tuple[float, float, float]] = {}
         self.work = sum(floors.work) / self.tiles
-        self.spared = (1 + 3 * form.batch) * len(network) * floors.rounding
-        self._beyond: dict[Node, float] = {}
+        self.spared = (1 + 3 * form.batch) * len(form.network) * floors.rounding
+        self._outputs = sum(1 << i for i, one in enumerate(form.network.layers) if one.is_output)
+        self._rate = float(form.machine.dram_rate)
 
-    def hopeless(self, mask: int, batch: int, figures: Figures, beyond: float = 0.0) -> bool:
-        """Whether no tree with a subtree of these layers, batch and figures is better than the known one.
-
-        Parameters
-        ----------
-        beyond : bytes of results that the subtree sends through DRAM, whatever is around it
-        """
+    def hopeless(self, mask: int, batch: int, figures: Figures) -> bool:
+        """Whether no tree with a subtree of these layers, batch and figures is better than the known one."""
         if math.isinf(self.known):
             return False
-        energy, path = self._rest(mask)
-        moved = self.traffic + beyond
-        whole = (figures[0] + energy + moved * self.floors.byte_energy - self.spared) * (1 - 1e-9)
-        runs = self.form.batch // batch
-        least = max(self.work, moved / self.form.machine.dram_rate)
-        cycles = np.maximum(np.maximum(figures[1] * runs, figures[1] + path), least) * (1 - 1e-9)
-        form = self.form
-        values = np.maximum(whole, 0.0) ** form.energy_power * cycles**form.delay_power
-        return bool(values.min() >= self.known)
+        energy, path, moved = self._rest(mask)
+        runs, form = self.form.batch // batch, self.form
+        slowest = max(self.work, (figures.moved * runs + moved) / self._rate)
+        powers = form.energy_power, form.delay_power
+        least = least_value(
+            figures.energy, figures.cycles, energy - self.spared, path, float(runs), slowest, *powers
+        )
+        return least >= self.known
 
     def others(self, mask: int) -> tuple[float, float]:
-        """pJ and cycles of the segments of all other layers."""
-        floors = self.floors
-        outside = [layer for layer in range(len(self.held)) if not mask >> layer & 1]
-        held = sum(self.held[layer] for layer in outside)
-        energy = sum(floors.tile_energy[layer] for layer in outside) + held * floors.byte_energy - self.spared
-        work = sum(floors.work[layer] for layer in outside) / self.tiles
-        return energy, max(work, held / self.form.machine.dram_rate)
+        """pJ and cycles of the segments of all other layers, which pass everything on through DRAM."""
+        floors, network = self.floors, self.form.network
+        energy = moved = work = 0.0
+        for layer, one in enumerate(network.layers):
+            if mask >> layer & 1:
+                continue
+            energy += floors.tile_energy[layer]
+            moved += floors.compulsory[layer]
+            work += floors.work[layer]
+            if network.masks[layer][1] & mask and not one.is_output:
+                moved += one.stored_bytes(self.form.batch)
+            for read in self.form.dataflow.numbers(layer):
+                if mask >> read.producer & 1:
+                    moved += self.form.batch * floors.read_bytes[read.number]
+        return energy + moved * floors.byte_energy - self.spared, max(work / self.tiles, moved / self._rate)
 
-    def beyond(self, node: Node) -> float:
-        """Bytes of the whole batch that a subtree's own cuts send through DRAM: stored, and read again."""
-        if isinstance(node, Leaf):
-            return 0.0
-        found = self._beyond.get(node)
-        if found is None:
-            layers, reads = self.form.network.layers, self.form.dataflow.reads(node)
-            found, rest = 0.0, node.mask
-            while rest:
-                low = rest & -rest
-                rest ^= low
-                layer = low.bit_length() - 1
-                one = layers[layer]
-                if reads.stored & low and not one.is_output:
-                    found += one.stored_bytes(self.form.batch)
-                if one.stride_rows > one.taps_rows or one.stride_columns > one.taps_columns:
-                    continue
-                for read, made in zip(self.form.dataflow.numbers(layer), one.producers, strict=True):
-                    inside = node.mask >> read.producer & 1 and not made.scattered and not made.weights
-                    if inside and not reads.direct >> read.number & 1:
-                        found += self.form.batch * made.channels * one.input_rows * one.input_columns
-            self._beyond[node] = found
-        return found
-
-    def _rest(self, mask: int) -> tuple[float, float]:
-        """pJ of all other layers, and the longest path of others through a subtree."""
+    def _rest(self, mask: int) -> tuple[float, float, float]:
+        """pJ of all other layers, the longest path of others through a subtree, and what others move."""
         found = self._around.get(mask)
         if found is None:
             network, floors = self.form.network, self.floors
             count = len(network)
             outside = [layer for layer in range(count) if not mask >> layer & 1]
-            energy = sum(floors.tile_energy[layer] for layer in outside)
+            moved = float(sum(floors.compulsory[layer] for layer in outside))
+            energy = sum(floors.tile_energy[layer] for layer in outside) + moved * floors.byte_energy
             times = [0.0 if mask >> layer & 1 else floors.hull(layer)[0][0] for layer in range(count)]
             up, down = [0.0] * count, [0.0] * count
             for layer in range(count):
@@ -112,129 +101,64 @@ class Outlook:
             for layer in reversed(range(count)):
                 down[layer] = times[layer] + max((down[one] for one in network.after[layer]), default=0.0)
             path = max(up[layer] + down[layer] for layer in range(count) if mask >> layer & 1)
-            found = self._around[mask] = energy, path
+            found = self._around[mask] = energy, path, moved
         return found
 
-    def figures(self, node: Node) -> Figures:
-        """Bounds on a subtree's energy and cycles by the number of its tiles."""
-        known = self._figures.get(node)
-        if known is not None:
-            return known
-        if isinstance(node, Leaf):
-            found = self.floors.leaf_figures(node.layer, node.batch)
-        elif node.kind == "T":
-            energy, cycles = _sums([self.figures(child) for child in node.children])
-            found = energy, node.groups * cycles
-        else:
-            found = self._at_once(node)
-        self._figures[node] = found
-        return found
+    def figures(self, node: Node, stored: int = 0, fetched: int = 0) -> Figures:
+        """Bounds on a subtree by the number of its tiles.
 
-    def _at_once(self, node: Cut) -> Figures:
-        parts = [self.figures(child) for child in node.children]
-        slots = node.groups + self.form.dataflow.stages(node).last
-        energy, cycles = (np.full(self.tiles + 1, math.inf) for _ in range(2))
-        for tiles in range(len(parts), self.tiles + 1):
-            given = self.form.allocation(node, tiles)
-            if not isinstance(given, str):
-                energy[tiles] = sum(one[0][count] for one, count in zip(parts, given, strict=True))
-                cycles[tiles] = slots * max(one[1][count] for one, count in zip(parts, given, strict=True))
-        return energy, cycles
-
-
-class HopefulTrees:
-    """All trees over an order but for those with a subtree without hope; kept by order.
-
-    Parameters
-    ----------
-    stop : whether the time is up; what comes then is not all
-    """
-
-    def __init__(self, outlook: Outlook, stop: Callable[[], bool] = lambda: False) -> None:
-        self.outlook, self.stop = outlook, stop
-        self._kept: dict[tuple[tuple[int, ...], int], tuple[Node, ...]] = {}
-        self._loosest: dict[Node, Figures] = {}
-
-    def over(self, order: tuple[int, ...], samples: int) -> tuple[Node, ...]:
-        """Trees whose cuts have at least two children."""
-        key = order, samples
-        found = self._kept.get(key)
+        Parameters
+        ----------
+        stored : layers whose results go to DRAM for readers outside of it, as a set of bits
+        fetched : reads of results from outside of it that are not direct, as a set of bits
+        """
+        reads = self.form.dataflow.reads(node)
+        stored = (stored | self._outputs | reads.stored) & node.mask
+        key = node, stored, fetched
+        found = self._figures.get(key)
         if found is None:
-            found = tuple(self._leaf(order[0], samples) if len(order) == 1 else self._cuts(order, samples))
-            self._kept[key] = found
+            found = self._leaf(*key) if isinstance(node, Leaf) else self._cut(node, stored, fetched)
+            self._figures[key] = found
         return found
 
-    def _hopeless(self, node: Node) -> bool:
-        outlook = self.outlook
-        return outlook.hopeless(node.mask, node.batch, outlook.figures(node), outlook.beyond(node))
+    def _leaf(self, node: Node, stored: int, fetched: int) -> Figures:
+        assert isinstance(node, Leaf)
+        energy, cycles = self.floors.leaf_figures(node.layer, node.batch)
+        moved = self.floors.moved(node.layer, node.batch, bool(stored), fetched)
+        runs = self.form.batch // node.batch
+        moving = max(0.0, moved - 1) / self._rate
+        energy = energy + moved * runs * self.floors.byte_energy
+        return Figures(energy, np.maximum(cycles, moving), max(0.0, moved - 1))
 
-    def _leaf(self, layer: int, samples: int) -> Iterator[Node]:
-        leaf = Leaf(layer, samples)
-        if not self._hopeless(leaf):
-            yield leaf
-
-    def _cuts(self, order: tuple[int, ...], samples: int) -> Iterator[Node]:
-        kinds: tuple[Literal["S", "T"], ...] = ("S", "T")
-        for groups in range(1, samples + 1):
-            if samples % groups == 0:
-                for kind in kinds:
-                    for children in self._rows(order, samples, groups, kind, ()):
-                        made = Cut(kind, samples, groups, children)
-                        if not self._hopeless(made):
-                            yield made
-
-    def _rows(
-        self,
-        order: tuple[int, ...],
-        samples: int,
-        groups: int,
-        kind: Literal["S", "T"],
-        before: tuple[Node, ...],
-    ) -> Iterator[tuple[Node, ...]]:
-        """Rows of subtrees over what is left of an order, behind those that are chosen."""
-        for count in range(1, len(order) + bool(before)):
-            rest = order[count:]
-            for child in self.over(order[:count], samples // groups):
-                if self.stop():
-                    return
-                row = (*before, child)
-                if not rest:
-                    yield row
-                elif not before or not self._stuck(row, samples, groups, kind):
-                    yield from self._rows(rest, samples, groups, kind, row)
-
-    def _stuck(self, row: tuple[Node, ...], samples: int, groups: int, kind: Literal["S", "T"]) -> bool:
-        """Whether the first children of a cut leave no hope, whatever follows."""
-        mask = 0
-        for child in row:
-            mask |= child.mask
-        outlook = self.outlook
-        if kind == "T":
-            energy, cycles = _sums([outlook.figures(child) for child in row])
-            return outlook.hopeless(mask, samples, (energy, groups * cycles))
-        loose = [self._loose(child) for child in row]
-        slots = groups + outlook.form.dataflow.stages(Cut("S", samples, groups, row)).last
-        slowest = np.maximum.reduce([one[1] for one in loose])
-        return outlook.hopeless(mask, samples, (_sums(loose)[0], slots * slowest))
-
-    def _loose(self, node: Node) -> Figures:
-        """Bounds on a subtree that gets some of so many tiles, but not all of them."""
-        found = self._loosest.get(node)
-        if found is None:
-            energy, cycles = self.outlook.figures(node)
-            found = self._loosest[node] = _fewer(energy), _fewer(cycles)
+    def parts(self, node: Cut, stored: int, fetched: int) -> list[Figures]:
+        """Bounds on the children of a cut."""
+        direct = self.form.dataflow.reads(node).direct
+        found = []
+        for child in node.children:
+            missed = 0
+            for read in self.form.dataflow.reads(child).crossing:
+                bit = 1 << read.number
+                if fetched & bit or (node.mask >> read.producer & 1 and not direct & bit):
+                    missed |= bit
+            found.append(self.figures(child, stored, missed))
         return found
 
-
-def _fewer(bounds: Floats) -> Floats:
-    """The least over all smaller numbers of tiles."""
-    found: Floats = np.concatenate([[math.inf], np.minimum.accumulate(bounds)[:-1]])
-    return found
-
-
-def _sums(parts: list[Figures]) -> Figures:
-    """Energies and cycles of all parts together."""
-    energy, cycles = parts[0]
-    for one in parts[1:]:
-        energy, cycles = energy + one[0], cycles + one[1]
-    return energy, cycles
+    def _cut(self, node: Cut, stored: int, fetched: int) -> Figures:
+        parts = self.parts(node, stored, fetched)
+        moved = node.groups * sum(one.moved for one in parts)
+        if node.kind == "T":
+            energy, cycles = parts[0].energy, parts[0].cycles
+            for one in parts[1:]:
+                energy, cycles = energy + one.energy, cycles + one.cycles
+            return Figures(energy, node.groups * cycles, moved)
+        slots = float(node.groups + self.form.dataflow.stages(node).last)
+        floor = 0.0 if self.form.rules.segment_bounds_only else moved / self._rate
+        table = self.form.allocations(node)
+        energy, cycles = side_by_side(
+            np.array([one.energy for one in parts]),
+            np.array([one.cycles for one in parts]),
+            table,
+            slots,
+            floor,
+        )
+        return Figures(energy, cycles, moved)

@@ -23,7 +23,8 @@ from tilewright.heuristics.scheduling.tiled.set.chains import Segment, Segments,
 from tilewright.heuristics.scheduling.tiled.set.growing import ready_layers
 from tilewright.solvers.scheduling.tiled.set.enumeration import trees_over
 from tilewright.solvers.scheduling.tiled.set.floors import Floors
-from tilewright.solvers.scheduling.tiled.set.outlook import HopefulTrees, Outlook
+from tilewright.solvers.scheduling.tiled.set.hopeful import HopefulTrees
+from tilewright.solvers.scheduling.tiled.set.outlook import Outlook
 
 SPACES = ("ls", "lp", "all")
 
@@ -86,11 +87,11 @@ class SegmentMaker:
         if outlook is None:
             return False
         form, runs = self.form, self.form.batch // self.samples
-        figures = outlook.figures(tree)
+        crossing = sum(1 << read.number for read in form.dataflow.reads(tree).crossing)
+        figures = outlook.figures(tree, form.dataflow.flow_bits(tree)[1], crossing)
         tiles = form.engine.grid.tiles
-        moved = runs * outlook.floors.moved(tree)
-        energy = float(figures[0][tiles]) + moved * outlook.floors.byte_energy
-        cycles = max(runs * float(figures[1][tiles]), moved / form.machine.dram_rate)
+        energy = float(figures.energy[tiles])
+        cycles = runs * max(float(figures.cycles[tiles]), figures.moved / form.machine.dram_rate)
         if self._around is None:
             others = outlook.others(tree.mask)
             energy, cycles = energy + others[0], cycles + others[1]

@@ -1,6 +1,8 @@
 """Exact chains and bounds against plain enumeration; searches against both."""
 
 import itertools
+import math
+import time
 from random import Random
 
 import pytest
@@ -13,9 +15,15 @@ from tilewright.heuristics.scheduling.tiled.set.annealing import Cooling, anneal
 from tilewright.heuristics.scheduling.tiled.set.growing import Growth
 from tilewright.heuristics.scheduling.tiled.set.tree_search import Clock, TreeSearch
 from tilewright.solvers.scheduling.tiled.set.bounds import tree_bounds
-from tilewright.solvers.scheduling.tiled.set.enumeration import all_trees, lone_trees, topological_orders
+from tilewright.solvers.scheduling.tiled.set.enumeration import (
+    all_trees,
+    lone_trees,
+    topological_orders,
+    trees_over,
+)
 from tilewright.solvers.scheduling.tiled.set.exact import best_tree
 from tilewright.solvers.scheduling.tiled.set.floors import Floors
+from tilewright.solvers.scheduling.tiled.set.hopeful import HopefulTrees
 from tilewright.solvers.scheduling.tiled.set.outlook import Outlook
 
 SMALL = [
@@ -66,7 +74,65 @@ def test_no_part_of_a_tree_is_hopeless_against_a_worse_one(
         outlook.known = value * (1 + 1e-9)
         for _, node in nodes(tree):
             figures = outlook.figures(node)
-            assert not outlook.hopeless(node.mask, node.batch, figures, outlook.beyond(node))
+            assert not outlook.hopeless(node.mask, node.batch, figures)
+
+
+def flattened(tree: Node) -> list[Node]:
+    """Every tree with the children of one T cut without subbatches in its place in the T cut around it."""
+    if isinstance(tree, Leaf):
+        return []
+    found: list[Node] = []
+    for at, child in enumerate(tree.children):
+        inner = [(one,) for one in flattened(child)]
+        if isinstance(child, Cut) and child.kind == tree.kind == "T" and child.groups == 1:
+            inner.append(child.children)
+        for row in inner:
+            children = (*tree.children[:at], *row, *tree.children[at + 1 :])
+            found.append(Cut(tree.kind, tree.batch, tree.groups, children))
+    return found
+
+
+@pytest.mark.parametrize(
+    ("layers", "batch"), [((0, 1, 2, 5), 2), pytest.param((2, 3, 4, 5, 6), 1, marks=pytest.mark.slow)]
+)
+def test_trees_left_out_as_needless_have_a_flat_one(layers: tuple[int, ...], batch: int) -> None:
+    """Where nothing is hopeless, a tree left out has one with fewer cuts of the same cost, and no fuller."""
+    form = form_of(part("resnet", layers), batch)
+    flow, left_out = form.dataflow, 0
+    for order in topological_orders(form.network):
+        kept = set(HopefulTrees(Outlook(form, Floors(form), math.inf)).over(order, batch))
+        for tree in trees_over(order, batch):
+            if tree in kept:
+                continue
+            left_out += 1
+            cost = form.segment(tree, batch)
+            same = [one for one in flattened(tree) if flow.flow_bits(one) == flow.flow_bits(tree)]
+            costs = [form.segment(one, batch) for one in same]
+            assert same
+            if not isinstance(cost, str):
+                assert any(
+                    not isinstance(one, str)
+                    and (one.cycles, one.energy) == (cost.cycles, pytest.approx(cost.energy, rel=1e-12))
+                    and bool((one.buffer + one.weights <= cost.buffer + cost.weights).all())
+                    for one in costs
+                )
+        assert kept < set(trees_over(order, batch))
+    assert left_out
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("network", "layers", "seconds"), [("resnet", range(2, 10), 60), ("darknet", range(4, 16), 60)]
+)
+def test_larger_ones_are_proven_in_time(network: str, layers: range, seconds: float) -> None:
+    """A branching part of eight layers and a chain of twelve are proven within a minute of CPU time."""
+    form = form_of(part(network, tuple(layers)))
+    start = time.process_time()
+    known, _ = search(form, 1, 100, Growth())
+    found = best_tree(form, "all", lambda: time.process_time() - start > seconds, known)
+    assert found.proven
+    assert found.tree is not None
+    assert value_of(form, found.tree) == pytest.approx(found.value, rel=1e-12)
 
 
 @pytest.mark.slow

@@ -1,0 +1,77 @@
+"""Bounds on subtrees by number of tiles, in machine code."""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+from numba import njit
+
+Longs = npt.NDArray[np.int64]
+Floats = npt.NDArray[np.float64]
+
+SLACK = 1 - 1e-9
+"""For sums in another order."""
+
+
+@njit(cache=True, nogil=True)
+def least_value(
+    energy: Floats,
+    cycles: Floats,
+    others: float,
+    path: float,
+    runs: float,
+    slowest: float,
+    energy_power: float,
+    delay_power: float,
+) -> float:
+    """The least value of a tree with a subtree, over all numbers of tiles that this may get.
+
+    Parameters
+    ----------
+    energy, cycles : of the subtree: pJ of the whole batch, cycles of one run
+    others, path : pJ of all other layers, and cycles of one run of those on a path through the subtree
+    runs : of the subtree
+    slowest : cycles that the tree takes anyway
+    """
+    found = np.inf
+    for i in range(len(energy)):
+        spent = max(0.0, (energy[i] + others) * SLACK)
+        taken = max(max(cycles[i] * runs, cycles[i] + path), slowest) * SLACK
+        if spent < np.inf and taken < np.inf:
+            found = min(found, spent**energy_power * taken**delay_power)
+    return found
+
+
+@njit(cache=True, nogil=True)
+def side_by_side(
+    energy: Floats, cycles: Floats, table: Longs, slots: float, floor: float
+) -> tuple[Floats, Floats]:
+    """Energy and cycles of an S cut by the number of its tiles.
+
+    Parameters
+    ----------
+    energy, cycles : of its children by number of tiles, shape (children, tiles + 1)
+    table : tiles of every child by number of tiles, 0 where the cut cannot be allocated
+    slots : times that the slowest child takes
+    floor : cycles that the cut takes anyway
+    """
+    children, most = energy.shape
+    spent, taken = np.full(most, np.inf), np.full(most, np.inf)
+    for tiles in range(children, most):
+        if table[tiles, 0] == 0:
+            continue
+        spent[tiles], taken[tiles] = 0.0, floor
+        for child in range(children):
+            count = table[tiles, child]
+            spent[tiles] += energy[child, count]
+            taken[tiles] = max(taken[tiles], slots * cycles[child, count])
+    return spent, taken
+
+
+@njit(cache=True, nogil=True)
+def fewer(bounds: Floats) -> Floats:
+    """The least over all smaller numbers of tiles."""
+    found = np.full(len(bounds), np.inf)
+    for tiles in range(1, len(bounds)):
+        found[tiles] = min(found[tiles - 1], bounds[tiles - 1])
+    return found
