@@ -88,7 +88,7 @@ class HopefulTrees:
         if begun.kind == "S":  # children get some of its tiles, but not all of them
             parts = outlook.parts(begun, 0, 0)
             slots = begun.groups + self.dataflow.stages(begun).last
-            energy = sum(fewer(one.energy) for one in parts)
+            energy = np.add.reduce([fewer(one.energy) for one in parts])
             slowest = slots * np.maximum.reduce([fewer(one.cycles) for one in parts])
             found = Figures(energy, slowest, found.moved)
         return outlook.hopeless(begun.mask, begun.batch, found)
