@@ -153,11 +153,11 @@ def _proof() -> tuple[bool, str]:
 
 def _kept() -> tuple[bool, str]:
     """Where calls keep what later ones use: all of it may be deleted at any time."""
-    from tilewright.solvers.caches import cache_folder, compiled_folder
-    from tilewright.solvers.mapping import kernel
+    from tilewright.solvers.caches import cache_folder
+    from tilewright.solvers.mapping.program import CODE
 
-    compiled = compiled_folder(kernel.bounds)
-    code = "nowhere" if compiled is None else f"{compiled} and its like (*.nbi, *.nbc)"
+    folder = CODE.folder
+    code = "nowhere" if folder is None else f"{folder} and its like (*.code, *.nbi, *.nbc)"
     return True, f"costs of layers in {cache_folder()}; machine code in {code}"
 
 

@@ -18,13 +18,9 @@ from functools import cache
 from pathlib import Path
 from typing import Any, TypeVar, cast
 
-import numba
-import platformdirs
-
 VARIABLE = "TILEWRIGHT_CACHE"
 
 Function = TypeVar("Function", bound=Callable[..., Any])
-_settings: Any = numba.config
 
 
 def cache_folder() -> Path:
@@ -32,6 +28,8 @@ def cache_folder() -> Path:
     named = os.environ.get(VARIABLE)
     if named:
         return Path(named)
+    import platformdirs
+
     usual = Path(platformdirs.user_cache_dir("tilewright"))
     return usual if is_writable(usual) else temporary_folder() or _passing_folder()
 
@@ -77,6 +75,9 @@ def _passing_folder() -> Path:
 
 def compiled(function: Function) -> Function:
     """A function that numba compiles at its first call, kept where possible; it runs without a lock."""
+    import numba  # late: who asks for folders alone does without
+
+    settings: Any = numba.config
     made: Any = numba.njit(nogil=True)(function)
     try:
         made.enable_caching()
@@ -84,22 +85,16 @@ def compiled(function: Function) -> Function:
         folder = temporary_folder()
         if folder is None:
             return cast(Function, made)
-        before = _settings.CACHE_DIR
-        _settings.CACHE_DIR = str(folder / "compiled")
+        before = settings.CACHE_DIR
+        settings.CACHE_DIR = str(folder / "compiled")
         try:
             made.enable_caching()
         except (RuntimeError, OSError):
             return cast(Function, made)
         finally:
-            _settings.CACHE_DIR = before
+            settings.CACHE_DIR = before
     made._cache = _Forgiving(made._cache)
     return cast(Function, made)
-
-
-def compiled_folder(function: Callable[..., Any]) -> Path | None:
-    """Where a `compiled` function's machine code is kept; ``None`` where it is kept nowhere."""
-    path = getattr(getattr(function, "_cache", None), "cache_path", None)
-    return None if path is None else Path(path)
 
 
 class _Forgiving:

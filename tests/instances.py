@@ -11,6 +11,7 @@ from fractions import Fraction
 
 from hypothesis import assume
 from hypothesis import strategies as st
+from particulars import particular
 
 from tilewright.formulation.mapping.mapping import Mapping, Node, Spatial, Storage, Temporal
 from tilewright.formulation.mapping.problem import LayerProblem, layer_problem
@@ -133,7 +134,7 @@ def hierarchies(
     sharing: bool = False,
     arrays: bool = False,
 ) -> Engine:
-    """An engine of 2 to 4 levels for the ``hierarchy`` model.
+    """An engine of 2 to 4 levels for the ``hierarchy`` model; one in three sets roles and ports apart.
 
     Parameters
     ----------
@@ -180,7 +181,10 @@ def hierarchies(
                 fanout=fanout,
             )
         )
-    return Engine("random", "hierarchy", 16, _energies(draw), Fraction(500), tuple(parts))
+    engine = Engine("random", "hierarchy", 16, _energies(draw), Fraction(500), tuple(parts))
+    if draw(st.integers(0, 2)):
+        return engine
+    return particular(engine, lambda options: draw(st.sampled_from(options)))
 
 
 @st.composite

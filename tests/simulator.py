@@ -28,11 +28,12 @@ from collections import Counter, defaultdict
 from collections.abc import Collection, Iterator, Sequence
 from collections.abc import Mapping as MappingABC
 from dataclasses import dataclass, field
+from fractions import Fraction
 from itertools import product
 
 from tilewright.formulation.mapping.mapping import Mapping, Spatial, Storage
-from tilewright.hardware.mapping.engine import Engine
-from tilewright.workloads.mapping.operator import Operator, Tensor
+from tilewright.hardware.mapping.engine import Engine, MemoryLevel
+from tilewright.workloads.mapping.operator import Operator, Role, Tensor
 
 Box = tuple[tuple[int, int], ...]
 Index = tuple[int, ...]
@@ -366,8 +367,61 @@ class _Edge:
         self.result.first[names[self.level], names[self.inner], self.tensor.name] = moved
 
 
+def bits(engine: Engine, level: MemoryLevel, tensor: Tensor) -> int:
+    """Of one element of a tensor in a level."""
+    return level.widths.get(tensor.role, engine.element_bits)
+
+
+def times(width: int, counts: Counter[Index]) -> Counter[Index]:
+    """Bits of so many elements of one width."""
+    return Counter({place: width * count for place, count in counts.items()})
+
+
+def energy(engine: Engine, operator: Operator, simulation: Simulation) -> Fraction:
+    """pJ of all accesses, hops and operations."""
+    found = engine.mac_energy * operator.iterations
+    hop_energies = [level.fanout.hop_energy if level.fanout else Fraction(0) for level in engine.levels]
+    for level, hop_energy in zip(engine.levels, [Fraction(0), *hop_energies], strict=False):
+        for tensor in operator.tensors:
+            reads, fills, updates, _, hops = simulation.counts[level.name, tensor.name].totals
+            read = level.read_energies.get(tensor.role, level.read_energy)
+            write = level.write_energies.get(tensor.role, level.write_energy)
+            found += read * reads + write * fills + write * updates + hop_energy * hops
+        if level.fanout is not None:
+            found += level.fanout.energy * simulation.hops[level.name]
+    return found
+
+
+def overfull(engine: Engine, operator: Operator, simulation: Simulation) -> list[str]:
+    """Levels of which the first instance holds more bits than it has room for, with the roles at fault."""
+    found = []
+    for level in engine.levels:
+        held: dict[str, int] = {}
+        banks: dict[str, int] = {}
+        rooms = {role.value: size * bits_of(engine, level, {role}) for role, size in level.partitions.items()}
+        shared = level.keeps - level.partitions.keys()
+        if level.capacity is not None:
+            rooms[""] = level.capacity * bits_of(engine, level, shared)
+        for tensor in operator.tensors:
+            part = tensor.role.value if tensor.role in level.partitions else ""
+            size = simulation.counts[level.name, tensor.name].tile * bits(engine, level, tensor)
+            held[part] = held.get(part, 0) + size
+            if level.bank is not None:
+                whole = math.ceil(Fraction(size, level.bank * bits_of(engine, level, shared)))
+                banks[part] = banks.get(part, 0) + whole * level.bank * bits_of(engine, level, shared)
+        sizes = held if level.bank is None else banks
+        found += [f"{level.name} {part}".strip() for part, room in rooms.items() if sizes.get(part, 0) > room]
+    return found
+
+
+def bits_of(engine: Engine, level: MemoryLevel, roles: Collection[Role]) -> int:
+    """Of the elements that a room for some roles is counted in."""
+    widths = {level.widths.get(role, engine.element_bits) for role in roles}
+    return min(widths) if len(widths) == 1 else engine.element_bits
+
+
 def cycles(engine: Engine, operator: Operator, simulation: Simulation) -> int:
-    """Latency from the simulated counts: transfers of the busiest port against compute."""
+    """Latency from the simulated counts: transfers of the busiest port, in bits, against compute."""
     hidden, exposed = [simulation.steps], 0
     for index, level in enumerate(engine.levels):
         for behind in (True, False):
@@ -378,28 +432,34 @@ def cycles(engine: Engine, operator: Operator, simulation: Simulation) -> int:
                 below = simulation.below.get((level.name, tensor.name))
                 inner = None if below is None else engine.level(below)
                 if (inner is None or inner.double_buffered) is behind:
-                    reads += counts.reads
-                    writes += counts.fills + counts.updates
+                    width = bits(engine, level, tensor)
+                    reads += times(width, counts.reads)
+                    writes += times(width, counts.fills + counts.updates)
             busy = 0
-            if level.read_bandwidth is not None:
-                busy = math.ceil(max(reads.values(), default=0) / level.read_bandwidth)
-            if level.write_bandwidth is not None:
-                busy = max(busy, math.ceil(max(writes.values(), default=0) / level.write_bandwidth))
+            for moved, bandwidth in (
+                (reads, level.read_bandwidth),
+                (writes, level.write_bandwidth),
+                (reads + writes, level.shared_bandwidth),
+            ):
+                if bandwidth is not None:
+                    rate = bandwidth * engine.element_bits
+                    busy = max(busy, math.ceil(max(moved.values(), default=0) / rate))
             if behind:
                 hidden.append(busy)
             else:
                 exposed += busy
         if level.double_buffered:
             for output in (False, True):
-                times = [0]
+                waits = [0]
                 for outer in engine.levels[:index]:
-                    bandwidth = outer.write_bandwidth if output else outer.read_bandwidth
-                    moved = sum(
+                    own = outer.write_bandwidth if output else outer.read_bandwidth
+                    size = sum(
                         simulation.first.get((outer.name, level.name, tensor.name), 0)
+                        * bits(engine, outer, tensor)
                         for tensor in operator.tensors
                         if tensor.is_output is output
                     )
-                    if bandwidth is not None:
-                        times.append(math.ceil(moved / bandwidth))
-                exposed += max(times)
+                    rates = [rate for rate in (own, outer.shared_bandwidth) if rate is not None]
+                    waits += [math.ceil(size / (rate * engine.element_bits)) for rate in rates]
+                exposed += max(waits)
     return max(hidden) + exposed

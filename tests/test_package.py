@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import inspect
 import json
 import re
 import subprocess
 import sys
 from contextlib import suppress
+from importlib import import_module
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
@@ -15,6 +17,7 @@ import yaml
 
 import tilewright
 from tilewright.cli.main import VERBS
+from tilewright.cli.verb_lines import LINES
 
 TOP = Path(__file__).parents[1]
 HEAVY = ("numpy", "numba", "onnx", "ortools", "networkx", "pydantic", "rich", "typer", "importlib.metadata")
@@ -56,7 +59,27 @@ def test_a_verb_loads_itself_only(verb: str) -> None:
     assert {name for name, module in modules.items() if module in loaded} == {verb}
 
 
-def test_version_loads_no_verb() -> None:
-    """``--version`` answers without any verb."""
-    loaded = loaded_by("from tilewright.cli.main import run; run(['--version'])")
-    assert not {place.partition(":")[0] for place in VERBS.values()} & loaded
+@pytest.mark.parametrize("flag", ["--version", "--help"])
+def test_the_program_itself_loads_no_verb(flag: str) -> None:
+    """``--version`` and ``--help`` answer without any verb, and without Rich."""
+    loaded = loaded_by(f"from tilewright.cli.main import run; run(['{flag}'])")
+    modules = {place.partition(":")[0] for place in VERBS.values()}
+    assert not (modules | (set(HEAVY) - {"typer", "importlib.metadata"})) & loaded
+
+
+def test_the_help_tells_of_verbs_what_they_tell_themselves() -> None:
+    """Each verb's line is the beginning of its own help."""
+    for name, place in VERBS.items():
+        module, _, function = place.partition(":")
+        told = inspect.getdoc(getattr(import_module(module), function)) or ""
+        assert " ".join(told.partition("\n\n")[0].split()) == LINES[name]
+
+
+def test_a_map_loads_what_it_needs(tmp_path: Path) -> None:
+    """A small layer is proven without the compiler, ONNX, CP-SAT and all that belongs to schedules."""
+    words = ["map", "gemm:M=4,N=4,K=4", "-a", "nvdla-256", "-q", "--out", str(tmp_path / "found.json")]
+    code = f"from tilewright.cli.main import run; run({words!r})"
+    loaded_by(code)  # where nothing is kept yet, it compiles
+    loaded = loaded_by(code)
+    assert not {"numba", "onnx", "ortools", "networkx"} & loaded
+    assert not [name for name in loaded if name.startswith("tilewright.") and "scheduling" in name]

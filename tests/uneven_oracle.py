@@ -14,6 +14,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from itertools import product as cartesian
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -38,8 +39,8 @@ class Loop:
 class Option:
     """One tensor's points of storage (one per level, -1 where it bypasses the level), and what they come to.
 
-    ``energy`` in pJ; per level the tile, and the (reads, writes) of one instance that hide and that do not;
-    ``first`` is per (outer level, level) what the first tiles take.
+    ``energy`` in pJ; per level the bits of the tile, and of the (reads, writes) of one instance that hide and
+    that do not; ``first`` is per (outer level, level) the bits that the first tiles take.
     """
 
     points: tuple[int, ...]
@@ -100,8 +101,7 @@ class Oracle:
         self.levels = engine.levels
         self.array = next((i for i, level in enumerate(engine.levels) if level.fanout), None)
         self.scale = math.lcm(
-            engine.mac_energy.denominator,
-            *(e.denominator for m in engine.levels for e in (m.read_energy, m.write_energy)),
+            engine.mac_energy.denominator, *(e.denominator for m in engine.levels for e in m.energies)
         )
 
     def nests(self) -> Iterator[tuple[tuple[Loop, ...], int, int]]:
@@ -132,6 +132,17 @@ class Oracle:
             best = self._combined(loops, begin, end, options, powers, best)
         return best
 
+    def bits(self, level: int, tensor: Tensor) -> int:
+        """Bits of an element of a tensor at a level."""
+        return self.levels[level].widths.get(tensor.role, self.engine.element_bits)
+
+    def room(self, level: int) -> Any:
+        """Bits that a level holds; its size is in elements of the one width that all kept there have."""
+        memory = self.levels[level]
+        widths = {memory.widths.get(role, self.engine.element_bits) for role in memory.keeps}
+        unit = min(widths) if len(widths) == 1 else self.engine.element_bits
+        return None if memory.capacity is None else memory.capacity * unit
+
     # -- one tensor ----------------------------------------------------------------------------------
 
     def options(self, tensor: Tensor, loops: Sequence[Loop], begin: int, end: int) -> list[Option]:
@@ -153,8 +164,8 @@ class Oracle:
             if held == sorted(held):
                 option = self._option(tensor, loops, points)
                 if all(
-                    level.capacity is None or tile <= level.capacity
-                    for level, tile in zip(self.levels, option.tiles, strict=True)
+                    self.room(level) is None or tile <= self.room(level)
+                    for level, tile in enumerate(option.tiles)
                 ):
                     found.append(option)
         return found
@@ -168,14 +179,17 @@ class Oracle:
         for depth, (level, point) in enumerate(chain):
             memory = self.levels[level]
             inner = chain[depth + 1] if depth + 1 < len(chain) else None
-            tiles[level] = self._tile(tensor, loops, point)
+            width = self.bits(level, tensor)
+            read = memory.read_energies.get(tensor.role, memory.read_energy)
+            write = memory.write_energies.get(tensor.role, memory.write_energy)
+            tiles[level] = width * self._tile(tensor, loops, point)
             for whole in (True, False):
                 reads, fills, updates = self._counts(tensor, loops, point, inner, depth, whole)
                 if whole:
-                    energy += memory.read_energy * reads + memory.write_energy * (fills + updates)
+                    energy += read * reads + write * (fills + updates)
                 else:
                     hides = inner is None or self.levels[inner[0]].double_buffered
-                    pair = (reads, fills + updates)
+                    pair = (width * reads, width * (fills + updates))
                     ports[level] = (pair, (0, 0)) if hides else ((0, 0), pair)
             if inner is not None:
                 pieces = 1
@@ -191,7 +205,7 @@ class Oracle:
                         if own
                         else len(self._pieces(loops, inner[1], dim, counted))
                     )
-                first[level, inner[0]] = pieces
+                first[level, inner[0]] = width * pieces
         return Option(points, energy, tuple(tiles), tuple(ports), first)
 
     def _shares(self, tensor: Tensor) -> bool:
@@ -302,7 +316,7 @@ class Oracle:
         legal = np.ones(shape, dtype=bool)
         for level, memory in enumerate(self.levels):
             if memory.capacity is not None:
-                legal &= summed([[o.tiles[level] for o in own] for own in options]) <= memory.capacity
+                legal &= summed([[o.tiles[level] for o in own] for own in options]) <= self.room(level)
         legal &= self._in_space(loops, begin, end, options, shape, spread)
         if not legal.any():
             return best
@@ -420,18 +434,18 @@ class Oracle:
         compute = math.prod(len(self._pieces(loops, len(loops), dim, times)) for dim in self.operator.bounds)
         hidden, exposed = np.full(shape, compute), np.zeros(shape, dtype=np.int64)
 
-        def time(elements: Numbers, rate: Fraction | None) -> Numbers:
-            return (
-                np.zeros(shape, dtype=np.int64)
-                if rate is None
-                else -(-(elements * rate.denominator) // rate.numerator)
-            )
+        def time(bits: Numbers, rate: Fraction | None) -> Numbers:
+            if rate is None:
+                return np.zeros(shape, dtype=np.int64)
+            per_cycle = rate * self.engine.element_bits
+            return -(-(bits * per_cycle.denominator) // per_cycle.numerator)
 
         for level, memory in enumerate(self.levels):
             for side in (0, 1):
                 reads = summed([[o.ports[level][side][0] for o in own] for own in options])
                 writes = summed([[o.ports[level][side][1] for o in own] for own in options])
                 busy = np.maximum(time(reads, memory.read_bandwidth), time(writes, memory.write_bandwidth))
+                busy = np.maximum(busy, time(reads + writes, memory.shared_bandwidth))
                 if side == 0:
                     hidden = np.maximum(hidden, busy)
                 else:
@@ -455,5 +469,6 @@ class Oracle:
                             ]
                         )
                         worst = np.maximum(worst, time(moved, rate))
+                        worst = np.maximum(worst, time(moved, self.levels[outer].shared_bandwidth))
                     exposed = exposed + worst
         return hidden + exposed

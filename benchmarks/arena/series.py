@@ -29,6 +29,7 @@ from tilewright.formulation.scheduling.tiled.problem import TiledProblem, tiled_
 from tilewright.hardware.scheduling.tiled.load import load_tiled_machine
 from tilewright.report.records.scheduling.tiled.compare import CLEAR, CompareDocument, ContestantRecord
 from tilewright.report.text.quantities import objective_text, percent_text
+from tilewright.report.text.scheduling.tiled.compare import winner_text
 from tilewright.solvers.pool import local_answers
 from tilewright.workloads.catalog import resolve_model
 from tilewright.workloads.errors import InputError
@@ -130,22 +131,17 @@ def standings(found: Sequence[CompareDocument]) -> str:
         value = objective_text(tiled_objective(document.objective), first.median or 0)
         gap = "-" if first.gap is None else percent_text(first.gap, 1)
         cells = [_above(by.get(name), float(least)) for name in methods]
-        row = (document.system, document.workload, value, verdict(document), beaten(document), gap, *cells)
+        row = (
+            document.system,
+            document.workload,
+            value,
+            winner_text(document),
+            beaten(document),
+            gap,
+            *cells,
+        )
         lines.append(f"| {' | '.join(row)} |")
     return "\n".join(lines)
-
-
-def verdict(document: CompareDocument) -> str:
-    """Who wins and by how much; a lead that is not clear is called none."""
-    winner = document.winner
-    if winner is None:
-        return "none has a plan"
-    if winner.second is None or winner.lead is None:
-        return f"{winner.method} alone"
-    lead = percent_text(winner.lead, 1)
-    if winner.clear:
-        return f"{winner.method} wins by {lead} over {winner.second}"
-    return f"no win: {winner.method} {lead} ahead of {winner.second}"
 
 
 def beaten(document: CompareDocument) -> str:

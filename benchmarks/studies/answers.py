@@ -7,7 +7,9 @@ from __future__ import annotations
 
 import hashlib
 import json
+import math
 import multiprocessing
+import time
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from dataclasses import asdict
@@ -102,6 +104,7 @@ def answers(
     failed: Callable[[str], Told],
     *,
     fresh: bool = True,
+    minutes: float = math.inf,
 ) -> Iterator[tuple[Asked, Told]]:
     """Compute the cells that the store lacks or that failed, and yield each as it ends.
 
@@ -111,19 +114,26 @@ def answers(
     compute : a function of a module, run in another process
     failed : the answer where a worker died of something
     fresh : whether every cell has a process of its own
+    minutes : after which no cell begins
     """
+    end = time.monotonic() + 60 * minutes
     missing = []
     for cell in dict.fromkeys(cells):
         known = store.get(cell)
         if known is None or known.status == "error":
             missing.append(cell)
-    if not missing:
+    if not missing or time.monotonic() >= end:
         return
     spawn = multiprocessing.get_context("spawn")
     each = 1 if fresh else None
     with ProcessPoolExecutor(jobs, spawn, leave_with_parent, max_tasks_per_child=each) as pool:
         waiting = {pool.submit(compute, cell): cell for cell in missing}
         for future in as_completed(waiting):
+            if time.monotonic() >= end:
+                for late in waiting:
+                    late.cancel()
+            if future.cancelled():
+                continue
             cell, failure = waiting[future], future.exception()
             found = failed(f"the worker died: {failure}") if failure else future.result()
             store.put(cell, found)

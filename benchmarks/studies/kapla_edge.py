@@ -10,8 +10,6 @@ kept as it ends.
 
 from __future__ import annotations
 
-import argparse
-import sys
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -19,6 +17,7 @@ from pathlib import Path
 from statistics import median_low
 
 from tilewright.benchmarks.studies.answers import AnswerStore
+from tilewright.benchmarks.studies.command import Work, run_study, study_parser
 from tilewright.benchmarks.studies.kapla_tables import NETWORKS, SEEDS
 from tilewright.formulation.limits import Limits
 from tilewright.formulation.mapping.problem import layer_problem
@@ -26,7 +25,6 @@ from tilewright.formulation.objective import parse_objective
 from tilewright.hardware.mapping.load import load_engine
 from tilewright.solvers.mapping.solve import solve
 from tilewright.workloads.catalog import resolve_model
-from tilewright.workloads.errors import InputError
 
 WAYS = {"B": "auto", "R": "random", "A": "annealing", "K": "kapla"}
 """Methods by the letters of the table."""
@@ -64,6 +62,7 @@ class EdgeFound:
     proven: int
     layers: int
     seconds: float
+    message: str = ""
 
 
 def edge_store(path: Path) -> AnswerStore[EdgeCell, EdgeFound]:
@@ -139,34 +138,26 @@ def table(networks: Sequence[str], arch: str, seconds: float, store: AnswerStore
     return "\n".join(lines)
 
 
+def _told(cell: EdgeCell, found: EdgeFound) -> str:
+    return f"{cell.network} {cell.way} {cell.seed}: {found.status} {found.energy:.4g} pJ {found.message}"
+
+
+WORK = Work(
+    edge_store, compute, lambda message: EdgeFound("error", 0.0, 0.0, 0, 0, 0.0, message=message), _told
+)
+
+
 def main(arguments: Sequence[str] | None = None) -> int:
     """Compute what is missing, and print the table."""
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    parser = study_parser(__doc__, "kapla-edge.sqlite", 5.0)
     parser.add_argument("--networks", nargs="+", default=list(NETWORKS), choices=NETWORKS)
     parser.add_argument("--arch", default="tpu-edge")
-    parser.add_argument("--seconds", type=float, default=5.0, help="for each layer and method")
-    parser.add_argument("--minutes", type=float, default=1e6, help="after which no search begins")
-    parser.add_argument("--store", type=Path, default=Path("kapla-edge.sqlite"))
-    parser.add_argument("--only-print", action="store_true", help="compute nothing")
     asked = parser.parse_args(arguments)
-    began = time.monotonic()
-    try:
-        store = edge_store(asked.store)
-        try:
-            for network in asked.networks:
-                for cell in [] if asked.only_print else cells(network, asked.arch, asked.seconds):
-                    if store.get(cell) is None and time.monotonic() - began < asked.minutes * 60:
-                        store.put(cell, compute(cell))
-            print(table(asked.networks, asked.arch, asked.seconds, store))
-        finally:
-            store.close()
-    except InputError as error:
-        print(error, file=sys.stderr)
-        return 2
-    return 0
+    wanted = [cell for name in asked.networks for cell in cells(name, asked.arch, asked.seconds)]
+    return run_study(
+        asked, WORK, wanted, lambda store: [table(asked.networks, asked.arch, asked.seconds, store)]
+    )
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    raise SystemExit(main())

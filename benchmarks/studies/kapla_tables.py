@@ -11,17 +11,13 @@ are those of the processor.  Cells that the store lacks are computed, each kept 
 
 from __future__ import annotations
 
-import argparse
-import sys
-import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from statistics import median_low
 
 from tilewright.benchmarks.studies.answers import AnswerStore
+from tilewright.benchmarks.studies.command import Work, run_study, study_parser
 from tilewright.benchmarks.studies.kapla_cells import ChainCell, ChainFound, chain_store, compute
-from tilewright.workloads.errors import InputError
 
 NETWORKS = ("alexnet", "mobilenet-v1", "vgg16", "googlenet", "resnet50", "mlp", "lstm")
 """The paper's seven, in the order of its tables."""
@@ -58,6 +54,8 @@ class Study:
     spatial: int
     temporal: int
     seconds: float
+    bands: int = 1
+    rooms: str = "set"
 
     def cell(self, network: str, objective: str, way: str, number: int = 0) -> ChainCell:
         """One search."""
@@ -71,6 +69,8 @@ class Study:
             self.spatial,
             self.temporal,
             self.seconds,
+            self.bands,
+            self.rooms,
         )
 
     def contest(self, network: str, objective: str) -> list[ChainCell]:
@@ -247,51 +247,39 @@ def table(name: str, study: Study, store: AnswerStore[ChainCell, ChainFound]) ->
     return "\n".join([*lines, *(["", *(f"- {note}" for note in notes)] if notes else [])])
 
 
-def run(cells: Sequence[ChainCell], store: AnswerStore[ChainCell, ChainFound], minutes: float) -> None:
-    """Compute what the store lacks, until the time is up."""
-    began = time.monotonic()
-    missing = [cell for cell in dict.fromkeys(cells) if store.get(cell) is None]
-    print(f"{len(missing)} of {len(cells)} cells to do", file=sys.stderr, flush=True)
-    for cell in missing:
-        if time.monotonic() - began > minutes * 60:
-            break
-        found = compute(cell)
-        store.put(cell, found)
-        told = f"{cell.network} {cell.objective} {cell.way} {cell.number}"
-        print(f"{told}: {found.status} {found.value:.4g}, {found.seconds:.1f} s", file=sys.stderr, flush=True)
+def _told(cell: ChainCell, found: ChainFound) -> str:
+    asked = f"{cell.network} {cell.objective} {cell.way} {cell.number}"
+    return f"{asked}: {found.status} {found.value:.4g}, {found.seconds:.1f} s {found.message}"
+
+
+WORK = Work(chain_store, compute, lambda message: ChainFound("error", message=message), _told)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Compute what is missing, and print one table."""
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    parser = study_parser(__doc__, "kapla-tables.sqlite", 20.0)
     parser.add_argument("table", choices=tuple(TABLES))
     parser.add_argument("--networks", nargs="+", default=list(NETWORKS), choices=NETWORKS)
     parser.add_argument("--system", default=SYSTEM)
     parser.add_argument("--batch", type=int, default=16)
     parser.add_argument("--spatial", type=int, default=4, help="layers of a segment side by side")
     parser.add_argument("--temporal", type=int, default=4, help="layers of a segment in turn")
-    parser.add_argument("--seconds", type=float, default=20.0, help="of the processor, for each search")
-    parser.add_argument("--minutes", type=float, default=1e6, help="after which no search begins")
-    parser.add_argument("--store", type=Path, default=Path("kapla-tables.sqlite"))
-    parser.add_argument("--only-print", action="store_true", help="compute nothing")
+    parser.add_argument("--bands", type=int, default=1, help="parts of a sample that layers pass on")
+    parser.add_argument("--rooms", default="set", choices=("set", "small"), help="for results and streaming")
     asked = parser.parse_args(arguments)
-    study = Study(asked.networks, asked.system, asked.batch, asked.spatial, asked.temporal, asked.seconds)
-    try:
-        store = chain_store(asked.store)
-        try:
-            if not asked.only_print:
-                cells = [cell for name in study.networks for cell in TABLES[asked.table].cells(study, name)]
-                run(cells, store, asked.minutes)
-            print(table(asked.table, study, store))
-        finally:
-            store.close()
-    except InputError as error:
-        print(error, file=sys.stderr)
-        return 2
-    return 0
+    study = Study(
+        asked.networks,
+        asked.system,
+        asked.batch,
+        asked.spatial,
+        asked.temporal,
+        asked.seconds,
+        asked.bands,
+        asked.rooms,
+    )
+    cells = [cell for name in study.networks for cell in TABLES[asked.table].cells(study, name)]
+    return run_study(asked, WORK, cells, lambda store: [table(asked.table, study, store)])
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    raise SystemExit(main())

@@ -27,11 +27,11 @@ import typer
 
 from tilewright.benchmarks.studies.zoo_maps import distinct_operators
 from tilewright.formulation.limits import Limits
-from tilewright.formulation.mapping.problem import layer_problem
+from tilewright.formulation.mapping.problem import IMPERFECT, layer_problem
 from tilewright.formulation.objective import parse_objective
 from tilewright.formulation.result import Status, TracePoint
 from tilewright.hardware.mapping.load import list_presets, load_engine
-from tilewright.solvers.mapping import kernel
+from tilewright.solvers.mapping.program import await_compiled
 from tilewright.solvers.mapping.solve import solve
 from tilewright.workloads.mapping.layer_text import parse_layer
 from tilewright.workloads.mapping.operator import Operator
@@ -45,6 +45,16 @@ LLAMA = {
     "up": "gemm:M=2048,N=11008,K=4096",
     "down": "gemm:M=2048,N=4096,K=11008",
 }
+#: a block of 2048 tokens, 96 heads
+GPT3 = {
+    "projections": "gemm:M=2048,N=36864,K=12288",
+    "scores": "gemm:M=2048,N=2048,K=128",
+    "values": "gemm:M=2048,N=128,K=2048",
+    "output": "gemm:M=2048,N=12288,K=12288",
+    "up": "gemm:M=2048,N=49152,K=12288",
+    "down": "gemm:M=2048,N=12288,K=49152",
+}
+BLOCKS = {"llama-7b": LLAMA, "gpt-3": GPT3}
 FREE = ("free-3-levels", "free-3-levels-bypass", "free-4-levels", "free-4-levels-bypass")
 SOON = 2.0  # CPU seconds after which a mapping should be there
 
@@ -58,10 +68,12 @@ class Cell:
     layer: str
     objective: str
     storage: str
+    factors: str = IMPERFECT
 
     @property
     def name(self) -> str:
-        return "/".join((self.machine, self.model, self.layer, self.objective, self.storage))
+        parts = (self.machine, self.model, self.layer, self.objective, self.storage)
+        return "/".join(parts if self.factors == IMPERFECT else (*parts, self.factors))
 
     @property
     def place(self) -> str:
@@ -102,10 +114,10 @@ def operators(models: list[str]) -> dict[tuple[str, str], Operator]:
     """The distinct layers of the models, by model and layer."""
     found = {
         (label.split(" ")[0], label.split(" ")[1]): operator
-        for operator, label in distinct_operators([name for name in models if name != "llama-7b"]).items()
+        for operator, label in distinct_operators([name for name in models if name not in BLOCKS]).items()
     }
-    if "llama-7b" in models:
-        found |= {("llama-7b", layer): parse_layer(text)[1] for layer, text in LLAMA.items()}
+    for name in BLOCKS.keys() & set(models):
+        found |= {(name, layer): parse_layer(text)[1] for layer, text in BLOCKS[name].items()}
     return found
 
 
@@ -127,7 +139,9 @@ def solved(cell: Cell, operator: Operator, cpu: float) -> Outcome:
     watcher = threading.Thread(target=watch, daemon=True)
     watcher.start()
     engine = load_engine(machine_file(cell.machine))
-    problem = layer_problem(operator, engine, parse_objective(cell.objective), storage=cell.storage)
+    problem = layer_problem(
+        operator, engine, parse_objective(cell.objective), factors=cell.factors, storage=cell.storage
+    )
     result = solve(problem, "auto", limits, heard)
     ended.set()
     worked = time.process_time() - begun
@@ -165,16 +179,14 @@ def stored(store: Path) -> dict[Cell, Outcome]:
 def table(outcomes: dict[Cell, Outcome]) -> Iterator[str]:
     """A Markdown table, one line per machine and objective."""
     yield (
-        "| machine | objective | storage | layers | proven | CPU s: median | worst proven | "
+        "| machine | objective | storage, factors | layers | proven | CPU s: median | worst proven | "
         f"worst gap | no mapping after {SOON:g} s | memory, MB |"
     )
     yield "|---|---|---|---|---|---|---|---|---|---|"
-    for machine, objective, storage in sorted({(c.machine, c.objective, c.storage) for c in outcomes}):
-        mine = [
-            found
-            for cell, found in outcomes.items()
-            if (cell.machine, cell.objective, cell.storage) == (machine, objective, storage)
-        ]
+    rows: dict[tuple[str, str, str, str], list[Outcome]] = {}
+    for cell, found in outcomes.items():
+        rows.setdefault((cell.machine, cell.objective, cell.storage, cell.factors), []).append(found)
+    for (machine, objective, storage, factors), mine in sorted(rows.items()):
         proven = [found for found in mine if found.proven]
         gaps = [0.0 if found.proven else 1.0 if found.gap is None else found.gap for found in mine]
         late = sum(
@@ -182,7 +194,7 @@ def table(outcomes: dict[Cell, Outcome]) -> Iterator[str]:
             for found in mine
         )
         yield (
-            f"| `{machine}` | {objective} | {storage} | {len(mine)} | {len(proven)} "
+            f"| `{machine}` | {objective} | {storage}, {factors} | {len(mine)} | {len(proven)} "
             f"| {statistics.median(found.cpu for found in mine):.2f} "
             f"| {max((found.cpu for found in proven), default=0):.1f} | {100 * max(gaps):.1f} % | {late} "
             f"| {max(found.memory for found in mine):.0f} |"
@@ -195,6 +207,7 @@ def run(
     arch: Annotated[str, typer.Option(help="comma-separated machines, presets, or free")] = "presets",
     objective: Annotated[str, typer.Option(help="comma-separated objectives")] = "edp,energy",
     storage: Annotated[str, typer.Option(help="even or uneven")] = "even",
+    factors: Annotated[str, typer.Option(help="perfect or imperfect")] = IMPERFECT,
     cpu: Annotated[float, typer.Option(help="CPU seconds per cell")] = 10.0,
     minutes: Annotated[float, typer.Option(help="begin no cell after that; 0 prints the table alone")] = 8.0,
 ) -> None:
@@ -208,7 +221,7 @@ def run(
     found = operators(models.split(","))
     cells = sorted(
         (
-            Cell(machine, *label, goal, storage)
+            Cell(machine, *label, goal, storage, factors)
             for machine in machines
             for label in found
             for goal in objective.split(",")
@@ -216,7 +229,7 @@ def run(
         key=lambda cell: cell.place,
     )
     done = stored(store)
-    kernel.await_compiled(lambda: False)
+    await_compiled(lambda: False)
     for cell in cells:
         if time.monotonic() - begun >= 60 * minutes:
             break

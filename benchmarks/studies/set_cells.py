@@ -14,6 +14,7 @@ from random import Random
 from typing import Final
 
 from tilewright.benchmarks.studies.answers import AnswerStore
+from tilewright.benchmarks.studies.command import Work
 from tilewright.benchmarks.studies.set_searches import METHODS, Best
 from tilewright.formulation.scheduling.tiled.set.closed_form import ClosedForm, engine_form, program_form
 from tilewright.formulation.scheduling.tiled.set.layers import SetNetwork
@@ -82,16 +83,14 @@ class TreeFound:
     message: str = ""
 
 
-class TreeStore(AnswerStore[TreeCell, TreeFound]):
+def tree_store(path: Path) -> AnswerStore[TreeCell, TreeFound]:
     """The SQLite file of finished cells.
 
     Raises
     ------
     InputError : for a file of something else, or one that is damaged
     """
-
-    def __init__(self, path: Path) -> None:
-        super().__init__(path, TreeFound, APPLICATION, "cells of resource allocation trees")
+    return AnswerStore(path, TreeFound, APPLICATION, "cells of resource allocation trees")
 
 
 def network_of(cell: TreeCell) -> SetNetwork:
@@ -136,8 +135,16 @@ def failed(message: str) -> TreeFound:
     return TreeFound("error", message=message)
 
 
+def _told(cell: TreeCell, found: TreeFound) -> str:
+    asked = f"{cell.network} {cell.part or ''} {cell.system} {cell.batch} {cell.method} {cell.seed}"
+    return f"{asked}: {found.status} {found.value:.4g} {found.message}"
+
+
 @cache
 def _warm() -> None:
     network = program_network("resnet").part((2, 3, 4), "warm")
     form = program_form(network, load_tiled_machine("set-edge-4x4"), 1, Rules())
     TreeSearch(form, Clock(lambda: False, lambda: 0.0), Random(0), lambda t, v: None, shakes=3).run()
+
+
+TREES = Work(tree_store, compute, failed, _told)

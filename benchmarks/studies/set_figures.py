@@ -10,14 +10,12 @@ platform is judged by E^2 D, the cloud by E D^2 (section 5.1.1).  Cells that the
 
 from __future__ import annotations
 
-import argparse
 import math
-import sys
-from collections.abc import Callable, Sequence
-from pathlib import Path
+from collections.abc import Sequence
 
-from tilewright.benchmarks.studies.answers import answers
-from tilewright.benchmarks.studies.set_cells import TreeCell, TreeFound, TreeStore, compute, failed
+from tilewright.benchmarks.studies.answers import AnswerStore
+from tilewright.benchmarks.studies.command import run_study, study_parser
+from tilewright.benchmarks.studies.set_cells import TREES, TreeCell, TreeFound
 
 NETWORKS = {
     "resnet": "ResNet-50",
@@ -55,7 +53,7 @@ def cells(networks: Sequence[str], platform: str, batches: Sequence[int], second
     ]
 
 
-def table(asked: Sequence[TreeCell], store: TreeStore, platform: str) -> list[str]:
+def table(asked: Sequence[TreeCell], store: AnswerStore[TreeCell, TreeFound], platform: str) -> list[str]:
     """Rows of a platform: every method's cycles and energy over those of SET's annealing."""
     lines = [
         f"{platform}, {PLATFORMS[platform][0]}, E^{PLATFORMS[platform][1]} D^{PLATFORMS[platform][2]}",
@@ -105,26 +103,18 @@ def _mean(values: Sequence[float]) -> float:
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Compute what is missing, then print the tables."""
-    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser = study_parser(__doc__, "set.sqlite", 5.0)
     parser.add_argument("--platforms", nargs="+", default=list(PLATFORMS), choices=list(PLATFORMS))
     parser.add_argument("--networks", nargs="+", default=list(NETWORKS))
     parser.add_argument("--batches", nargs="+", type=int, default=list(BATCHES))
-    parser.add_argument("--seconds", type=float, default=5.0, help="CPU seconds of a cell's search")
-    parser.add_argument("--store", type=Path, default=Path("set.sqlite"))
-    parser.add_argument("--jobs", type=int, default=1)
-    parser.add_argument("--only-print", action="store_true", help="what the store has")
     asked = parser.parse_args(arguments)
-    store = TreeStore(asked.store)
     tables = {one: cells(asked.networks, one, asked.batches, asked.seconds) for one in asked.platforms}
-    if not asked.only_print:
-        told: Callable[[str], object] = lambda line: print(line, file=sys.stderr, flush=True)  # noqa: E731
-        missing = [cell for one in tables.values() for cell in one]
-        for cell, found in answers(store, missing, asked.jobs, compute, failed, fresh=False):
-            told(f"{cell.network} {cell.system} {cell.batch} {cell.method}: {found.status} {found.message}")
-    for name, row in tables.items():
-        print("\n".join(table(row, store, name)), end="\n\n", flush=True)
-    store.close()
-    return 0
+    return run_study(
+        asked,
+        TREES,
+        [cell for one in tables.values() for cell in one],
+        lambda store: [line for name, row in tables.items() for line in (*table(row, store, name), "")],
+    )
 
 
 if __name__ == "__main__":

@@ -10,15 +10,13 @@ left out.
 
 from __future__ import annotations
 
-import argparse
 import statistics
-import sys
 from collections.abc import Sequence
-from pathlib import Path
 from random import Random
 
-from tilewright.benchmarks.studies.answers import answers
-from tilewright.benchmarks.studies.set_cells import TreeCell, TreeFound, TreeStore, compute, failed
+from tilewright.benchmarks.studies.answers import AnswerStore
+from tilewright.benchmarks.studies.command import run_study, study_parser
+from tilewright.benchmarks.studies.set_cells import TREES, TreeCell, TreeFound
 from tilewright.formulation.scheduling.tiled.set.program_networks import program_network
 from tilewright.workloads.errors import InputError
 
@@ -59,7 +57,7 @@ def cell(graph: Graph, method: str, seconds: float) -> TreeCell:
     return TreeCell(name, layers, "set-edge-4x4", "program", "paper", batch, 1, 1, method, 1, seconds)
 
 
-def table(every: Sequence[Graph], store: TreeStore, seconds: float) -> list[str]:
+def table(every: Sequence[Graph], store: AnswerStore[TreeCell, TreeFound], seconds: float) -> list[str]:
     """Losses by method and number of samples, and over all."""
     proven: dict[Graph, TreeFound] = {}
     for graph in every:
@@ -88,23 +86,12 @@ def _figures(losses: Sequence[float]) -> str:
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Compute what is missing, then print the table."""
-    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser = study_parser(__doc__, "losses.sqlite", 20.0)
     parser.add_argument("--graphs", type=int, default=110)
-    parser.add_argument("--seconds", type=float, default=20.0, help="CPU seconds of a search or proof")
-    parser.add_argument("--store", type=Path, default=Path("losses.sqlite"))
-    parser.add_argument("--jobs", type=int, default=1)
-    parser.add_argument("--only-print", action="store_true", help="what the store has")
     asked = parser.parse_args(arguments)
-    store = TreeStore(asked.store)
     every = graphs(asked.graphs)
-    if not asked.only_print:
-        missing = [cell(graph, method, asked.seconds) for graph in every for method in ("all", *METHODS)]
-        for one, found in answers(store, missing, asked.jobs, compute, failed, fresh=False):
-            told = f"{one.network} {one.part} {one.batch} {one.method}: {found.status} {found.message}"
-            print(told, file=sys.stderr, flush=True)
-    print("\n".join(table(every, store, asked.seconds)))
-    store.close()
-    return 0
+    asked_cells = [cell(graph, method, asked.seconds) for graph in every for method in ("all", *METHODS)]
+    return run_study(asked, TREES, asked_cells, lambda store: table(every, store, asked.seconds))
 
 
 if __name__ == "__main__":

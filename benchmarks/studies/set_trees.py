@@ -11,12 +11,11 @@ from __future__ import annotations
 
 import argparse
 import statistics
-import sys
 from collections.abc import Sequence
-from pathlib import Path
 
-from tilewright.benchmarks.studies.answers import answers
-from tilewright.benchmarks.studies.set_cells import TreeCell, TreeFound, TreeStore, compute, failed
+from tilewright.benchmarks.studies.answers import AnswerStore
+from tilewright.benchmarks.studies.command import run_study, study_parser
+from tilewright.benchmarks.studies.set_cells import TREES, TreeCell, TreeFound
 
 METHODS = {
     "sa": "annealing, beta 100",
@@ -55,7 +54,9 @@ def cells(name: str, asked: argparse.Namespace) -> dict[str, list[TreeCell]]:
     return found
 
 
-def rows(name: str, by_method: dict[str, list[TreeCell]], store: TreeStore) -> list[str]:
+def rows(
+    name: str, by_method: dict[str, list[TreeCell]], store: AnswerStore[TreeCell, TreeFound]
+) -> list[str]:
     """A row for every method: values over the seeds, gap of the least to the bound, CPU seconds until it."""
     known = {method: [store.get(cell) for cell in row] for method, row in by_method.items()}
     bound = max((one.bound for one in known.get("bound", []) if one is not None), default=0.0)
@@ -81,33 +82,22 @@ def _figures(found: Sequence[TreeFound], bound: float) -> str:
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Compute what is missing, then print a table."""
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    parser = study_parser(__doc__, "set.sqlite", 20.0)
     parser.add_argument("networks", nargs="+")
     parser.add_argument("--system", default="set-edge-4x4")
     parser.add_argument("--batch", type=int, default=1)
     parser.add_argument("--figures", choices=("program", "engine"), default="program")
     parser.add_argument("--rules", choices=("paper", "program"), default="paper")
     parser.add_argument("--methods", nargs="+", choices=list(METHODS), default=list(METHODS))
-    parser.add_argument("--seconds", type=float, default=20.0, help="CPU seconds per search")
     parser.add_argument("--seeds", type=int, default=3)
-    parser.add_argument("--store", type=Path, default=Path("set.sqlite"))
-    parser.add_argument("--jobs", type=int, default=1)
-    parser.add_argument("--only-print", action="store_true", help="what the store has")
     asked = parser.parse_args(arguments)
-    store = TreeStore(asked.store)
     tables = {name: cells(name, asked) for name in asked.networks}
-    if not asked.only_print:
-        missing = [cell for table in tables.values() for row in table.values() for cell in row]
-        for cell, found in answers(store, missing, asked.jobs, compute, failed, fresh=False):
-            told = f"{found.status} {found.message} {found.value:.4g}"
-            print(f"{cell.network} {cell.method} {cell.seed}: {told}", file=sys.stderr, flush=True)
-    print(HEAD)
-    for name, table in tables.items():
-        print("\n".join(rows(name, table, store)), flush=True)
-    store.close()
-    return 0
+    return run_study(
+        asked,
+        TREES,
+        [cell for table in tables.values() for row in table.values() for cell in row],
+        lambda store: [HEAD, *(line for name, table in tables.items() for line in rows(name, table, store))],
+    )
 
 
 if __name__ == "__main__":

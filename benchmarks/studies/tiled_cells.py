@@ -5,12 +5,13 @@ A cell is committed the moment it ends; a study that is killed goes on where it 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+import time
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from tilewright.benchmarks.studies.answers import AnswerStore, answers
+from tilewright.benchmarks.arena.work import prepare
+from tilewright.benchmarks.studies.answers import AnswerStore
 from tilewright.formulation.limits import Limits
 from tilewright.formulation.scheduling.tiled.problem import TiledProblem, tiled_objective
 from tilewright.hardware.scheduling.tiled.load import load_tiled_machine
@@ -31,7 +32,7 @@ class Cell:
     network, system, method : by name, options in brackets
     batch : samples
     objective : as on the command line
-    seconds : of the search
+    seconds : of the processor for the search, so that other programs do not change what it finds
     """
 
     network: str
@@ -50,7 +51,7 @@ class Found:
     ----------
     energy : pJ by component
     bound, own_bound : least cycles over all sizes, and of the plan's own atoms; 0 for other objectives
-    seconds : until the best plan
+    seconds : of the processor until the best plan
     message : why there is none
     """
 
@@ -81,12 +82,13 @@ class Found:
 
 
 def compute(cell: Cell) -> Found:
-    """Search, after a short search that has loaded and compiled everything."""
+    """Search, after everything has been loaded and compiled."""
     try:
-        _warm(cell.method)
+        prepare(cell.method)
         machine, objective = load_tiled_machine(cell.system), tiled_objective(cell.objective)
         problem = TiledProblem(resolve_model(cell.network, 1), machine, objective, batch=cell.batch)
-        result = plan_run(lambda: problem, cell.method, Limits(cell.seconds)).run()
+        limits = Limits(cell.seconds, started=time.process_time(), clock=time.process_time)
+        result = plan_run(lambda: problem, cell.method, limits).run()
     except InputError as error:
         return Found("error", str(error))
     except Exception as error:
@@ -113,29 +115,16 @@ def compute(cell: Cell) -> Found:
     )
 
 
-def _warm(method: str) -> None:
-    machine, goal = load_tiled_machine("atomic-2x2"), tiled_objective("makespan")
-    problem = TiledProblem(resolve_model("alexnet", 1), machine, goal)
-    plan_run(lambda: problem, method, Limits(2.0)).run()
-
-
-class CellStore(AnswerStore[Cell, Found]):
+def cell_store(path: Path) -> AnswerStore[Cell, Found]:
     """The SQLite file of finished cells.
 
     Raises
     ------
     InputError : for a file of something else, or one that is damaged
     """
-
-    def __init__(self, path: Path) -> None:
-        super().__init__(path, Found, APPLICATION, "cells of tiled machines")
+    return AnswerStore(path, Found, APPLICATION, "cells of tiled machines")
 
 
-def run_missing(store: CellStore, cells: Sequence[Cell], jobs: int) -> Iterator[tuple[Cell, Found]]:
-    """Compute the cells that the store lacks or that failed, and yield each as it ends.
-
-    Parameters
-    ----------
-    jobs : worker processes
-    """
-    return answers(store, cells, jobs, compute, lambda message: Found("error", message))
+def failed(message: str) -> Found:
+    """The answer of a worker that died."""
+    return Found("error", message)

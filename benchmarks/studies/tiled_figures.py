@@ -10,14 +10,13 @@ Figures of the paper stand beside where its text prints them.
 
 from __future__ import annotations
 
-import argparse
 import itertools
-import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 
-from tilewright.benchmarks.studies.tiled_cells import Cell, CellStore, Found, run_missing
+from tilewright.benchmarks.studies.answers import AnswerStore
+from tilewright.benchmarks.studies.command import Work, run_study, study_parser
+from tilewright.benchmarks.studies.tiled_cells import Cell, Found, cell_store, compute, failed
 
 NETWORKS = {
     "vgg19": "VGG-19",
@@ -311,12 +310,12 @@ FIGURES = {
         _search,
         ("network", "B/cycle", "paper [s]", "printed [s]", "printed", "atomic [s]", "atomic"),
         _search_times,
-        "Seconds until the best plan, batch 1.",
+        "Seconds of the processor until the best plan, batch 1.",
     ),
 }
 
 
-def table(figure: Figure, study: Study, store: CellStore) -> str:
+def table(figure: Figure, study: Study, store: AnswerStore[Cell, Found]) -> str:
     """The table as Markdown, with what has not been computed and what failed."""
     lines = [figure.paper, "", f"| {' | '.join(figure.heads)} |", "|---|" + "---:|" * (len(figure.heads) - 1)]
     notes: dict[str, None] = {}
@@ -330,34 +329,28 @@ def table(figure: Figure, study: Study, store: CellStore) -> str:
     return "\n".join([*lines, *(["", *(f"- {note}" for note in notes)] if notes else [])])
 
 
-def main(arguments: Sequence[str] | None = None) -> None:
+def _told(cell: Cell, found: Found) -> str:
+    what = f"{found.cycles:,}" if found.is_plan else f"{found.status} {found.message}"
+    return f"{cell.network} {cell.system} {cell.method} {cell.batch}: {what}"
+
+
+WORK = Work(cell_store, compute, failed, _told, fresh=True)
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
     """Compute what is missing, and print one table."""
-    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser = study_parser(__doc__, "tiled-figures.sqlite", 20.0)
     parser.add_argument("figure", choices=tuple(FIGURES))
     parser.add_argument("--networks", nargs="+", default=list(NETWORKS))
     parser.add_argument("--links", type=int, nargs="+", default=[8, 16, 32], help="bytes per cycle")
-    parser.add_argument("--seconds", type=float, default=20.0, help="for each search")
     parser.add_argument("--batch", type=int, default=1, help="where the figure does not say")
     parser.add_argument("--machine", default="", help="further options, such as dataflow=yx")
-    parser.add_argument("--jobs", type=int, default=1, help="worker processes")
-    parser.add_argument("--store", type=Path, default=Path("tiled-figures.sqlite"))
-    parser.add_argument("--only-print", action="store_true", help="compute nothing")
     asked = parser.parse_args(arguments)
     study = Study(asked.networks, asked.links, asked.seconds, asked.machine, asked.batch)
     figure = FIGURES[asked.figure]
-    store = CellStore(asked.store)
-    if not asked.only_print:
-        cells = [cell for _, row in figure.rows(study) for cell in row]
-        for cell, found in run_missing(store, cells, asked.jobs):
-            told = f"{found.cycles:,}" if found.is_plan else f"{found.status} {found.message}"
-            print(
-                f"{cell.network} {cell.system} {cell.method} {cell.batch}: {told}",
-                file=sys.stderr,
-                flush=True,
-            )
-    print(table(figure, study, store))
-    store.close()
+    cells = [cell for _, row in figure.rows(study) for cell in row]
+    return run_study(asked, WORK, cells, lambda store: [table(figure, study, store)])
 
 
 if __name__ == "__main__":
-    main()
+    raise SystemExit(main())

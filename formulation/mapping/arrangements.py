@@ -16,7 +16,6 @@ from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
 from enum import Enum
 from itertools import combinations, pairwise
-from itertools import product as cartesian
 
 from tilewright.formulation.expression import Expr, as_expr, choose, is_one, maximum, product, total
 from tilewright.formulation.mapping.cost.base import Limit
@@ -98,9 +97,19 @@ def even_arrangement(operator: Operator, engine: Engine) -> Arrangement:
 
 def arrangements(operator: Operator, engine: Engine, reduction: Reduction) -> Iterator[Arrangement]:
     """Arrangements of the uneven space, outermost slot first; the even one belongs to the space besides."""
-    choices = [_of_segment(operator, engine, segment, reduction) for segment in segments(engine)]
-    for parts in cartesian(*choices):
-        yield tuple(slot for slots in parts for slot in slots)
+    yield from _of_segments(operator, engine, segments(engine), reduction)
+
+
+def _of_segments(
+    operator: Operator, engine: Engine, found: Sequence[Segment], reduction: Reduction
+) -> Iterator[Arrangement]:
+    """One after the other, so that whoever asks may stop: there may be very many."""
+    if not found:
+        yield ()
+        return
+    for slots in of_segment(operator, engine, found[0], reduction):
+        for inner in _of_segments(operator, engine, found[1:], reduction):
+            yield (*slots, *inner)
 
 
 def _kept(operator: Operator, engine: Engine, level: int) -> tuple[str, ...]:
@@ -108,38 +117,39 @@ def _kept(operator: Operator, engine: Engine, level: int) -> tuple[str, ...]:
     return tuple(tensor.name for tensor in operator.tensors if tensor.role in keeps)
 
 
-def _of_segment(
+def of_segment(
     operator: Operator, engine: Engine, segment: Segment, reduction: Reduction
-) -> list[Arrangement]:
+) -> Iterator[Arrangement]:
     """The sequences of slots of one segment."""
     items, every = segment.items(operator, engine), frozenset(operator.bounds)
     if segment.levels[0] == 0 or not items:
-        return [_leading(operator, engine, segment, items)]
-    found: list[Arrangement] = []
+        yield leading(operator, engine, segment, items)
+        return
     if reduction is Reduction.NONE:
-        found = [tuple(Slot(level, (name,), every) for level, name in order) for order in _sequences(items)]
-        whole = _leading(operator, engine, segment, items)
-        return [*found, whole] if segment.fed and whole not in found else found
+        for order in _sequences(items):
+            yield tuple(Slot(level, (name,), every) for level, name in order)
+        if segment.fed:
+            yield leading(operator, engine, segment, items)
+        return
     firsts = [tuple[tuple[int, str], ...]()]
     if segment.fed:
         firsts = [
             one for n in range(1, len(items) + 1) for one in combinations(items, n) if _closed(one, items)
         ]
     for first in firsts:
-        lead = _leading(operator, engine, segment, first) if first else ()
+        lead = leading(operator, engine, segment, first) if first else ()
         for order in _sequences([item for item in items if item not in first]):
-            slots = list(lead)
+            points = list(lead)
             for index, (level, name) in enumerate(order):
                 before = {*first, *order[:index]}
                 dims = useful_dims(operator, engine, segment, (level, name), before)
-                slots.append(Slot(level, (name,), dims))
-            settled = _settled(operator, engine, tuple(slots))
+                points.append(Slot(level, (name,), dims))
+            settled = _settled(operator, engine, tuple(points))
             if not _repeats(operator, engine, settled):
-                found.append(settled)
-    return found
+                yield settled
 
 
-def _leading(
+def leading(
     operator: Operator, engine: Engine, segment: Segment, items: Sequence[tuple[int, str]]
 ) -> Arrangement:
     """Slots at one point, one per level; any loops after the last."""

@@ -86,27 +86,44 @@ class LayerProblem:
             return Reduction.NONE
         return Reduction.FORMS if self.space.nest.perfect else Reduction.LOOPS
 
-    def parts(self) -> Iterator[LayerProblem]:
+    def parts(self, heed: Callable[[], None] = lambda: None) -> Iterator[LayerProblem]:
         """The problem over the parts of its space, stated one after the other: one per arrangement.
 
         The even part comes first.  Where storage is even, it is all there is; in settled forms
         (:attr:`Reduction.FORMS`) the others have all that it has.
+
+        Parameters
+        ----------
+        heed : called between steps that may take long; what it raises goes through
         """
         yield self
+        for slots in self.arrangements():
+            heed()
+            yield self.arranged(slots, heed)
+
+    def arrangements(self) -> Iterator[Arrangement]:
+        """Those of its parts but the even one, none of them stated."""
         if self.is_uneven and self.even_space is None:
             every = self.reduction is Reduction.FORMS
             for slots in arrangements(self.operator, self.engine, self.reduction):
                 if every or is_spread(self.engine, slots):
-                    yield self._arranged(slots)
+                    yield slots
 
-    def _arranged(self, slots: Arrangement) -> LayerProblem:
-        """The same problem over one arrangement of storage."""
-        reduction, every = self.reduction, self.constraints.place_loops
-        orders = partial(block_orders, self.operator, self.engine, slots, reduction, every=every)
-        space = _space(self.operator, self.engine, orders, self.constraints, self.space.tiles, slots)
+    def arranged(self, slots: Arrangement, heed: Callable[[], None] = lambda: None) -> LayerProblem:
+        """The same problem over one arrangement of storage; ``heed`` as in :func:`build_space`."""
+        return self.stated(self.arranged_space(slots, heed), slots)
+
+    def arranged_space(self, slots: Arrangement, heed: Callable[[], None] = lambda: None) -> MapSpace:
+        """The decisions of one arrangement of storage."""
+        every = self.constraints.place_loops
+        orders = partial(block_orders, self.operator, self.engine, slots, self.reduction, every=every)
+        return _space(self.operator, self.engine, orders, self.constraints, self.space.tiles, slots, heed)
+
+    def stated(self, space: MapSpace, slots: Arrangement) -> LayerProblem:
+        """The same problem over the decisions of one arrangement, or some of them."""
         statement = self.model.statement(space.nest)
         caps = self.constraints.limits(statement, space.nest)
-        limits = (*statement.limits, *caps, *arrangement_limits(space.nest, slots, reduction))
+        limits = (*statement.limits, *caps, *arrangement_limits(space.nest, slots, self.reduction))
         return replace(self, space=space, statement=statement, limits=limits, even_space=self.space)
 
     @cached_property
@@ -341,8 +358,9 @@ def _space(
     demands: Constraints,
     tiles: str,
     slots: Arrangement | None = None,
+    heed: Callable[[], None] = lambda: None,
 ) -> MapSpace:
     """The map space under demands on tile sizes."""
-    space = build_space(operator, engine, orders, (), tiles, slots)
+    space = build_space(operator, engine, orders, (), tiles, slots, heed)
     filters = demands.row_filters(space.nest.blocks, engine)
-    return build_space(operator, engine, orders, filters, tiles, slots) if filters else space
+    return build_space(operator, engine, orders, filters, tiles, slots, heed) if filters else space

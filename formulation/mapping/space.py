@@ -152,6 +152,7 @@ def build_space(
     row_filters: Sequence[RowFilter] = (),
     tiles: str = DIVISORS,
     slots: Arrangement | None = None,
+    heed: Callable[[], None] = lambda: None,
 ) -> MapSpace:
     """The map space of an operator on an engine, for one arrangement of storage.
 
@@ -162,13 +163,14 @@ def build_space(
     row_filters : user constraints on tile sizes, as predicates over the tile sizes at every boundary
     tiles : the tiles that a tile may be cut into, one of ``CHAINS``
     slots : the even arrangement by default
+    heed : called between dimensions, each of which may have millions of rows; what it raises goes through
     """
     chains = CHAINS[tiles]
     slots = even_arrangement(operator, engine) if slots is None else slots
     blocks, sites = _blocks(engine, slots, orders)
     boundaries, variables = _boundaries(operator, blocks, sites, slots, chains)
     groups = tuple(
-        _group(operator, dims, blocks, boundaries, variables, row_filters, chains)
+        _group(operator, dims, blocks, boundaries, variables, row_filters, chains, heed)
         for dims in axis_group_dims(operator)
     )
     residency = _residency(operator, engine, blocks, slots)
@@ -267,12 +269,15 @@ def _group(
     variables: MappingABC[str, Sequence[Variable]],
     row_filters: Sequence[RowFilter],
     chains: Chains,
+    heed: Callable[[], None],
 ) -> AxisGroup:
     columns = tuple(chain.from_iterable(variables[dim] for dim in dims))
     tables = []
     for dim in dims:
+        heed()
         rows = chains(operator.bounds[dim], len(variables[dim]))
         tables.append(_keep(rows, variables[dim], [dim], operator, blocks, boundaries, row_filters))
+    heed()
     rows = _keep(cross(tables), columns, dims, operator, blocks, boundaries, ())
     return AxisGroup("+".join(dims), dims, columns, rows)
 

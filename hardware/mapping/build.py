@@ -5,10 +5,11 @@ from __future__ import annotations
 from fractions import Fraction
 
 from tilewright.hardware.description import FieldError, Location
-from tilewright.hardware.mapping.energies import AccessEnergy
+from tilewright.hardware.mapping.elements import Elements
 from tilewright.hardware.mapping.engine import ArrayAxis, Dma, Engine, Fanout, MemoryLevel
+from tilewright.hardware.mapping.level_energies import level_energies
 from tilewright.hardware.mapping.schema import BanksSection, FanoutSection, LevelSection, MachineFile
-from tilewright.hardware.units import MAX_DECIMALS, Bandwidth, Size, exact
+from tilewright.hardware.units import Size
 from tilewright.workloads.mapping.operator import Role
 
 
@@ -26,13 +27,18 @@ def build_engine(machine: MachineFile, name: str) -> Engine:
     )
     _check_names(engine)
     if engine.cost_model == "dmazerunner":
+        if machine.compute.widths is not None:
+            raise FieldError(("compute", "widths"), "expected none for cost_model dmazerunner")
         _check_dmazerunner(engine)
     return engine
 
 
 def level_bytes(machine: MachineFile) -> tuple[Fraction | None, ...]:
     """Bytes of every level as the file has them, both buffers together; ``None`` for an unbounded one."""
-    return tuple(_written_bytes(section, machine.compute.element_bits) for section in machine.levels)
+    return tuple(
+        Elements.of(machine, index).written_bytes(section, ("levels", index))
+        for index, section in enumerate(machine.levels)
+    )
 
 
 def _dma(machine: MachineFile) -> Dma | None:
@@ -44,7 +50,6 @@ def _dma(machine: MachineFile) -> Dma | None:
 
 def _level(machine: MachineFile, index: int) -> MemoryLevel:
     section, here = machine.levels[index], ("levels", index)
-    bits = machine.compute.element_bits
     keeps = frozenset(Role) if section.keeps is None else frozenset(section.keeps)
     for role in section.may_bypass:
         if role not in keeps:
@@ -55,69 +60,50 @@ def _level(machine: MachineFile, index: int) -> MemoryLevel:
         _check_outermost(section, keeps)
     if index == len(machine.levels) - 1 and section.fanout is not None:
         raise FieldError((*here, "fanout"), "expected no fanout at the innermost level")
-    partitions = _partitions(section, here, bits, keeps)
+    elements = Elements.of(machine, index)
+    partitions = _partitions(section, here, elements)
     bank = None
     if section.banks is not None:
-        bank = _elements(section.banks.size, bits, (*here, "banks", "size"))
-    width = Fraction(bits, section.word_bits or bits)
-    bandwidth = section.bandwidth
-    energy = _energy(section, here, bits)
-
-    def rate(written: Bandwidth | None) -> Fraction | None:
-        return None if written is None else written.elements_per_cycle(bits, machine.clock_mhz)
-
+        bank = elements.in_room(section.banks.size, (*here, "banks", "size"))
+    energy, own = level_energies(section, here, elements)
+    rates = _rates(section, here, elements, machine.clock_mhz)
     return MemoryLevel(
         name=section.name,
-        capacity=None if index == 0 else _capacity(section, here, bits, keeps, partitions),
-        read_energy=_per_element(energy.read * width, (*here, "energy")),
-        write_energy=_per_element(energy.write * width, (*here, "energy")),
+        capacity=None if index == 0 else _capacity(section, here, elements, partitions),
+        read_energy=energy.read,
+        write_energy=energy.write,
         partitions=partitions,
         bank=bank,
-        read_bandwidth=None if bandwidth is None else rate(bandwidth.read),
-        write_bandwidth=None if bandwidth is None else rate(bandwidth.write),
+        read_bandwidth=rates.get("read"),
+        write_bandwidth=rates.get("write"),
         double_buffered=section.double_buffered or section.streamed,
         keeps=keeps,
         may_bypass=frozenset(section.may_bypass),
         sliding_window=section.sliding_window,
         fanout=None if section.fanout is None else _fanout(section.fanout, (*here, "fanout")),
+        shared_bandwidth=rates.get("shared"),
+        read_energies={role: one.read for role, one in own.items()},
+        write_energies={role: one.write for role, one in own.items()},
+        widths=elements.unusual,
     )
 
 
-def _energy(section: LevelSection, here: Location, bits: int) -> AccessEnergy:
-    """pJ per access as written, or as they follow from the level's whole capacity."""
-    rule = section.energy_by_capacity
-    if section.energy is not None:
-        if rule is not None:
-            raise FieldError((*here, "energy"), "expected either energy or energy_by_capacity, got both")
-        return AccessEnergy(section.energy.read, section.energy.write)
-    if rule is None:
-        message = f"missing, expected {LevelSection.model_fields['energy'].description}"
-        raise FieldError((*here, "energy"), message)
-    size = _written_bytes(section, bits)
-    if size is None:
-        raise FieldError((*here, "energy_by_capacity"), "expected a capacity that the energy can follow")
-    try:
-        return rule.at(size)
-    except ValueError as error:
-        raise FieldError((*here, "energy_by_capacity"), str(error)) from error
-
-
-def _written_bytes(section: LevelSection, bits: int) -> Fraction | None:
-    """Bytes of a level as its file has them, both buffers together; ``None`` where it has no size."""
-
-    def size(one: Size) -> Fraction:
-        return one.amount if one.in_bytes else one.amount * Fraction(bits, 8)
-
-    if section.capacity is not None:
-        return size(section.capacity)
-    if section.elements is not None:
-        return section.elements * Fraction(bits, 8)
-    if section.banks is not None and section.banks.count is not None:
-        return section.banks.count * size(section.banks.size)
-    if section.partitions is not None:
-        parts = [getattr(section.partitions, role.value) for role in Role]
-        return sum((size(part) for part in parts if part is not None), Fraction(0))
-    return None
+def _rates(
+    section: LevelSection, here: Location, elements: Elements, clock_mhz: Fraction
+) -> dict[str, Fraction]:
+    """Bandwidths by port, in elements of the machine's usual width per cycle."""
+    ports = section.bandwidth
+    if ports is None:
+        return {}
+    if ports.shared is not None and (ports.read is not None or ports.write is not None):
+        message = "expected either a shared port or one to read and one to write, got both"
+        raise FieldError((*here, "bandwidth", "shared"), message)
+    written = {"read": ports.read, "write": ports.write, "shared": ports.shared}
+    return {
+        way: elements.per_cycle(rate, clock_mhz, (*here, "bandwidth", way))
+        for way, rate in written.items()
+        if rate is not None
+    }
 
 
 def _check_outermost(section: LevelSection, keeps: frozenset[Role]) -> None:
@@ -134,14 +120,12 @@ def _check_outermost(section: LevelSection, keeps: frozenset[Role]) -> None:
         raise FieldError(("levels", 0, "may_bypass"), "expected nothing to bypass the outermost level")
 
 
-def _capacity(
-    section: LevelSection, here: Location, bits: int, keeps: frozenset[Role], partitions: dict[Role, int]
-) -> int:
+def _capacity(section: LevelSection, here: Location, elements: Elements, partitions: dict[Role, int]) -> int:
     """Usable elements: the shared capacity, or the sum of the partitions where every role has its own."""
     written = [field for field in ("capacity", "elements") if getattr(section, field) is not None]
     if len(written) == 2:
         raise FieldError((*here, "elements"), "expected either capacity or elements, got both")
-    if partitions and set(partitions) == keeps:
+    if partitions and partitions.keys() == elements.widths.keys():
         if written or section.banks is not None:
             field = written[0] if written else "banks"
             raise FieldError((*here, field), "expected none: every role that is kept has its own partition")
@@ -149,21 +133,23 @@ def _capacity(
     if partitions and section.banks is not None:
         raise FieldError((*here, "banks"), "expected either banks or partitions, got both")
     if section.capacity is not None:
-        total = _elements(section.capacity, bits, (*here, "capacity"))
+        total = elements.in_room(section.capacity, (*here, "capacity"))
     elif section.elements is not None:
-        total = section.elements
+        total = elements.in_room(Size(Fraction(section.elements), in_bytes=False), (*here, "elements"))
     elif section.banks is not None and section.banks.count is not None:
-        total = section.banks.count * _elements(section.banks.size, bits, (*here, "banks", "size"))
+        total = section.banks.count * elements.in_room(section.banks.size, (*here, "banks", "size"))
     else:
         message = "missing, expected a size such as 128 kB (only the outermost level is unbounded)"
         raise FieldError((*here, "capacity"), message)
     if section.banks is not None:
-        _check_banks(section.banks, (*here, "banks"), bits, total, halved=section.double_buffered)
+        _check_banks(section.banks, (*here, "banks"), elements, total, halved=section.double_buffered)
     return _usable(total, section, (*here, *(written or ["banks"])))
 
 
-def _check_banks(banks: BanksSection, here: Location, bits: int, total: int, *, halved: bool) -> None:
-    size = banks.size.elements(bits)
+def _check_banks(
+    banks: BanksSection, here: Location, elements: Elements, total: int, *, halved: bool
+) -> None:
+    size = elements.in_room(banks.size, (*here, "size"))
     count = total // size if banks.count is None else banks.count
     if count * size != total:
         message = f"expected banks that add up to the capacity of {total} elements, got {count * size}"
@@ -173,7 +159,7 @@ def _check_banks(banks: BanksSection, here: Location, bits: int, total: int, *, 
         raise FieldError((*here, "count"), message)
 
 
-def _partitions(section: LevelSection, here: Location, bits: int, keeps: frozenset[Role]) -> dict[Role, int]:
+def _partitions(section: LevelSection, here: Location, elements: Elements) -> dict[Role, int]:
     found: dict[Role, int] = {}
     if section.partitions is None:
         return found
@@ -182,9 +168,9 @@ def _partitions(section: LevelSection, here: Location, bits: int, keeps: frozens
         if size is None:
             continue
         location = (*here, "partitions", role.value)
-        if role not in keeps:
+        if role not in elements.widths:
             raise FieldError(location, f"expected partitions of roles that the level keeps, got {role}")
-        found[role] = _usable(_elements(size, bits, location), section, location)
+        found[role] = _usable(elements.in_partition(role, size, location), section, location)
     if not found:
         raise FieldError((*here, "partitions"), "expected a size for at least one role")
     return found
@@ -197,20 +183,6 @@ def _usable(total: int, section: LevelSection, location: Location) -> int:
     if total % 2:
         raise FieldError(location, f"expected an even number of elements for two buffers, got {total}")
     return total // 2
-
-
-def _elements(size: Size, bits: int, location: Location) -> int:
-    try:
-        return size.elements(bits)
-    except ValueError as error:
-        raise FieldError(location, str(error)) from error
-
-
-def _per_element(energy: Fraction, location: Location) -> Fraction:
-    if (energy * 10**MAX_DECIMALS).denominator != 1:
-        message = f"expected at most {MAX_DECIMALS} decimals per element too, got {exact(energy)} pJ"
-        raise FieldError(location, message)
-    return energy
 
 
 def _fanout(section: FanoutSection, here: Location) -> Fanout:
@@ -267,3 +239,7 @@ def _check_dmazerunner(engine: Engine) -> None:
             raise FieldError(
                 ("levels", index, "keeps"), "expected every role for cost_model dmazerunner, leave it out"
             )
+        for field, has in level.particulars.items():
+            if has:
+                location: Location = ("levels", index, *field.split("."))
+                raise FieldError(location, "expected none for cost_model dmazerunner")

@@ -26,7 +26,7 @@ def engine_tree(engine: Engine) -> str:
     for index, level in enumerate(engine.levels):
         is_last = index == len(engine.levels) - 1
         head = "" if index == 0 else "└─ "
-        lines += _wrapped(f"{level.name}: {_capacity(level, engine.element_bits)}", indent + head, indent)
+        lines += _wrapped(f"{level.name}: {_capacity(level, engine)}", indent + head, indent)
         indent += " " * len(head)
         rail = f"{indent}   " if is_last else f"{indent}│  "
         for entry in _level_entries(level, engine):
@@ -61,15 +61,16 @@ def _dma_text(dma: Dma, engine_clock_mhz: Fraction) -> str:
     )
 
 
-def _capacity(level: MemoryLevel, element_bits: int) -> str:
-    if level.capacity is None:
+def _capacity(level: MemoryLevel, engine: Engine) -> str:
+    bits = engine.usable_bits(level)
+    if bits is None:
         return "unbounded"
     elements = "element" if level.capacity == 1 else "elements"
-    return f"{level.capacity} {elements} ({_bytes(level.capacity, element_bits)}) usable"
+    return f"{level.capacity} {elements} ({_bytes(bits)}) usable"
 
 
-def _bytes(elements: int, element_bits: int) -> str:
-    size = Fraction(elements * element_bits, 8)
+def _bytes(bits: int) -> str:
+    size = Fraction(bits, 8)
     for unit in ("B", "kB", "MB"):
         if size < 1024 or unit == "MB":
             break
@@ -78,16 +79,24 @@ def _bytes(elements: int, element_bits: int) -> str:
 
 
 def _level_entries(level: MemoryLevel, engine: Engine) -> list[str]:
-    entries = [f"read {exact(level.read_energy)} pJ, write {exact(level.write_energy)} pJ per element"]
-    if level.read_bandwidth is not None or level.write_bandwidth is not None:
-        rates = [("read", level.read_bandwidth), ("write", level.write_bandwidth)]
-        known = [f"{what} {exact(rate)}" for what, rate in rates if rate is not None]
-        entries.append(", ".join(known) + " elements per cycle")
+    entries = _energies(level)
+    rates = [
+        ("read", level.read_bandwidth),
+        ("write", level.write_bandwidth),
+        ("read and write together", level.shared_bandwidth),
+    ]
+    known = [f"{what} {exact(rate)}" for what, rate in rates if rate is not None]
+    if known:
+        kind = f"elements of {engine.element_bits} bits" if level.widths else "elements"
+        entries.append(", ".join(known) + f" {kind} per cycle")
+    if level.widths:
+        own = [f"{role} {engine.width(level, role)}" for role in Role if role in level.keeps]
+        entries.append("bits per element: " + ", ".join(own))
     if level.partitions:
         parts = [f"{role} {level.partitions[role]}" for role in Role if role in level.partitions]
         entries.append("partitions: " + ", ".join(parts))
     if level.bank is not None:
-        entries.append(f"banks of {level.bank} elements ({_bytes(level.bank, engine.element_bits)})")
+        entries.append(f"banks of {level.bank} elements ({_bytes(level.bank * engine.room_bits(level))})")
     if level.keeps != frozenset(Role):
         entries.append("keeps " + ", ".join(role for role in Role if role in level.keeps))
     if level.may_bypass:
@@ -97,6 +106,20 @@ def _level_entries(level: MemoryLevel, engine: Engine) -> list[str]:
     if level.sliding_window:
         entries.append("window overlap stays in place")
     return entries
+
+
+def _energies(level: MemoryLevel) -> list[str]:
+    """Of roles with energies of their own, and of all others."""
+    own = [role for role in Role if role in level.read_energies or role in level.write_energies]
+    entries = [
+        f"{role}: read {exact(level.read_energy_of(role))} pJ, write {exact(level.write_energy_of(role))} pJ "
+        "per element"
+        for role in own
+    ]
+    if set(own) == level.keeps:
+        return entries
+    general = f"read {exact(level.read_energy)} pJ, write {exact(level.write_energy)} pJ per element"
+    return [general, *entries]
 
 
 def _fanout_entries(fanout: Fanout) -> list[str]:

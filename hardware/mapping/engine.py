@@ -1,6 +1,7 @@
 """An engine: memory levels from DRAM to the register file, with PE arrays fanning out between them.
 
-All capacities and bandwidths are in elements, all energies in pJ per element, exact fractions.
+Sizes are in elements, energies in pJ per element, bandwidths in elements of ``element_bits`` bits per cycle,
+exact fractions.
 """
 
 from __future__ import annotations
@@ -63,17 +64,22 @@ class MemoryLevel:
     Parameters
     ----------
     name : such as ``DRAM``
-    capacity : elements that a tile may occupy in one instance (one of the two buffers where the level is
-        double-buffered); ``None`` where the level is never the limit
-    partitions : elements reserved for one role each; roles that are absent share ``capacity``
-    bank : elements per bank, where every tensor is rounded up to whole banks
+    capacity : elements (of :meth:`Engine.room_bits`) that a tile may occupy in one instance (one of the two
+        buffers where the level is double-buffered); ``None`` where the level is never the limit
+    partitions : elements reserved for one role each, of its own width; roles that are absent share
+        ``capacity``
+    bank : elements (of :meth:`Engine.room_bits`) per bank, where every tensor is rounded up to whole banks
     read_energy, write_energy : pJ per element
-    read_bandwidth, write_bandwidth : elements per cycle and instance; ``None`` where never the limit
+    read_bandwidth, write_bandwidth : elements of ``element_bits`` bits per cycle and instance; ``None`` where
+        never the limit
     double_buffered : whether filling this level overlaps with work on its other buffer
     keeps : roles that may be stored here
     may_bypass : roles among ``keeps`` that a mapping may choose not to store here
     sliding_window : whether the overlap of consecutive tiles stays in place when a window slides
     fanout : the array of instances of the next inner level; ``None`` for a single instance
+    shared_bandwidth : of a port that reads and writes share, as the other bandwidths
+    read_energies, write_energies : pJ per element of roles whose elements cost another energy
+    widths : bits of elements here, for roles that have other than ``element_bits``
     """
 
     name: str
@@ -89,6 +95,37 @@ class MemoryLevel:
     may_bypass: frozenset[Role] = frozenset()
     sliding_window: bool = False
     fanout: Fanout | None = None
+    shared_bandwidth: Fraction | None = None
+    read_energies: MappingABC[Role, Fraction] = field(default_factory=dict)
+    write_energies: MappingABC[Role, Fraction] = field(default_factory=dict)
+    widths: MappingABC[Role, int] = field(default_factory=dict)
+
+    def read_energy_of(self, role: Role) -> Fraction:
+        """pJ per element of a role read."""
+        return self.read_energies.get(role, self.read_energy)
+
+    def write_energy_of(self, role: Role) -> Fraction:
+        """pJ per element of a role written."""
+        return self.write_energies.get(role, self.write_energy)
+
+    @property
+    def energies(self) -> tuple[Fraction, ...]:
+        """All unit energies: of roles without one of their own, then of the others in their sequence."""
+        own = (
+            energies[role]
+            for energies in (self.read_energies, self.write_energies)
+            for role in sorted(energies)
+        )
+        return (self.read_energy, self.write_energy, *own)
+
+    @property
+    def particulars(self) -> dict[str, bool]:
+        """What sets roles or ports apart, by the field of a machine file: whether the level has it."""
+        return {
+            "widths": bool(self.widths),
+            "energy_by_role": bool(self.read_energies or self.write_energies),
+            "bandwidth.shared": self.shared_bandwidth is not None,
+        }
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,7 +154,7 @@ class Engine:
     ----------
     name : preset name or file stem
     cost_model : the cost model that this machine asks for (``hierarchy`` or ``dmazerunner``)
-    element_bits : bits of one tensor element
+    element_bits : bits of one tensor element, where a level has no other width for its role
     mac_energy : pJ per multiply-accumulate
     clock_mhz : engine clock, for reporting times
     levels : memory levels, outermost first; the outermost holds every tensor
@@ -141,6 +178,26 @@ class Engine:
     def instances(self) -> int:
         """Processing elements: the product of all fan-outs."""
         return math.prod(level.fanout.instances for level in self.levels if level.fanout is not None)
+
+    def width(self, level: MemoryLevel, role: Role) -> int:
+        """Bits of one element of a role in a level."""
+        return level.widths.get(role, self.element_bits)
+
+    def room_bits(self, level: MemoryLevel) -> int:
+        """Bits of the elements that a level's capacity is counted in.
+
+        The width of all roles that share it, where they have one, else ``element_bits``.
+        """
+        widths = {self.width(level, role) for role in level.keeps - level.partitions.keys()}
+        return widths.pop() if len(widths) == 1 else self.element_bits
+
+    def usable_bits(self, level: MemoryLevel) -> int | None:
+        """Bits that tiles of all roles together may occupy in one instance; ``None`` for no limit."""
+        if level.capacity is None:
+            return None
+        if level.partitions.keys() == level.keeps:
+            return sum(size * self.width(level, role) for role, size in level.partitions.items())
+        return level.capacity * self.room_bits(level)
 
     def level(self, name: str) -> MemoryLevel:
         """The level of that name; raises ``KeyError`` with the known names."""

@@ -15,8 +15,8 @@ from tilewright.workloads.mapping.operator import Role
 def engine_to_dict(engine: Engine) -> dict[str, Any]:
     """Every field as JSON-ready data.
 
-    Capacities are in elements, energies in pJ per element, bandwidths in elements per cycle; fractions are
-    exact text (``"13.5"``, ``"16/3"``), sets are sorted lists.
+    Sizes, energies and bandwidths are those of :class:`~tilewright.hardware.mapping.engine.MemoryLevel`;
+    fractions are exact text (``"13.5"``, ``"16/3"``), sets are sorted lists.
     """
     return {
         "name": engine.name,
@@ -54,6 +54,21 @@ def _level(level: MemoryLevel) -> dict[str, Any]:
         "may_bypass": sorted(role.value for role in level.may_bypass),
         "sliding_window": level.sliding_window,
         "fanout": None if level.fanout is None else _fanout(level.fanout),
+        **(_particulars(level) if any(level.particulars.values()) else {}),
+    }
+
+
+def _particulars(level: MemoryLevel) -> dict[str, Any]:
+    """What sets roles and ports apart, told where there is some, so that other machines keep their hashes."""
+    return {
+        "shared_bandwidth": _optional(level.shared_bandwidth),
+        "read_energies": {
+            role.value: exact(level.read_energies[role]) for role in sorted(level.read_energies)
+        },
+        "write_energies": {
+            role.value: exact(level.write_energies[role]) for role in sorted(level.write_energies)
+        },
+        "widths": {role.value: level.widths[role] for role in sorted(level.widths)},
     }
 
 

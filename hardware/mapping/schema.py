@@ -81,7 +81,7 @@ Dimensions = list[Annotated[str, PlainValidator(_parse_dimension)]]
 class Section(BaseModel):
     """A mapping of the file: unknown, missing and empty fields are told by name."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True)
+    model_config = ConfigDict(extra="forbid", frozen=True, defer_build=True)
 
     @model_validator(mode="before")
     @classmethod
@@ -110,9 +110,18 @@ def _at(key: object, message: str) -> PydanticCustomError:
     return PydanticCustomError("section", "{text}", context)
 
 
+class WidthsSection(Section):
+    inputs: Count | None = None
+    weights: Count | None = None
+    outputs: Count | None = None
+
+
 class ComputeSection(Section):
     mac_energy: Energy = Field(description="pJ per multiply-accumulate")
     element_bits: Count = Field(description="bits of one tensor element")
+    widths: WidthsSection | None = Field(
+        default=None, description="bits of elements of some roles (absent: element_bits)"
+    )
 
 
 class DmaSection(Section):
@@ -158,22 +167,36 @@ class EnergySection(Section):
     write: Energy = Field(description="pJ per element (or per word of word_bits) written")
 
 
+Energies = Annotated[EnergySection, BeforeValidator(_read_and_write)]
+
+
+class RoleEnergiesSection(Section):
+    inputs: Energies | None = None
+    weights: Energies | None = None
+    outputs: Energies | None = None
+
+
 class BandwidthSection(Section):
     read: BandwidthField | None = None
     write: BandwidthField | None = None
+    shared: BandwidthField | None = Field(default=None, description="of one port for reads and writes")
 
 
 class LevelSection(Section):
     """One memory level; ``capacity`` is what all roles without a partition of their own share."""
 
     name: Name = Field(description="the level's name, such as DRAM")
-    energy: Annotated[EnergySection, BeforeValidator(_read_and_write)] | None = Field(
-        default=None, description="pJ per access, one number or {read, write}"
-    )
+    energy: Energies | None = Field(default=None, description="pJ per access, one number or {read, write}")
     energy_by_capacity: Annotated[EnergyRule, PlainValidator(parse_energy_rule)] | None = Field(
         default=None, description="instead of energy, a table from capacities to energies, or a formula"
     )
+    energy_by_role: RoleEnergiesSection | None = Field(
+        default=None, description="pJ per access of some roles (absent: energy)"
+    )
     word_bits: Count | None = Field(default=None, description="bits that one access of `energy` moves")
+    widths: WidthsSection | None = Field(
+        default=None, description="bits of elements of some roles here (absent: as in compute)"
+    )
     capacity: SizeField | None = Field(default=None, description="a size, such as 128 kB")
     elements: Count | None = Field(default=None, description="the capacity in elements")
     banks: BanksSection | None = None

@@ -45,6 +45,7 @@ class Bundle:
     constraints : lines as ``--constraint`` takes them
     mappings : with what their files say of layer and machine
     element_bits : bits by tensor role, where a workload tells them
+    final_bits : bits of finished outputs, likewise; ``None`` for those of partial sums
     targets : constraints that wait for the machine whose levels they name
     action_energies : pJ per action of a component, by component and action
     """
@@ -59,6 +60,7 @@ class Bundle:
     constraints: list[str] = field(default_factory=list)
     mappings: list[StoredMapping] = field(default_factory=list)
     element_bits: dict[Role, int] = field(default_factory=dict)
+    final_bits: int | None = None
     targets: list[Field] = field(default_factory=list)
     action_energies: dict[str, dict[str, Fraction]] = field(default_factory=dict)
 

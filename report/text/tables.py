@@ -12,7 +12,7 @@ from tilewright.formulation.mapping.mapping import Mapping
 from tilewright.formulation.objective import Objective
 from tilewright.hardware.mapping.engine import Engine
 from tilewright.hardware.units import exact
-from tilewright.report.records.mapping.breakdown import energy_parts
+from tilewright.report.records.mapping.breakdown import bits_of, energy_parts
 from tilewright.report.records.mapping.document import (
     LayerRecord,
     MetricsRecord,
@@ -244,7 +244,8 @@ def traffic_table(metrics: MetricsRecord, engine: Engine, operator: Operator) ->
         counts = [si_text(count) if count else "-" for count in (row.reads, row.fills, row.updates)]
         name = row.level if row.level != last else ""
         energy = energies.get((row.level, row.tensor), "-")
-        table.add_row(name, row.tensor, bytes_text(row.tile, engine.element_bits), *counts, energy)
+        bits = bits_of(engine, operator, row.level, row.tensor)
+        table.add_row(name, row.tensor, bytes_text(row.tile, bits), *counts, energy)
         last = row.level
     return table
 

@@ -11,6 +11,8 @@ from __future__ import annotations
 from dataclasses import replace
 from fractions import Fraction
 
+from tilewright.formulation.mapping.arrangements import Arrangement
+from tilewright.formulation.mapping.compulsory import least_key
 from tilewright.formulation.mapping.mapping import Mapping
 from tilewright.formulation.mapping.problem import LayerProblem
 from tilewright.formulation.mapping.search import LayerMethod, LayerSearch
@@ -62,13 +64,22 @@ class ByArrangement:
         return self._each(search)
 
     def _each(self, search: LayerSearch) -> Outcome:
-        parts = list(search.problem.parts())
+        compulsory = least_key(search.problem)
+        if compulsory > 0 and (search.key is None or compulsory <= search.key):
+            search.raise_bound(compulsory, "compulsory traffic")
+        rest: list[Arrangement] = []
+        for slots in search.problem.arrangements():
+            if search.limits.expired:
+                return Outcome(False)
+            rest.append(slots)
         least: Fraction | None = None  # of the bounds; none yet
         exhausted, message = True, ""
-        for index, part in enumerate(parts):
+        for index in range(len(rest) + 1):
             if search.limits.expired:
                 return Outcome(False, message)
-            inner = PartSearch(search, self._capped(part, search.key), 1 / (len(parts) - index))
+            heed = search.limits.heed
+            part = search.problem.arranged(rest[index - 1], heed) if index else search.problem
+            inner = PartSearch(search, self._capped(part, search.key), 1 / (len(rest) + 1 - index))
             outcome = self._method.solve(inner)
             message = outcome.message if outcome.error else message
             if outcome.exhausted and inner.key is None:

@@ -1,94 +1,105 @@
 """The machine code behind :mod:`tilewright.solvers.mapping.tape`: its instructions over blocks of nodes.
 
-One compiled interpreter serves every problem.  It is compiled once per installation, for some seconds in a
-thread of its own that no limit of a search ends, and kept where :mod:`tilewright.solvers.caches` finds room.
-Operations come in the same sequence and in the same float64 arithmetic as the interval reader's, so both
-give equal bits.
+One compiled interpreter serves every problem.  What stands here is for numba, imported to be compiled:
+:mod:`tilewright.solvers.mapping.program` calls it.  Nothing is allocated and nothing is raised, so that the
+code needs nothing of numba where it runs.  Operations come in the same sequence and in the same float64
+arithmetic as the interval reader's, so both give equal bits.
 """
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Callable
-from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
+import numba
 import numpy as np
-from numpy.typing import NDArray
+from numba import types
 
-from tilewright.solvers.background import Background
-from tilewright.solvers.caches import compiled
+from tilewright.solvers.mapping.opcodes import (
+    ADD_CONSTANT,
+    ADD_SCALED,
+    AT_LEAST,
+    AT_MOST,
+    BLOCK,
+    CEIL_QUOTIENT,
+    CHOICE_HIGH,
+    CHOICE_LOW,
+    CLAMP,
+    CONSTANT,
+    LARGER,
+    LOAD,
+    ONE_AT_MOST,
+    ROUND,
+    SCALE,
+    SELECTED,
+    SETTLED,
+    SMALLER,
+    TIMES,
+    TIMES_CLAMPED,
+    WHERE_LOW,
+    Floats,
+    Integers,
+    Program,
+)
 
-CONSTANT, LOAD, SELECTED, CHOICE_LOW, CHOICE_HIGH = 0, 1, 2, 3, 4  #: not of two registers
-ADD_SCALED, ADD_CONSTANT, SCALE, TIMES, TIMES_CLAMPED, CLAMP = 5, 6, 7, 8, 9, 10
-CEIL_QUOTIENT, LARGER, SMALLER, AT_LEAST, AT_MOST, ONE_AT_MOST, ROUND = 11, 12, 13, 14, 15, 16, 17
-WHERE_LOW, WHERE_HIGH, SETTLED = 18, 19, 20
+Function = TypeVar("Function", bound=Callable[..., Any])
 
-BLOCK = 512  #: nodes per pass; the registers in use stay in the processor's cache
-
-Floats = NDArray[np.float64]
-Integers = NDArray[np.int64]
+_numba: Any = numba
+_types: Any = types
+_array = _numba.carray
 
 
-class Program(NamedTuple):
-    """Instructions, each with a register for its value.
+def _compiled(function: Function) -> Function:
+    """For numba to compile; arrays are nobody's to count or to free here."""
+    made: Function = _numba.njit(error_model="numpy", _nrt=False)(function)
+    return made
+
+
+class Plan(NamedTuple):
+    """What to execute, with few registers that are used again and again.
 
     Parameters
     ----------
-    code : operation of each instruction, shape (instructions,)
-    arguments : registers and positions, shape (instructions, 3)
-    constants : one of each instruction
-    lists : registers of choices' options
-    tables : the values that ``LOAD`` reads, those of all axis groups one after the other
-    checks, ceilings : registers of the limits and what they may reach
-    roots : registers whose values are asked for
+    instructions : places of those that are needed, in their sequence; as many as `needed` tells
+    written : the register that each instruction of the program writes
+    arguments, lists, roots : those of the program, as registers that were written
+    same, last, free : room for finding all this
     """
 
-    code: Integers
+    instructions: Integers
+    written: Integers
     arguments: Integers
-    constants: Floats
     lists: Integers
-    tables: Floats
-    checks: Integers
-    ceilings: Floats
     roots: Integers
+    same: Integers
+    last: Integers
+    free: Integers
 
 
-class Nodes(NamedTuple):
-    """Parts of the map space to bound, all of them under the same choices.
-
-    Parameters
-    ----------
-    cells : cell of every node in every axis group, shape (groups, nodes)
-    bases : where the cells of each group's stage begin in its tables
-    chosen : option of each selector, -1 where it is open
-    """
-
-    cells: Integers
-    bases: Integers
-    chosen: Integers
-
-
-@compiled
-def needed(program: Program, chosen: Integers, roots: Integers) -> Any:  # pragma: no cover
-    """What some registers need under the choices made, with few registers that are used again and again.
+@_compiled
+def needed(program: Program, chosen: Integers, roots: Integers, plan: Plan) -> int:  # pragma: no cover
+    """Plan what some registers need under the choices made; how many instructions that are.
 
     A choice that is made is no instruction: whoever reads it reads the option.  A register is free after the
     last instruction that reads it.
-
-    Returns instructions in their sequence, the register that each writes, its arguments, the registers of
-    choices' options, and those of the roots.
     """
-    code, lists = program.code, program.lists.copy()
-    arguments = program.arguments.copy()
-    same = np.arange(len(code))
-    for i in range(len(code)):
+    code, lists, arguments = program.code, plan.lists, plan.arguments
+    same, last, free, places = plan.same, plan.last, plan.free, plan.written
+    count = len(code)
+    for k in range(len(lists)):
+        lists[k] = program.lists[k]
+    for i in range(count):
+        for k in range(3):
+            arguments[i, k] = program.arguments[i, k]
+        same[i] = i
         if CHOICE_LOW <= code[i] <= CHOICE_HIGH and chosen[arguments[i, 2]] >= 0:
             same[i] = same[lists[arguments[i, 0] + chosen[arguments[i, 2]]]]
-    last = np.full(len(code), -1)
-    for root in roots:
-        last[same[root]] = len(code)
-    for i in range(len(code) - 1, -1, -1):
+        last[i] = -1
+        places[i] = -1
+        free[i] = count - 1 - i
+    for k in range(len(roots)):
+        last[same[roots[k]]] = count
+    for i in range(count - 1, -1, -1):
         if last[i] < 0 or code[i] <= SELECTED:
             continue
         if code[i] <= CHOICE_HIGH:
@@ -100,12 +111,13 @@ def needed(program: Program, chosen: Integers, roots: Integers) -> Any:  # pragm
             if arguments[i, k] >= 0:
                 arguments[i, k] = same[arguments[i, k]]
                 last[arguments[i, k]] = max(last[arguments[i, k]], i)
-    instructions = np.flatnonzero(last >= 0)
-    places = np.full(len(code), -1)
-    free = np.arange(len(code))[::-1].copy()
-    left = len(code)
-    for instruction in instructions:
-        i = int(instruction)
+    size = 0
+    left = count
+    for i in range(count):
+        if last[i] < 0:
+            continue
+        plan.instructions[size] = i
+        size += 1
         left -= 1
         places[i] = free[left]
         if code[i] <= SELECTED:
@@ -117,35 +129,33 @@ def needed(program: Program, chosen: Integers, roots: Integers) -> Any:  # pragm
             if read < 0:
                 continue
             if last[read] == i:
-                last[read] = len(code)  # once, where an instruction reads it twice
+                last[read] = count  # once, where an instruction reads it twice
                 free[left] = places[read]
                 left += 1
             if code[i] <= CHOICE_HIGH:
                 lists[k] = places[read]
             else:
                 arguments[i, k] = places[read]
-    return instructions, places, arguments, lists, places[same[roots]]
+    for k in range(len(roots)):
+        plan.roots[k] = places[same[roots[k]]]
+    return size
 
 
-@compiled
+@_compiled
 def _run(
-    plan: tuple[Integers, Integers, Integers, Integers, Integers],
-    program: Program,
-    places: Integers,
-    chosen: Integers,
-    registers: Floats,
+    plan: Plan, size: int, program: Program, places: Integers, n: int, chosen: Integers, registers: Floats
 ) -> None:  # pragma: no cover
     """Execute instructions for a block of nodes; values are left in the registers.
 
     Parameters
     ----------
-    plan : what to execute, of :func:`needed`
-    places : the nodes' cells among those of all stages, shape (groups, nodes)
+    size : instructions of the plan
+    places : the nodes' cells among those of all stages, shape (groups, at least ``n`` nodes)
     """
-    instructions, written, arguments, lists, _ = plan
+    written, arguments, lists = plan.written, plan.arguments, plan.lists
     code, constants, tables = program.code, program.constants, program.tables
-    n = places.shape[1]
-    for i in instructions:
+    for step in range(size):
+        i = plan.instructions[step]
         operation = code[i]
         a, b, third = arguments[i, 0], arguments[i, 1], arguments[i, 2]
         c = constants[i]
@@ -239,109 +249,145 @@ def _run(
                 z[j] = other if settled < 0.0 else value
 
 
-@compiled
-def _places(nodes: Nodes, block: Integers) -> Any:  # pragma: no cover
+@_compiled
+def _places(
+    cells: Integers, bases: Integers, block: Integers, n: int, found: Integers
+) -> None:  # pragma: no cover
     """Where the tables have the cells of some nodes; looked up once for all that is read there."""
-    groups = len(nodes.bases)
-    found = np.empty((groups, len(block)), dtype=np.int64)
-    for group in range(groups):
-        base, column, row = nodes.bases[group], nodes.cells[group], found[group]
-        for j in range(len(block)):
+    for group in range(len(bases)):
+        base, column, row = bases[group], cells[group], found[group]
+        for j in range(n):
             row[j] = base + column[block[j]]
-    return found
 
 
-@compiled
-def bounds(program: Program, nodes: Nodes, registers: Floats) -> Any:  # pragma: no cover
-    """Nodes whose limits' lower bounds stay under their ceilings, and the roots' values there.
+@_compiled
+def _bounds(
+    program: Program,
+    cells: Integers,
+    bases: Integers,
+    chosen: Integers,
+    registers: Floats,
+    plan: Plan,
+    places: Integers,
+    kept: Integers,
+    values: Floats,
+) -> int:  # pragma: no cover
+    """Find nodes whose limits' lower bounds stay under their ceilings, and the roots' values there.
 
     Parameters
     ----------
-    registers : room for the values, shape (instructions, ``BLOCK``)
-
-    Returns the nodes kept, and the roots' values, shape (roots, nodes kept).
+    cells, bases, chosen, registers, kept, values : as in :func:`entry`
+    places : room, shape (groups, ``BLOCK``)
     """
-    ceilings = program.ceilings
-    count = nodes.cells.shape[1]
-    kept = np.empty(count, dtype=np.int64)
-    size = 0
-    plan = needed(program, nodes.chosen, program.checks)
-    checks = plan[4]
-    for begin in range(0, count, BLOCK):
-        block = np.arange(begin, min(begin + BLOCK, count))
-        if len(checks):
-            _run(plan, program, _places(nodes, block), nodes.chosen, registers)
-        for j in range(len(block)):
-            legal = True
-            for k in range(len(checks)):
-                if not registers[checks[k], j] <= ceilings[k]:
-                    legal = False
-                    break
-            if legal:
-                kept[size] = block[j]
-                size += 1
-    kept = kept[:size]
-    plan = needed(program, nodes.chosen, program.roots)
-    roots = plan[4]
-    values = np.empty((len(roots), size))
+    checks, roots, ceilings = program.checks, program.roots, program.ceilings
+    count = cells.shape[1]
+    for j in range(count):
+        kept[j] = j
+    size: int = count
+    if len(checks):
+        instructions = needed(program, chosen, checks, plan)
+        size = 0
+        for begin in range(0, count, BLOCK):
+            n = min(BLOCK, count - begin)
+            _places(cells, bases, kept[begin:], n, places)  # what is kept is written behind what is read
+            _run(plan, instructions, program, places, n, chosen, registers)
+            for j in range(n):
+                legal = True
+                for k in range(len(checks)):
+                    if not registers[plan.roots[k], j] <= ceilings[k]:
+                        legal = False
+                        break
+                if legal:
+                    kept[size] = begin + j
+                    size += 1
+    instructions = needed(program, chosen, roots, plan)
     for begin in range(0, size, BLOCK):
-        block = kept[begin : begin + BLOCK]
-        _run(plan, program, _places(nodes, block), nodes.chosen, registers)
+        n = min(BLOCK, size - begin)
+        _places(cells, bases, kept[begin:], n, places)
+        _run(plan, instructions, program, places, n, chosen, registers)
         for k in range(len(roots)):
-            for j in range(len(block)):
-                values[k, begin + j] = registers[roots[k], j]
-    return kept, values
+            for j in range(n):
+                values[k, begin + j] = registers[plan.roots[k], j]
+    return size
 
 
-READY = threading.Event()  #: set once the machine code is there
-_STEP = 0.02
-_starting = threading.Lock()
-_compiling: list[Background[None]] = []
+_INTEGERS, _FLOATS = _types.CPointer(_types.int64), _types.CPointer(_types.float64)
+
+SIGNATURE: Any = _types.int64(
+    _INTEGERS,
+    *(_INTEGERS, _INTEGERS, _FLOATS, _INTEGERS, _FLOATS, _INTEGERS, _FLOATS, _INTEGERS),
+    *(_INTEGERS, _INTEGERS, _INTEGERS, _INTEGERS, _INTEGERS, _INTEGERS, _FLOATS),
+    *(_INTEGERS, _FLOATS),
+)
+"""Types of :func:`entry`: addresses alone."""
 
 
-def is_compiled() -> bool:
-    """Whether the machine code is there, in this process or kept by an earlier one."""
-    if READY.is_set():
-        return True
-    made: Any = bounds
-    folder = made.stats.cache_path
-    if folder is None:
-        return False
-    written = Path(__file__).stat().st_mtime
-    kept = Path(str(folder)).glob("kernel.bounds-*.nbi")
-    return any(file.stat().st_mtime > written for file in kept)
+def entry(
+    sizes: Any,
+    code: Any,
+    arguments: Any,
+    constants: Any,
+    lists: Any,
+    tables: Any,
+    checks: Any,
+    ceilings: Any,
+    roots: Any,
+    cells: Any,
+    bases: Any,
+    chosen: Any,
+    room: Any,
+    rewritten: Any,
+    places: Any,
+    registers: Any,
+    kept: Any,
+    values: Any,
+) -> int:  # pragma: no cover
+    """Find nodes whose limits' lower bounds stay under their ceilings, and the roots' values there.
 
-
-def compile_beside() -> Background[None]:
-    """Begin to compile, or to load what was kept; once per process, whatever becomes of who asked.
-
-    The interpreter does not end in the middle of it.
+    Parameters
+    ----------
+    sizes : numbers of instructions, options of choices, values in the tables, limits, roots, groups, nodes
+        and selectors
+    code, arguments, constants, lists, tables, checks, ceilings, roots : of the program
+    cells, bases, chosen : of the nodes
+    room, rewritten, places, registers : for the plan, for its arguments, for places in the tables, and for
+        values; as :class:`tilewright.solvers.mapping.program.Room` has it
+    kept : the nodes kept, as many as is returned, of room for all
+    values : the roots' values, shape (roots, nodes), those of the nodes kept first
     """
-    with _starting:
-        if not _compiling or not (_compiling[0].is_alive or READY.is_set()):
-            _compiling[:] = [Background(_compile, "compiling", daemon=False)]
-            _compiling[0].start()
-        return _compiling[0]
-
-
-def await_compiled(over: Callable[[], bool]) -> bool:
-    """Wait for the machine code until whoever asks is over; whether it is there.
-
-    Raises what made compiling fail.
-    """
-    if READY.is_set():
-        return True
-    company = compile_beside()
-    while company.is_alive and not over():
-        company.join(_STEP)
-    company.raise_failure()
-    return READY.is_set()
-
-
-def _compile() -> None:
-    """Call the kernel once, with nothing to do, in the types that tapes have."""
-    none, floats = np.zeros(0, dtype=np.int64), np.zeros(0)
-    empty = np.zeros((0, 0), dtype=np.int64)
-    program = Program(none, np.zeros((0, 3), dtype=np.int64), floats, none, floats, none, floats, none)
-    bounds(program, Nodes(empty, none, none), np.empty((0, BLOCK)))
-    READY.set()
+    sized = _array(sizes, (8,))
+    count, options, length, limits, asked = sized[0], sized[1], sized[2], sized[3], sized[4]
+    groups, nodes, selectors = sized[5], sized[6], sized[7]
+    program = Program(
+        _array(code, (count,)),
+        _array(arguments, (count, 3)),
+        _array(constants, (count,)),
+        _array(lists, (options,)),
+        _array(tables, (length,)),
+        _array(checks, (limits,)),
+        _array(ceilings, (limits,)),
+        _array(roots, (asked,)),
+    )
+    most = max(limits, asked)
+    free = _array(room, (5 * count + options + most,))
+    plan = Plan(
+        free[:count],
+        free[count : 2 * count],
+        _array(rewritten, (count, 3)),
+        free[5 * count : 5 * count + options],
+        free[5 * count + options :],
+        free[2 * count : 3 * count],
+        free[3 * count : 4 * count],
+        free[4 * count : 5 * count],
+    )
+    return _bounds(
+        program,
+        _array(cells, (groups, nodes)),
+        _array(bases, (groups,)),
+        _array(chosen, (selectors,)),
+        _array(registers, (count, BLOCK)),
+        plan,
+        _array(places, (groups, BLOCK)),
+        _array(kept, (nodes,)),
+        _array(values, (asked, nodes)),
+    )

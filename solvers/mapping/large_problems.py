@@ -21,8 +21,8 @@ from tilewright.formulation.mapping.search import LayerSearch
 from tilewright.formulation.result import Origin
 from tilewright.solvers.mapping.branch import BAND, Branch
 
-LARGE = 20_000  # rows of all axis groups together
-HUGE = 100_000  # rows whose tables take seconds
+LARGE = 100_000  # rows of all axis groups together
+HUGE = 200_000  # rows whose tables take seconds
 MOST = 60_000  # rows of perfect factors
 SHARE = 0.4  # of the time that is left
 LONGEST = 3.0  # seconds

@@ -36,7 +36,7 @@ def is_prepared(text: str) -> bool:
     """Whether nothing has to be compiled before the method can do all it does."""
     if parse_method(text).name not in COMPILED:
         return True
-    from tilewright.solvers.mapping.kernel import is_compiled
+    from tilewright.solvers.mapping.program import is_compiled
 
     return is_compiled()
 
@@ -44,6 +44,6 @@ def is_prepared(text: str) -> bool:
 def prepare(text: str, over: Callable[[], bool] = lambda: False) -> None:
     """Compile what the method needs, or load it, until whoever asks is over; it goes on beside them then."""
     if parse_method(text).name in COMPILED:
-        from tilewright.solvers.mapping.kernel import await_compiled
+        from tilewright.solvers.mapping.program import await_compiled
 
         await_compiled(over)

@@ -32,7 +32,8 @@ from tilewright.formulation.expression.nodes import (
     as_node,
 )
 from tilewright.formulation.limits import Limits
-from tilewright.solvers.mapping import kernel
+from tilewright.solvers.mapping import opcodes
+from tilewright.solvers.mapping.program import Runner
 from tilewright.solvers.mapping.stages import StagedTable
 
 NONE = -1
@@ -47,6 +48,7 @@ class Tape:
     limits : expressions with what they may reach
     roots : expressions whose lower bounds are asked for
     floors : lower bounds of expressions that are known another way
+    owners : selectors whose choices have floors of their own
     search_limits : ``LimitReachedError`` is raised where one strikes
     """
 
@@ -57,8 +59,10 @@ class Tape:
         roots: Sequence[Expr],
         floors: MappingABC[Expr, float],
         search_limits: Limits | None = None,
+        owners: Sequence[Variable] = (),
     ) -> None:
         self._limits = search_limits
+        self._owners = tuple(owners)
         self._staged = staged
         self._position = {table.table.group.name: i for i, table in enumerate(staged)}
         self._known_floors = floors
@@ -75,7 +79,7 @@ class Tape:
         self._settled: dict[Expr, int] = {}
         checks = [self._register(expr, True) for expr, _ in limits]
         wanted = [self._register(expr, True) for expr in roots]
-        self._program = kernel.Program(
+        laid_out = opcodes.Program(
             np.array(self._code, dtype=np.int64),
             np.array(self._arguments, dtype=np.int64).reshape(-1, 3),
             np.array(self._constants, dtype=np.float64),
@@ -86,12 +90,22 @@ class Tape:
             np.array(wanted, dtype=np.int64),
         )
         self._tables.clear()
-        self._registers = np.empty((len(self._code), kernel.BLOCK))
+        self._constants_read = laid_out.constants
+        self._raised: dict[tuple[int, ...], NDArray[np.float64]] = {(): laid_out.constants.copy()}
+        self._raised_of: tuple[int, ...] | None = None  # whose constants are read
+        self._runner = Runner(laid_out, len(staged), len(self._selectors))
 
-    def raise_floor(self, expr: Expr, value: float) -> None:
-        """Take note that an expression which has a floor is at least so much."""
+    def raise_floor(self, expr: Expr, value: float, chosen: MappingABC[Variable, int]) -> None:
+        """Take note that an expression which has a floor is at least so much, where owners are chosen so."""
+        constants = self._raised.setdefault(self._owner(chosen), self._raised[()].copy())
         place = self._floors[expr]
-        self._program.constants[place] = max(self._program.constants[place], value)
+        constants[place] = max(constants[place], value)
+        self._raised_of = None
+
+    def _owner(self, chosen: MappingABC[Variable, int]) -> tuple[int, ...]:
+        """Whose floors count; empty while some owner is open."""
+        found = tuple(chosen.get(variable, NONE) for variable in self._owners)
+        return (*found, NONE) if NONE not in found else ()
 
     def bounds(
         self, cells: NDArray[np.int64], at: Sequence[int], chosen: MappingABC[Variable, int]
@@ -110,10 +124,11 @@ class Tape:
         bases = np.array(
             [table.offsets[stage + 1] for table, stage in zip(self._staged, at, strict=True)], dtype=np.int64
         )
-        found: tuple[NDArray[np.int64], NDArray[np.float64]] = kernel.bounds(
-            self._program, kernel.Nodes(np.ascontiguousarray(cells), bases, selected), self._registers
-        )
-        return found
+        owner = self._owner(chosen)
+        if owner != self._raised_of:
+            self._constants_read[:] = self._raised.get(owner, self._raised[()])
+            self._raised_of = owner
+        return self._runner.bounds(cells, bases, selected)
 
     def _emit(self, operation: int, a: int = NONE, b: int = NONE, third: int = NONE, c: float = 0.0) -> int:
         self._code.append(operation)
@@ -128,25 +143,25 @@ class Tape:
         """Whether an instruction's value cannot be negative, given what it reads."""
         positive = self._positive
         match operation:
-            case kernel.CONSTANT:
+            case opcodes.CONSTANT:
                 return c >= 0
-            case kernel.ADD_SCALED:
+            case opcodes.ADD_SCALED:
                 return c >= 0 and a in positive and b in positive
-            case kernel.ADD_CONSTANT | kernel.SCALE:
+            case opcodes.ADD_CONSTANT | opcodes.SCALE:
                 return c >= 0 and a in positive
-            case kernel.TIMES | kernel.SMALLER:
+            case opcodes.TIMES | opcodes.SMALLER:
                 return a in positive and b in positive
-            case kernel.TIMES_CLAMPED | kernel.ROUND:
+            case opcodes.TIMES_CLAMPED | opcodes.ROUND:
                 return a in positive
-            case kernel.CLAMP | kernel.ONE_AT_MOST:
+            case opcodes.CLAMP | opcodes.ONE_AT_MOST:
                 return True
-            case kernel.LARGER:
+            case opcodes.LARGER:
                 return a in positive or b in positive
-            case kernel.AT_LEAST:
+            case opcodes.AT_LEAST:
                 return c >= 0 or a in positive
-            case kernel.WHERE_LOW | kernel.WHERE_HIGH:
+            case opcodes.WHERE_LOW | opcodes.WHERE_HIGH:
                 return b in positive and third in positive
-            case kernel.CHOICE_LOW | kernel.CHOICE_HIGH:
+            case opcodes.CHOICE_LOW | opcodes.CHOICE_HIGH:
                 return all(register in positive for register in self._lists[a : a + b])
             case _:
                 return False
@@ -158,7 +173,7 @@ class Tape:
             found = self._load(expr, low) if expr.group is not None else self._read(expr, low)
             known = self._known_floors.get(expr) if low else None
             if known is not None:
-                found = self._floors[expr] = self._emit(kernel.AT_LEAST, found, c=known)
+                found = self._floors[expr] = self._emit(opcodes.AT_LEAST, found, c=known)
             self._known[expr, low] = found
         return found
 
@@ -171,7 +186,7 @@ class Tape:
         self._tables.append(loaded)
         start = self._loaded
         self._loaded += len(loaded)
-        register = self._emit(kernel.LOAD, position, start)
+        register = self._emit(opcodes.LOAD, position, start)
         if loaded.min(initial=0.0) >= 0:
             self._positive.add(register)
         return register
@@ -180,10 +195,10 @@ class Tape:
         node = as_node(expr)
         match node:
             case Constant():
-                return self._emit(kernel.CONSTANT, c=float(node.value))
+                return self._emit(opcodes.CONSTANT, c=float(node.value))
             case Variable():
                 return self._emit(
-                    kernel.SELECTED, self._selector(node), c=float(node.domain[0 if low else -1])
+                    opcodes.SELECTED, self._selector(node), c=float(node.domain[0 if low else -1])
                 )
             case Sum():
                 return self._sum(node, low)
@@ -191,31 +206,35 @@ class Tape:
                 return self._product(node, low)
             case Quotient():
                 over = self._register(node.numerator, low)
-                return self._emit(kernel.CEIL_QUOTIENT, over, self._register(node.denominator, not low))
+                return self._emit(opcodes.CEIL_QUOTIENT, over, self._register(node.denominator, not low))
             case Maximum():
-                return self._fold(kernel.LARGER, [self._register(part, low) for part in node.arguments])
+                return self._fold(opcodes.LARGER, [self._register(part, low) for part in node.arguments])
             case IsOne():
-                return self._emit(kernel.ONE_AT_MOST, self._register(node.argument, not low))
+                return self._emit(opcodes.ONE_AT_MOST, self._register(node.argument, not low))
             case Where():
                 condition = self._condition(node.condition)
                 then, otherwise = self._register(node.then, low), self._register(node.otherwise, low)
-                operation = kernel.WHERE_LOW if low else kernel.WHERE_HIGH
+                operation = opcodes.WHERE_LOW if low else opcodes.WHERE_HIGH
                 return self._emit(operation, condition, then, otherwise)
             case Choice():
                 options = [self._register(option, low) for option in node.options]
                 start = len(self._lists)
                 self._lists += options
-                operation = kernel.CHOICE_LOW if low else kernel.CHOICE_HIGH
+                operation = opcodes.CHOICE_LOW if low else opcodes.CHOICE_HIGH
                 return self._emit(operation, start, len(options), self._selector(node.selector))
             case Function():
                 raise TypeError(f"the function {node.name} spans several axis groups")
             case Rounded():
-                return self._emit(kernel.ROUND, self._register(node.argument, low), c=float(node.denominator))
+                return self._emit(
+                    opcodes.ROUND, self._register(node.argument, low), c=float(node.denominator)
+                )
             case Tightened():
                 inner = self._register(node.argument, low)
                 if low:
-                    return self._emit(kernel.LARGER, inner, self._register(node.lower, True))
-                return inner if node.upper is None else self._emit(kernel.AT_MOST, inner, c=float(node.upper))
+                    return self._emit(opcodes.LARGER, inner, self._register(node.lower, True))
+                return (
+                    inner if node.upper is None else self._emit(opcodes.AT_MOST, inner, c=float(node.upper))
+                )
             case _:
                 assert_never(node)
 
@@ -224,21 +243,23 @@ class Tape:
 
     def _sum(self, expr: Sum, low: bool) -> int:
         (coefficient, term), *rest = expr.terms
-        found = self._emit(kernel.SCALE, self._register(term, low == (coefficient > 0)), c=float(coefficient))
+        found = self._emit(
+            opcodes.SCALE, self._register(term, low == (coefficient > 0)), c=float(coefficient)
+        )
         for coefficient, term in rest:
             register = self._register(term, low == (coefficient > 0))
-            found = self._emit(kernel.ADD_SCALED, found, register, c=float(coefficient))
-        return self._emit(kernel.ADD_CONSTANT, found, c=float(expr.constant)) if expr.constant else found
+            found = self._emit(opcodes.ADD_SCALED, found, register, c=float(coefficient))
+        return self._emit(opcodes.ADD_CONSTANT, found, c=float(expr.constant)) if expr.constant else found
 
     def _product(self, expr: Product, low: bool) -> int:
         """Factors are never negative, but the bounds of a difference, or of a case of differences, may be."""
         first, *rest = expr.factors
         found = self._register(first, low)
         if not self._is_positive(first, found):
-            found = self._emit(kernel.CLAMP, found)
+            found = self._emit(opcodes.CLAMP, found)
         for factor in rest:
             register = self._register(factor, low)
-            operation = kernel.TIMES if self._is_positive(factor, register) else kernel.TIMES_CLAMPED
+            operation = opcodes.TIMES if self._is_positive(factor, register) else opcodes.TIMES_CLAMPED
             found = self._emit(operation, found, register)
         return found
 
@@ -255,5 +276,5 @@ class Tape:
         found = self._settled.get(expr)
         if found is None:
             low, high = self._register(expr, True), self._register(expr, False)
-            found = self._settled[expr] = self._emit(kernel.SETTLED, low, high)
+            found = self._settled[expr] = self._emit(opcodes.SETTLED, low, high)
         return found

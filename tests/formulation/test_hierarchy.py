@@ -10,7 +10,7 @@ from effort import effort
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from instances import hierarchies, mappings, operators, sizes
-from simulator import Simulation, cycles, simulate
+from simulator import Simulation, cycles, energy, simulate
 
 from tilewright.formulation.mapping.cost import cost_model
 from tilewright.formulation.mapping.evaluator import Evaluation, evaluate_mapping
@@ -110,16 +110,7 @@ def test_energy_and_cycles_of_buffers_that_share_follow_from_the_walk(
 def _compare_energy_and_cycles(case: tuple[Operator, Engine, Mapping]) -> None:
     operator, engine, _ = case
     found, walked = both(case)
-    energy = engine.mac_energy * operator.iterations
-    hop_energies = [level.fanout.hop_energy if level.fanout else Fraction(0) for level in engine.levels]
-    for level, hop_energy in zip(engine.levels, [Fraction(0), *hop_energies], strict=False):
-        for tensor in operator.tensors:
-            counts = walked.counts[level.name, tensor.name]
-            reads, fills, updates, _, hops = counts.totals
-            energy += level.read_energy * reads + level.write_energy * (fills + updates) + hop_energy * hops
-        if level.fanout is not None:
-            energy += level.fanout.energy * walked.hops[level.name]
-    assert found.energy == energy
+    assert found.energy == energy(engine, operator, walked)
     assert found.cycles == cycles(engine, operator, walked)
 
 

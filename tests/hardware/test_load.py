@@ -138,13 +138,52 @@ def test_roles() -> None:
     assert (level.keeps, level.may_bypass) == ({Role.INPUT, Role.WEIGHT}, {Role.WEIGHT})
 
 
+def test_widths_by_role() -> None:
+    """Bits by role for the machine and one level; sizes and rates in bytes, energies per word, partitions."""
+    engine = load(
+        (("compute", "widths"), {"outputs": 32}),
+        (("levels", 0, "widths"), {"outputs": 16}),
+        ((*SPM, "word_bits"), 16),
+        ((*SPM, "bandwidth"), {"shared": "8 B/cycle"}),
+        ((*RF, "capacity"), REMOVED),
+        ((*RF, "partitions"), {"inputs": "8 B", "weights": "3 elements", "outputs": "3 elements"}),
+        ((*RF, "energy_by_role"), {"weights": 2, "outputs": {"read": 3, "write": 4}}),
+    )
+    dram, spm, rf = engine.levels
+    assert (dram.widths, spm.widths, rf.widths) == ({}, {Role.OUTPUT: 32}, {Role.OUTPUT: 32})
+    assert (spm.capacity, spm.shared_bandwidth, spm.read_bandwidth) == (2048, 4, None)
+    assert (spm.read_energies, spm.write_energy_of(Role.OUTPUT)) == ({Role.OUTPUT: 12}, Fraction(29, 2))
+    assert rf.partitions == {Role.INPUT: 4, Role.WEIGHT: 3, Role.OUTPUT: 3}
+    assert [rf.read_energy_of(role) for role in Role] == [1, 2, 3]
+    assert [rf.write_energy_of(role) for role in Role] == [1, 2, 4]
+    assert EngineRecord.of(engine).build() == engine
+    for text in ("read and write together 4 elements of 16 bits per cycle", "outputs: read 3 pJ, write 4 pJ"):
+        assert text in engine_tree(engine)
+
+
+def test_one_width_of_its_own_counts_in_elements() -> None:
+    """Where all that a level keeps has one width, its size and rates in elements are of that."""
+    only = ((*RF, "keeps"), ["outputs"]), (("compute", "widths"), {"outputs": 24})
+    engine = load(*only, ((*RF, "capacity"), "5 elements"), ((*RF, "bandwidth"), "2 elements/cycle"))
+    rf = engine.levels[2]
+    assert (rf.capacity, rf.read_bandwidth, engine.usable_bits(rf)) == (5, 3, 120)
+    assert load(*only, ((*RF, "capacity"), "6 B")).levels[2].capacity == 2
+
+
+def test_energies_of_every_role_need_no_other() -> None:
+    """A level all of whose roles have their energy is complete without a general one."""
+    own = {"inputs": 1, "weights": 2, "outputs": 3}
+    rf = load(((*RF, "energy"), REMOVED), ((*RF, "energy_by_role"), own)).levels[2]
+    assert [rf.read_energy_of(role) for role in Role] == [1, 2, 3]
+
+
 @pytest.mark.parametrize(
     ("path", "value", "field", "expectation"),
     [
         (("clock_mhz",), REMOVED, "clock_mhz", "missing, expected the engine's clock in MHz"),
         (("clock_mhz",), 0, "clock_mhz", "above 0"),
         (("clock_mhz",), "fast", "clock_mhz", "expected a number"),
-        (("compute",), 3, "compute", "expected a mapping with mac_energy, element_bits, got 3"),
+        (("compute",), 3, "compute", "expected a mapping with mac_energy, element_bits, widths, got 3"),
         (("compute", "element_bits"), 16.5, "compute.element_bits", "whole number"),
         (("compute", "mac_energy"), "x", "compute.mac_energy", "an energy in pJ"),
         (("cost_model",), "hierachy", "cost_model", "did you mean 'hierarchy'?"),
@@ -200,6 +239,20 @@ def test_roles() -> None:
         ((*RF, "partitions"), {"psums": "1 B"}, "levels[2].partitions.psums", "unknown field"),
         ((*RF, "partitions"), {"inputs": 12}, "levels[2].partitions.inputs", "24 elements, got 12"),
         ((*RF, "sliding_window"), 1, "levels[2].sliding_window", "expected true or false"),
+        (("compute", "widths"), {"outputs": 0}, "compute.widths.outputs", "at least 1, got 0"),
+        (("compute", "widths"), {"output": 32}, "compute.widths.output", "did you mean 'outputs'?"),
+        (("compute", "widths"), {}, "compute.widths", "the bits of at least one role"),
+        ((*SPM, "widths"), {"inputs": -8}, "levels[1].widths.inputs", "at least 1, got -8"),
+        ((*SPM, "energy_by_role"), {"psums": 1}, "levels[1].energy_by_role.psums", "unknown field"),
+        ((*SPM, "energy_by_role"), {}, "levels[1].energy_by_role", "energy of at least one role"),
+        ((*SPM, "energy_by_role"), {"inputs": -1}, "levels[1].energy_by_role.inputs.read", "at least 0"),
+        ((*SPM, "bandwidth"), {"shared": "0 B/cycle"}, "levels[1].bandwidth.shared", "above 0"),
+        (
+            (*SPM, "bandwidth"),
+            {"shared": "8 B/cycle", "read": "8 B/cycle"},
+            "levels[1].bandwidth.shared",
+            "either a shared port or one to read and one to write, got both",
+        ),
     ],
 )
 def test_one_wrong_field(path: Path_, value: object, field: str, expectation: str) -> None:
@@ -232,6 +285,31 @@ def test_one_wrong_field(path: Path_, value: object, field: str, expectation: st
             [((*RF, "partitions"), {"inputs": "8 B"}), ((*RF, "banks"), {"count": 1, "size": "64 B"})],
             "levels[2].banks",
             "either banks or partitions",
+        ),
+        (
+            [((*SPM, "keeps"), ["inputs"]), ((*SPM, "widths"), {"weights": 8})],
+            "levels[1].widths.weights",
+            "expected widths of roles that the level keeps, got weights",
+        ),
+        (
+            [((*SPM, "keeps"), ["inputs"]), ((*SPM, "energy_by_role"), {"weights": 8})],
+            "levels[1].energy_by_role.weights",
+            "expected energies of roles that the level keeps, got weights",
+        ),
+        (
+            [(("compute", "widths"), {"outputs": 32}), ((*RF, "capacity"), "24 elements")],
+            "levels[2].capacity",
+            "expected bytes, since elements here have different bits (inputs 16, weights 16, outputs 32)",
+        ),
+        (
+            [(("compute", "widths"), {"outputs": 32}), ((*SPM, "bandwidth"), {"shared": "4 elements/cycle"})],
+            "levels[1].bandwidth.shared",
+            "expected bytes, since elements here have different bits",
+        ),
+        (
+            [(("cost_model",), "dmazerunner"), (("dma",), DMA), ((*RF, "energy_by_role"), {"outputs": 2})],
+            "levels[2].energy_by_role",
+            "expected none for cost_model dmazerunner",
         ),
         ([((*SPM, "double_buffered"), True), ((*SPM, "streamed"), True)], "levels[1].streamed", "got both"),
         (

@@ -19,7 +19,7 @@ from tilewright.formulation.mapping.problem import LayerProblem, layer_problem
 from tilewright.formulation.objective import parse_objective
 from tilewright.formulation.result import Origin, Status
 from tilewright.hardware.mapping.load import load_engine
-from tilewright.solvers.mapping import kernel
+from tilewright.solvers.mapping import program
 from tilewright.solvers.mapping.solve import solve
 from tilewright.workloads.mapping.operators import conv2d
 
@@ -142,11 +142,11 @@ def test_a_time_limit_is_kept_and_its_bound_is_valid(seconds: float) -> None:
 
 def uncompiled(monkeypatch: pytest.MonkeyPatch, release: threading.Event) -> None:
     """A process that has no machine code yet, where compiling takes until it is released."""
-    honest = kernel._compile
-    monkeypatch.setattr(kernel, "READY", threading.Event())
-    monkeypatch.setattr(kernel, "_compiling", [])
-    monkeypatch.setattr(kernel, "is_compiled", lambda: kernel.READY.is_set())
-    monkeypatch.setattr(kernel, "_compile", lambda: release.wait(60) and honest())
+    honest = program._compile
+    monkeypatch.setattr(program, "READY", threading.Event())
+    monkeypatch.setattr(program, "_compiling", [])
+    monkeypatch.setattr(program, "is_compiled", lambda: program.READY.is_set())
+    monkeypatch.setattr(program, "_compile", lambda: release.wait(60) and honest())
 
 
 def test_compiling_goes_on_from_search_to_search(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -157,11 +157,11 @@ def test_compiling_goes_on_from_search_to_search(monkeypatch: pytest.MonkeyPatch
     found = [solve(problem, name, Limits(seconds=0.3)) for name in ("branch", "auto")]
     assert [result.status for result in found] == ["feasible", "feasible"]
     assert all("annealed only" in result.message for result in found)
-    (company,) = kernel._compiling
+    (company,) = program._compiling
     release.set()
     company.join(60)
     assert solve(problem, "branch", Limits(seconds=20)).status == "optimal"
-    assert kernel._compiling == [company]
+    assert program._compiling == [company]
 
 
 def test_machine_code_that_cannot_be_made_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -171,7 +171,7 @@ def test_machine_code_that_cannot_be_made_is_an_error(monkeypatch: pytest.Monkey
     def fail() -> None:
         raise ValueError("no compiler")
 
-    monkeypatch.setattr(kernel, "_compile", fail)
+    monkeypatch.setattr(program, "_compile", fail)
     for _ in range(2):
         with pytest.raises(ValueError, match="no compiler"):
             solve(layer("conv5_1", "energy"), "branch")

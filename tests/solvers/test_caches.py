@@ -9,6 +9,7 @@ import sys
 import tempfile
 from pathlib import Path
 
+import numba
 import pytest
 
 import tilewright
@@ -55,7 +56,7 @@ def test_a_folder_that_others_may_fill_is_not_used(homeless: Path, tmp_path: Pat
 
 def test_a_broken_cache_costs_only_time(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     """A kept file that is cut short, and a disk that takes nothing, leave the function as it is."""
-    monkeypatch.setattr(caches._settings, "CACHE_DIR", str(tmp_path / "kept"))
+    monkeypatch.setattr(numba.config, "CACHE_DIR", str(tmp_path / "kept"))
 
     def twice(number: int) -> int:
         return 2 * number
@@ -81,13 +82,13 @@ def test_without_any_room_functions_are_compiled_all_the_same(
 ) -> None:
     """Nothing is kept, nothing fails, and numba's own setting is as it was."""
     monkeypatch.setattr(caches, "temporary_folder", lambda: None)
-    before = caches._settings.CACHE_DIR
+    before = numba.config.CACHE_DIR
     scope: dict[str, object] = {}
     exec(compile("def thrice(number):\n    return 3 * number\n", "nowhere.py", "exec"), scope)
     made = compiled(scope["thrice"])  # type: ignore[type-var]
     assert made(2) == 6  # type: ignore[operator]
     assert made.stats.cache_path is None  # type: ignore[attr-defined]
-    assert before == caches._settings.CACHE_DIR
+    assert before == numba.config.CACHE_DIR
     assert cache_folder().is_dir()
 
 
@@ -123,4 +124,4 @@ def test_a_layer_is_mapped_where_nothing_can_be_written(tmp_path: Path) -> None:
     done = subprocess.run(command, env=environment, cwd=tmp_path, capture_output=True, text=True, timeout=120)
     assert (done.returncode, done.stderr) == (0, "")
     assert "optimal" in done.stdout
-    assert [*room.rglob("kernel.bounds-*.nbi")]
+    assert [*room.rglob("bounds-*.code")]

@@ -17,7 +17,7 @@ from tilewright.formulation.expression.batch import Array
 from tilewright.formulation.expression.interval import IntervalReader
 from tilewright.formulation.mapping.problem import LayerProblem
 from tilewright.formulation.mapping.tables import Tables
-from tilewright.solvers.mapping import kernel
+from tilewright.solvers.mapping import opcodes
 from tilewright.solvers.mapping.array_bounds import ArrayBounds
 from tilewright.solvers.mapping.stages import StagedTable, stages_of
 from tilewright.solvers.mapping.tape import Tape
@@ -81,7 +81,7 @@ def test_equal_bits(instance: Instance, data: st.DataObject) -> None:
     staged, product_bounds, roots = laid
     limits = [(limit.expr, limit.bound) for limit in problem.limits]
     tape = Tape(staged, limits, roots, product_bounds)
-    count = data.draw(st.sampled_from([1, 7, kernel.BLOCK, 3 * kernel.BLOCK + 5]))
+    count = data.draw(st.sampled_from([1, 7, opcodes.BLOCK, 3 * opcodes.BLOCK + 5]))
     random = np.random.default_rng(data.draw(st.integers(0, 2**32)))
     at = [data.draw(st.integers(-1, len(table.starts) - 1)) for table in staged]
     sizes = [1 if stage < 0 else len(table.starts[stage]) for table, stage in zip(staged, at, strict=True)]

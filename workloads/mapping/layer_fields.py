@@ -38,7 +38,7 @@ def _pads(values: list[int]) -> int | tuple[int, ...]:
 class LayerFields(BaseModel):
     """What all kinds share: an optional name, and no unknown fields."""
 
-    model_config = ConfigDict(extra="forbid")
+    model_config = ConfigDict(extra="forbid", defer_build=True)
 
     name: str | None = Field(default=None, min_length=1)
 

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from collections.abc import Mapping as MappingABC
 from dataclasses import dataclass, field
 from fractions import Fraction
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 from tilewright.formulation.expression import Expr, as_expr, ceil_div, choose, product, total
 from tilewright.formulation.mapping.nest import Nest
@@ -98,6 +98,20 @@ class CostModel(Protocol):
         """Energy, cycles and constraints of a nest."""
 
 
+@runtime_checkable
+class ByStore(Protocol):
+    """A cost model that tells where the energy goes."""
+
+    def energy_by_store(self, nest: Nest) -> dict[int, Expr]:
+        """The energy, divided by the boundary at which what is moved is stored, outermost first.
+
+        What is not stored but read by the PEs stands at the boundary behind the last block.  Every part is
+        never negative, and all of them add up to the statement's energy.  In a
+        :class:`~tilewright.formulation.mapping.merged.MergedNest` none is larger than in the nest itself,
+        for some order of every run.
+        """
+
+
 def energy_scale(energies: Iterable[Fraction]) -> int:
     """The smallest factor that makes all energies integers."""
     return math.lcm(*(energy.denominator for energy in energies))
@@ -112,26 +126,46 @@ def resident(nest: Nest, tensor: Tensor, level: int, value: Expr) -> Expr:
 
 
 def capacity_limits(nest: Nest) -> list[Limit]:
-    """What a buffer holds must fit: whole banks where a level has banks, each role into its own partition."""
+    """What a buffer holds must fit: whole banks where a level has banks, each role into its own partition.
+
+    Where elements of several widths share a room, sizes are in the greatest unit that measures all of them.
+    """
     limits: list[Limit] = []
-    for index, level in enumerate(nest.engine.levels):
-        shares: dict[Role | None, list[Expr]] = {}
+    engine = nest.engine
+    for index, level in enumerate(engine.levels):
+        shares: dict[Role | None, list[Tensor]] = {}
         for tensor in nest.operator.tensors:
-            residency = nest.residency[tensor.name]
-            if index not in residency.positions:
-                continue
-            size = nest.kept(tensor, index)
-            if level.bank is not None:
-                size = ceil_div(size, level.bank)
-            role = tensor.role if tensor.role in level.partitions else None
-            shares.setdefault(role, []).append(resident(nest, tensor, index, size))
-        for role, sizes in shares.items():
-            room = level.capacity if role is None else level.partitions[role]
+            if index in nest.residency[tensor.name].positions:
+                part = tensor.role if tensor.role in level.partitions else None
+                shares.setdefault(part, []).append(tensor)
+        for part, held in shares.items():
+            room = level.capacity if part is None else level.partitions[part]
             if room is not None:
-                unit = 1 if level.bank is None else level.bank
-                suffix = "" if role is None else f" for {role}"
-                limits.append(Limit(f"capacity of {level.name}{suffix}", total(sizes), room // unit))
+                bits = room * (engine.room_bits(level) if part is None else engine.width(level, part))
+                suffix = "" if part is None else f" for {part}"
+                limits.append(_room_limit(f"capacity of {level.name}{suffix}", nest, index, held, bits))
     return limits
+
+
+def _room_limit(name: str, nest: Nest, index: int, held: Sequence[Tensor], bits: int) -> Limit:
+    """Some tensors within so many bits of a level."""
+    engine = nest.engine
+    level = engine.levels[index]
+    widths = {tensor: engine.width(level, tensor.role) for tensor in held}
+    bank = None if level.bank is None else level.bank * engine.room_bits(level)
+    unit = math.gcd(*widths.values()) if bank is None else bank
+    sizes: list[Expr] = []
+    for tensor, width in widths.items():
+        size = nest.kept(tensor, index)
+        if bank is None:
+            size = width // unit * size
+        else:
+            common = math.gcd(width, bank)
+            size = ceil_div(width // common * size, bank // common)
+        sizes.append(resident(nest, tensor, index, size))
+    if bank is None and len({*widths.values()}) > 1:
+        name += f" in units of {unit} bits"
+    return Limit(name, total(sizes), bits // unit)
 
 
 def array_limits(nest: Nest) -> list[Limit]:

@@ -60,6 +60,10 @@ class DMazeRunner:
             )
         if any(level.fanout is not None and level.fanout.sharing for level in engine.levels):
             raise InputError(engine.name, "levels", "dmazerunner knows no buffer sharing")
+        for level in engine.levels:
+            for field, has in level.particulars.items():
+                if has:
+                    raise InputError(engine.name, f"levels.{level.name}", f"dmazerunner knows no {field}")
         for tensor in operator.tensors:
             if any(tensor.role not in level.keeps for level in engine.levels):
                 raise InputError(engine.name, "levels", f"dmazerunner keeps {tensor.role} at every level")

@@ -10,6 +10,7 @@ not, plus the first fill and the last drain.  ``docs/cost-models.md`` has the fo
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
@@ -35,8 +36,8 @@ from tilewright.formulation.mapping.cost.base import (
 )
 from tilewright.formulation.mapping.nest import Nest, Spread
 from tilewright.formulation.mapping.orders import OrderClass, all_order_classes, order_classes, sliding_dims
-from tilewright.hardware.mapping.engine import Engine
-from tilewright.workloads.mapping.operator import Operator, Tensor
+from tilewright.hardware.mapping.engine import Engine, MemoryLevel
+from tilewright.workloads.mapping.operator import Operator, Role, Tensor
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,18 +82,8 @@ class Hierarchy:
     def statement(self, nest: Nest) -> Statement:
         """Energy, cycles and constraints; energies are exact decimals, scaled to integers."""
         engine = nest.engine
-        fans = [level.fanout for level in engine.levels if level.fanout is not None]
-        scale = energy_scale(
-            [
-                engine.mac_energy,
-                *(e for level in engine.levels for e in (level.read_energy, level.write_energy)),
-                *(fan.energy for fan in fans),
-                *(fan.hop_energy for fan in fans),
-            ]
-        )
-        components: dict[str, Expr] = {
-            "MAC": as_expr(int(engine.mac_energy * scale) * nest.operator.iterations)
-        }
+        scale = self._scale(engine)
+        components: dict[str, Expr] = {"MAC": self._computing(nest, scale)}
         traffic: list[Traffic] = []
         details: dict[str, Expr] = {}
         for index, level in enumerate(engine.levels):
@@ -100,8 +91,8 @@ class Hierarchy:
             passed: list[Expr] = []
             for tensor in nest.operator.tensors:
                 counts = _selected(nest, tensor, index, whole_run=True)
-                reads = int(level.read_energy * scale) * counts.reads
-                writes = int(level.write_energy * scale) * (counts.fills + counts.updates)
+                reads = int(level.read_energy_of(tensor.role) * scale) * counts.reads
+                writes = int(level.write_energy_of(tensor.role) * scale) * (counts.fills + counts.updates)
                 parts.append(total([reads, writes]))
                 if index in nest.residency[tensor.name].positions:
                     tile, hops = nest.kept(tensor, index), _hops(nest, tensor, index)
@@ -132,6 +123,59 @@ class Hierarchy:
             traffic=tuple(traffic),
             details={**times, **details},
         )
+
+    def energy_by_store(self, nest: Nest) -> dict[int, Expr]:
+        """The energy, divided by the boundary at which what is moved is stored, or read by the PEs.
+
+        What moves into a store, and partial sums out of it, depends on the tiles there and on the loops
+        around them; so do the energy of the store outside that it takes, and of the networks between.
+        """
+        engine = nest.engine
+        scale = self._scale(engine)
+        parts: dict[int, list[Expr]] = {len(nest.blocks): [self._computing(nest, scale)]}
+        for index, level in enumerate(engine.levels):
+            fan = engine.levels[index - 1].fanout if index else None
+            for tensor in nest.operator.tensors:
+                read = int(level.read_energy_of(tensor.role) * scale)
+                write = int(level.write_energy_of(tensor.role) * scale)
+                residency = nest.residency[tensor.name]
+                for store, chosen in _served(nest, tensor, index).items():
+                    inner = len(nest.blocks) if store is None else residency.positions[store]
+                    into = parts.setdefault(inner, [])
+                    if level.fanout is not None and level.fanout.energy:
+                        moved = _transported(nest, tensor, index, chosen)
+                        into.append(int(level.fanout.energy * scale) * moved)
+                    if index not in residency.positions:
+                        continue
+                    counts = _selected(nest, tensor, index, whole_run=True, among=chosen)
+                    into += [read * counts.reads, write * counts.updates]
+                    parts.setdefault(residency.positions[index], []).append(write * counts.fills)
+                    if fan is not None and fan.sharing and fan.hop_energy:
+                        into.append(int(fan.hop_energy * scale) * _hops(nest, tensor, index, chosen))
+        return {boundary: total(terms) for boundary, terms in sorted(parts.items())}
+
+    @staticmethod
+    def _scale(engine: Engine) -> int:
+        fans = [level.fanout for level in engine.levels if level.fanout is not None]
+        return energy_scale(
+            [
+                engine.mac_energy,
+                *(energy for level in engine.levels for energy in level.energies),
+                *(fan.energy for fan in fans),
+                *(fan.hop_energy for fan in fans),
+            ]
+        )
+
+    @staticmethod
+    def _computing(nest: Nest, scale: int) -> Expr:
+        return as_expr(int(nest.engine.mac_energy * scale) * nest.operator.iterations)
+
+
+def _served(nest: Nest, tensor: Tensor, level: int) -> dict[int | None, list[bool]]:
+    """By the next store inside a level (``None``: the PEs), the residencies in which it is that one."""
+    alternatives = nest.residency[tensor.name].alternatives
+    inner = [next((store for store in stores if store > level), None) for stores in alternatives]
+    return {store: [other == store for other in inner] for store in dict.fromkeys(inner)}
 
 
 def _selected(
@@ -187,7 +231,7 @@ def _reads(nest: Nest, tensor: Tensor, store: int | None, below: Spread, times: 
     return nest.delivered(tensor, position, below, nest.engine.levels[store].sliding_window, times)
 
 
-def _hops(nest: Nest, tensor: Tensor, level: int) -> Expr:
+def _hops(nest: Nest, tensor: Tensor, level: int, among: Sequence[bool] | None = None) -> Expr:
     """Elements that a level's buffers pass on to each other.
 
     Whenever the inside reads a shared tile, it goes round its ``n`` buffers: ``n - 1`` hops for every element
@@ -216,7 +260,7 @@ def _hops(nest: Nest, tensor: Tensor, level: int) -> Expr:
         leaders = replace(spread, pooled=spread.pooled | pool)
         return total(_reads(nest, tensor, store, leaders, ring) for ring in rings)
 
-    return choose(residency.selector, [passed(stores) for stores in residency.alternatives])
+    return _chosen(nest, tensor, passed, among)
 
 
 def _spread(
@@ -275,7 +319,7 @@ def _output_counts(
     return _Counts(reads, fills, updates)
 
 
-def _transported(nest: Nest, tensor: Tensor, level: int) -> Expr:
+def _transported(nest: Nest, tensor: Tensor, level: int, among: Sequence[bool] | None = None) -> Expr:
     """Elements that cross a level's network, counted at every instance that receives or sends them."""
     residency = nest.residency[tensor.name]
     reached = frozenset(b for b in nest.spatial if nest.blocks[b].level <= level)
@@ -296,7 +340,20 @@ def _transported(nest: Nest, tensor: Tensor, level: int) -> Expr:
         partners = nest.partners(tensor, target, spread)
         return nest.visits(tensor, target, spread, lambda n: product([*elements, 2 * n - partners]))
 
-    return choose(residency.selector, [crossing(stores) for stores in residency.alternatives])
+    return _chosen(nest, tensor, crossing, among)
+
+
+def _chosen(
+    nest: Nest, tensor: Tensor, count: Callable[[Sequence[int]], Expr], among: Sequence[bool] | None
+) -> Expr:
+    """A count under the chosen residency, 0 where that is not ``among`` those that count."""
+    residency = nest.residency[tensor.name]
+    counting = [True] * len(residency.alternatives) if among is None else among
+    options = [
+        count(stores) if counts else as_expr(0)
+        for stores, counts in zip(residency.alternatives, counting, strict=True)
+    ]
+    return choose(residency.selector, options)
 
 
 def _cycles(nest: Nest) -> tuple[Expr, dict[str, Expr]]:
@@ -317,7 +374,7 @@ def _cycles(nest: Nest) -> tuple[Expr, dict[str, Expr]]:
         for side, time in times:
             side.append(time)
         if index and level.double_buffered:
-            exposed += _first_and_last(nest, index)
+            exposed += first_and_last(nest, index)
     return total([maximum(hidden), *exposed]), details
 
 
@@ -330,18 +387,23 @@ def _port_time(nest: Nest, level: int, behind: bool) -> Expr | None:
         store is not double-buffered
     """
     memory = nest.engine.levels[level]
-    counts: list[_Counts] = []
+    reads: list[tuple[Role, Expr]] = []
+    writes: list[tuple[Role, Expr]] = []
     for tensor in nest.operator.tensors:
         alternatives = nest.residency[tensor.name].alternatives
         chosen = [level in stores and _hides(nest, stores, level) is behind for stores in alternatives]
         if any(chosen):
-            counts.append(_selected(nest, tensor, level, whole_run=False, among=chosen))
-    times: list[Expr] = []
-    if counts and memory.read_bandwidth is not None:
-        times.append(_transfer(total(c.reads for c in counts), memory.read_bandwidth))
-    if counts and memory.write_bandwidth is not None:
-        written = total(part for c in counts for part in (c.fills, c.updates))
-        times.append(_transfer(written, memory.write_bandwidth))
+            counts = _selected(nest, tensor, level, whole_run=False, among=chosen)
+            reads.append((tensor.role, counts.reads))
+            writes += [(tensor.role, counts.fills), (tensor.role, counts.updates)]
+    ports = (
+        (memory.read_bandwidth, reads),
+        (memory.write_bandwidth, writes),
+        (memory.shared_bandwidth, [*reads, *writes]),
+    )
+    times = [
+        _transfer(nest.engine, memory, moved, rate) for rate, moved in ports if moved and rate is not None
+    ]
     return maximum(times) if times else None
 
 
@@ -351,7 +413,7 @@ def _hides(nest: Nest, stores: Sequence[int], level: int) -> bool:
     return inner is None or nest.engine.levels[inner].double_buffered
 
 
-def _first_and_last(nest: Nest, level: int) -> list[Expr]:
+def first_and_last(nest: Nest, level: int) -> list[Expr]:
     """The first fill and the last drain of a double-buffered level, which nothing hides.
 
     Every tensor's first tiles come from the store outside this one, through that store's port; several such
@@ -362,11 +424,12 @@ def _first_and_last(nest: Nest, level: int) -> list[Expr]:
         tensors = [t for t in nest.operator.tensors if t.is_output is role_is_output]
         times: list[Expr] = []
         for source, outer in enumerate(nest.engine.levels[:level]):
-            bandwidth = outer.write_bandwidth if role_is_output else outer.read_bandwidth
-            sizes = [_first_tiles(nest, tensor, source, level) for tensor in tensors]
-            taken = [size for size in sizes if size is not None]
-            if taken and bandwidth is not None:
-                times.append(_transfer(total(taken), bandwidth))
+            own = outer.write_bandwidth if role_is_output else outer.read_bandwidth
+            sizes = [(tensor.role, _first_tiles(nest, tensor, source, level)) for tensor in tensors]
+            taken = [(role, size) for role, size in sizes if size is not None]
+            for rate in (own, outer.shared_bandwidth):
+                if taken and rate is not None:
+                    times.append(_transfer(nest.engine, outer, taken, rate))
         if times:
             result.append(maximum(times))
     return result
@@ -384,6 +447,12 @@ def _first_tiles(nest: Nest, tensor: Tensor, source: int, level: int) -> Expr | 
     return choose(residency.selector, [size if follow else as_expr(0) for follow in follows])
 
 
-def _transfer(elements: Expr, bandwidth: Fraction) -> Expr:
-    """Whole cycles that a transfer takes."""
-    return ceil_div(bandwidth.denominator * elements, bandwidth.numerator)
+def _transfer(
+    engine: Engine, level: MemoryLevel, moved: Sequence[tuple[Role, Expr]], bandwidth: Fraction
+) -> Expr:
+    """Whole cycles that elements of some roles take on a port of a level."""
+    widths = {role: engine.width(level, role) for role, _ in moved}
+    unit = math.gcd(*widths.values())
+    rate = Fraction(bandwidth * engine.element_bits) / unit
+    units = total(widths[role] // unit * elements for role, elements in moved)
+    return ceil_div(rate.denominator * units, rate.numerator)

@@ -7,6 +7,7 @@ of maximal reuse) and OPT5 (caching and threads) lose nothing and are the search
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
@@ -83,19 +84,22 @@ def conditions(nest: Nest, prunings: Prunings) -> list[Condition]:
 
 
 def _utilisation(nest: Nest, prunings: Prunings) -> list[Condition]:
-    """OPT1: elements in every bounded memory, and PEs at work."""
+    """OPT1: what every bounded memory holds, and PEs at work."""
     found: list[Condition] = []
-    for index, level in enumerate(nest.engine.levels):
-        room = (level.capacity or 0) + sum(level.partitions.values())
+    engine = nest.engine
+    for index, level in enumerate(engine.levels):
+        room = (level.capacity or 0) * engine.room_bits(level)
+        room += sum(size * engine.width(level, role) for role, size in level.partitions.items())
         if not room:
             continue
+        unit = math.gcd(*(engine.width(level, role) for role in level.keeps))
         held = total(
-            resident(nest, tensor, index, nest.kept(tensor, index))
+            engine.width(level, tensor.role) // unit * resident(nest, tensor, index, nest.kept(tensor, index))
             for tensor in nest.operator.tensors
             if index in nest.residency[tensor.name].positions
         )
-        share = prunings.rf if index == len(nest.engine.levels) - 1 else prunings.spm
-        found.append(Condition(held, share * room, np.inf))
+        share = prunings.rf if index == len(engine.levels) - 1 else prunings.spm
+        found.append(Condition(held, share * (room / unit), np.inf))
     if nest.spatial:
         every = product(nest.trips(nest.spatial))
         found.append(Condition(every, prunings.pe * nest.engine.instances, np.inf))

@@ -6,10 +6,11 @@ Energies are in joules and rates in actions per second; an action moves ``bits_p
 from __future__ import annotations
 
 from fractions import Fraction
+from functools import partial
 
 from tilewright.report.exchange.bundle import Bundle, energy_of
 from tilewright.report.exchange.losses import Effect
-from tilewright.report.exchange.mapping.machine_text import is_exact_rate, rate_text
+from tilewright.report.exchange.mapping.element_widths import Widths, rate
 from tilewright.report.exchange.source import Field
 
 PICO = 10**12
@@ -28,8 +29,8 @@ def action_of(node: Field, name: str) -> Field:
     return Field(node.where, None, (*node.location, "actions"), node.document)
 
 
-def energies(name: str, node: Field, element_bits: int, bundle: Bundle) -> tuple[Fraction, Fraction]:
-    """pJ per element read and written: the energies of actions over their bits."""
+def energies(name: str, node: Field, bits: int, bundle: Bundle) -> tuple[Fraction, Fraction]:
+    """pJ per element of so many bits read and written: the energies of actions over their bits."""
     given = bundle.settings.energies.get(name)
     if given is not None:
         return given
@@ -43,7 +44,7 @@ def energies(name: str, node: Field, element_bits: int, bundle: Bundle) -> tuple
             tell_energy(node, bundle)
             return Fraction(0), Fraction(0)
         per_bit = joules.number("joules") / _bits(action, node)
-        found.append(energy_of(per_bit * element_bits * PICO, joules, bundle.ledger))
+        found.append(energy_of(per_bit * bits * PICO, joules, bundle.ledger))
     return found[0], found[1]
 
 
@@ -61,25 +62,30 @@ def tell_energy(node: Field, bundle: Bundle) -> None:
     node.lose(bundle.ledger, Effect.COST, message)
 
 
-def rates(node: Field, element_bits: int, clock_hz: Fraction, bundle: Bundle) -> dict[str, str]:
-    """Bandwidths in elements per cycle; ports are separate only where the latency says so."""
+def rates(node: Field, widths: Widths, clock_hz: Fraction, bundle: Bundle) -> dict[str, str]:
+    """Bandwidths by port; reads and writes have one each where the latency says so, else they take turns."""
     found: dict[str, str] = {}
     for key in ("read", "write"):
         action = action_of(node, key)
         place = action.at("throughput")
         if not place or place.infinite:
             continue
-        rate = place.number("actions per second") * _bits(action, node) / element_bits / clock_hz
-        if rate == 0:
+        bits = place.number("actions per second") * _bits(action, node) / clock_hz
+        if bits == 0:
             raise place.error("expected actions per second above 0")
-        if not is_exact_rate(rate):
-            place.lose(bundle.ledger, Effect.COST, "is rounded to six decimals per cycle")
-        found[key] = rate_text(rate)
+        found[key] = rate(bits, widths, partial(_tell_rounded, place, bundle))
     latency = node.at("total_latency")
     written = "".join(str(latency.value or "").split())
     separate = _LATENCIES.get(written, None if latency else False)
     if separate is None:
         latency.lose(bundle.ledger, Effect.COST, "every port takes its own accesses over its own throughput")
-    elif not separate and found:
-        node.lose(bundle.ledger, Effect.COST, "reads and writes take turns there, here each has a port")
+    elif not separate and len(found) == 2:
+        if found["read"] == found["write"]:
+            return {"shared": found["read"]}
+        message = "reads and writes take turns there, at rates of their own; here each has a port"
+        node.lose(bundle.ledger, Effect.COST, message)
     return found
+
+
+def _tell_rounded(place: Field, bundle: Bundle) -> None:
+    place.lose(bundle.ledger, Effect.COST, "is rounded to six decimals per cycle")

@@ -20,8 +20,10 @@ from tilewright.report.exchange.mapping.accelforge_actions import (
     rates,
     tell_energy,
 )
-from tilewright.report.exchange.mapping.accelforge_sets import plain, tensors
+from tilewright.report.exchange.mapping.accelforge_sets import plain, tensors, widths
 from tilewright.report.exchange.mapping.chain import Chain, told_limit
+from tilewright.report.exchange.mapping.element_widths import apart, room
+from tilewright.report.exchange.mapping.element_widths import energies as level_energies
 from tilewright.report.exchange.mapping.machine_text import build_machine
 from tilewright.report.exchange.source import Field
 from tilewright.workloads.mapping.operator import Role
@@ -36,10 +38,10 @@ _UNBOUNDED = 10**12
 _DEFAULT_BITS = 8
 _ENABLED = re.compile(r"len\(All\)\s*==\s*(\d+)")
 _READ = {"name", "size", "actions", "tensors", "spatial", "total_latency", "bits_per_action", "enabled"}
+_READ |= {"bits_per_value"}
 _OTHER = {
     "leak_power": (Effect.COST, "leakage costs nothing here"),
     "total_leak_power": (Effect.COST, "leakage costs nothing here"),
-    "bits_per_value": (Effect.COST, "all elements have the same bits"),
     "values_per_action": (Effect.COST, "actions are counted in bits"),
     "energy_scale": (Effect.COST, "is not applied"),
     "actions_scale": (Effect.COST, "is not applied"),
@@ -183,23 +185,28 @@ def _add_level(node: Field, machine: _Machine, bundle: Bundle) -> None:
     if outermost and keep | may != set(Role):
         raise node.error("expected the outermost memory to keep all tensors")
     level: dict[str, Any] = {"name": name}
-    read, write = energies(name, node, machine.bits, bundle)
-    level["energy"] = read if read == write else {"read": read, "write": write}
-    size = plain(node.at("size"), machine.bits)
+    if not keep | may:
+        raise place.error("keeps nothing, which no level can")
+    usual = dict.fromkeys(Role, machine.bits)
+    every = usual
+    if bundle.settings.element_bits is None:
+        every = widths(node.at("bits_per_value"), machine.kept, machine.bits)
+    own = {role: every[role] for role in Role if role in keep | may}
+    level |= apart(own, usual)
+    told = name in bundle.settings.energies
+    level |= level_energies(own, lambda bits: energies(name, node, bits, bundle), by_width=not told)
+    size = plain(node.at("size"), every)
     if outermost:
         if not size.infinite:
-            told_limit(size.number("a size in bits") / machine.bits, size, bundle)
+            told_limit(size.number("a size in bits") / max(own.values()), size, bundle)
     else:
-        level["elements"] = _UNBOUNDED if size.infinite else int(size.number("a size in bits") / machine.bits)
-        if level["elements"] < 1:
-            raise size.error(f"holds no element of {machine.bits} bits")
+        bits = _UNBOUNDED * machine.bits if size.infinite else size.number("a size in bits")
+        level |= room(bits, own, machine.bits, size, bundle, doubled=False)
         level["streamed"] = True
-    bandwidth = rates(node, machine.bits, machine.clock_hz, bundle)
+    bandwidth = rates(node, own, machine.clock_hz, bundle)
     if bandwidth:
         level["bandwidth"] = bandwidth
     _tell_others(node, bundle)
-    if not keep | may:
-        raise place.error("keeps nothing, which no level can")
     machine.chain.level(level, set(keep | may), set(may - keep))
 
 

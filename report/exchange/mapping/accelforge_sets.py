@@ -17,7 +17,7 @@ _NAMES = {
     "weight": frozenset([Role.WEIGHT]),
     "output": frozenset([Role.OUTPUT]),
 }
-_BITS = re.compile(r"\b(?:All|input|weight|output)\.bits_per_value\b")
+_BITS = re.compile(r"\b(All|input|weight|output)\.bits_per_value\b")
 _CHOICE = re.compile(r"^(.*\S)\s+if\s+(?:input|weight|output)\s+else\s+\S+$")
 
 
@@ -54,10 +54,28 @@ def _value(node: ast.expr, memories: MappingABC[str, frozenset[Role]]) -> frozen
     raise ValueError("no set of tensors")
 
 
-def plain(place: Field, element_bits: int) -> Field:
+def widths(place: Field, memories: MappingABC[str, frozenset[Role]], usual: int) -> dict[Role, int]:
+    """Bits of every role: of those that sets of tensors name, and of all others the usual ones.
+
+    Raises
+    ------
+    InputError : for a set that cannot be read, and for a role that has two widths
+    """
+    found: dict[Role, int] = {}
+    named = place.fields() if isinstance(place.value, dict) else {"All": place} if place else {}
+    for expression, one in named.items():
+        bits = one.whole("bits of an element")
+        for role in tensors(Field(one.where, expression, one.location, one.document), memories, "All"):
+            if found.setdefault(role, bits) != bits:
+                raise one.error(f"gives {role} {bits} bits, and another entry {found[role]}")
+    return dict.fromkeys(Role, usual) | found
+
+
+def plain(place: Field, bits: MappingABC[Role, int]) -> Field:
     """A field whose text speaks of a tensor's bits, with their number in their place."""
     if not isinstance(place.value, str):
         return place
     chosen = _CHOICE.match(place.value.strip())
-    text = _BITS.sub(str(element_bits), chosen[1] if chosen else place.value)
+    text = chosen[1] if chosen else place.value
+    text = _BITS.sub(lambda found: str(max(bits[role] for role in _NAMES[found[1]])), text)
     return Field(place.where, text, place.location, place.document)

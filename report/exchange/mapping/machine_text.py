@@ -46,15 +46,15 @@ def yaml_text(data: object) -> str:
     )
 
 
-def rate_text(elements_per_cycle: Fraction) -> str:
+def rate_text(amount: Fraction, unit: str = "elements/cycle") -> str:
     """A bandwidth of a machine file, rounded to six decimals."""
     places = 10**_RATE_DECIMALS
-    return f"{exact(Fraction(round(elements_per_cycle * places), places))} elements/cycle"
+    return f"{exact(Fraction(round(amount * places), places))} {unit}"
 
 
-def is_exact_rate(elements_per_cycle: Fraction) -> bool:
+def is_exact_rate(amount: Fraction) -> bool:
     """Whether `rate_text` loses nothing."""
-    scaled: Fraction = elements_per_cycle * 10**_RATE_DECIMALS
+    scaled: Fraction = amount * 10**_RATE_DECIMALS
     return scaled.denominator == 1
 
 

@@ -107,6 +107,7 @@ def _held(elements: int, buffers: int, known: dict[str, Field], bundle: Bundle) 
 
 
 def _rates(known: dict[str, Field], bundle: Bundle) -> dict[str, str]:
+    """Bandwidths by port; a port that reads and writes share is taken alone."""
     found: dict[str, str] = {}
     for key in _RATES:
         field = known.get(key)
@@ -115,11 +116,11 @@ def _rates(known: dict[str, Field], bundle: Bundle) -> dict[str, str]:
         rate = field.number("elements per cycle")
         if not is_exact_rate(rate):
             field.lose(bundle.ledger, Effect.COST, "is rounded to six decimals")
-        ways = ("read", "write") if key == "shared_bandwidth" else (key.partition("_")[0],)
-        if key == "shared_bandwidth":
-            message = "reads and writes share one port: here each of the two has all of it"
-            field.lose(bundle.ledger, Effect.COST, message)
-        found |= {way: rate_text(rate) for way in ways}
+        found[key.partition("_")[0]] = rate_text(rate)
+    if "shared" in found and len(found) > 1:
+        message = "reads and writes share one port: what each of them may take of it is not limited"
+        known["shared_bandwidth"].lose(bundle.ledger, Effect.COST, message)
+        return {"shared": found["shared"]}
     return found
 
 

@@ -256,7 +256,9 @@ def _fields(
     bits = attributes.element_bits(levels, bundle)
     energy = attributes.action_energy(mac.name, ("compute",), mac.field, bundle)[0]
     for level in levels:
-        del level["datawidth"]
+        own = level.pop("datawidth")
+        if bundle.settings.element_bits is None and own != bits:
+            level["widths"] = dict.fromkeys(level.get("keeps", [role.value for role in Role]), own)
     return {
         "description": f"{bundle.name}, from a Timeloop architecture",
         "cost_model": "hierarchy",

@@ -62,12 +62,14 @@ def _tensors(bundle: Bundle, roles: frozenset[Role] | set[Role]) -> list[str]:
 
 
 def _memory(level: MemoryLevel, engine: Engine, bundle: Bundle) -> Tagged:
-    bits, outermost = engine.element_bits, level is engine.levels[0]
+    bits, outermost = _width(level, engine), level is engine.levels[0]
     attributes: dict[str, Any] = {"width": bits, "datawidth": bits, "block_size": 1}
     if level.capacity is not None:
-        attributes["depth"] = level.capacity
-    for way, rate in (("read", level.read_bandwidth), ("write", level.write_bandwidth)):
+        attributes["depth"] = (engine.usable_bits(level) or 0) // bits
+    ports = {"read": level.read_bandwidth, "write": level.write_bandwidth, "shared": level.shared_bandwidth}
+    for way, rate in ports.items():
         if rate is not None:
+            rate = rate * engine.element_bits / bits
             attributes[f"{way}_bandwidth"] = rate if rate.denominator == 1 else float(rate)
     keep = _tensors(bundle, level.keeps - level.may_bypass)
     passing = _tensors(bundle, frozenset(Role) - level.keeps)
@@ -76,6 +78,11 @@ def _memory(level: MemoryLevel, engine: Engine, bundle: Bundle) -> Tagged:
     return _node(
         "Component", level.name, **{"class": kind}, attributes=attributes, constraints={"dataspace": storing}
     )
+
+
+def _width(level: MemoryLevel, engine: Engine) -> int:
+    """Bits of a level's elements; the widest, where they differ."""
+    return max(engine.width(level, role) for role in level.keeps)
 
 
 def _array(array: str, axes: tuple[str, ...], level: MemoryLevel, bundle: Bundle) -> Tagged:
@@ -110,8 +117,9 @@ def _array(array: str, axes: tuple[str, ...], level: MemoryLevel, bundle: Bundle
 def _energies(engine: Engine) -> dict[str, Any]:
     tables = []
     for level in engine.levels:
-        write = level.write_energy
-        actions = [("read", level.read_energy), ("write", write), ("update", write)]
+        read = max(level.read_energy_of(role) for role in level.keeps)
+        write = max(level.write_energy_of(role) for role in level.keeps)
+        actions = [("read", read), ("write", write), ("update", write)]
         tables.append((level.name, actions))
     tables.append((_MAC, [("compute", engine.mac_energy)]))
     return {
@@ -135,11 +143,21 @@ def _tell_losses(engine: Engine, bundle: Bundle) -> None:
     for index, level in enumerate(engine.levels):
         place = f"levels.{level.name}"
         outer = engine.levels[index - 1] if index else None
-        waits = outer is not None and (outer.read_bandwidth or outer.write_bandwidth)
+        waits = outer is not None and (
+            outer.read_bandwidth or outer.write_bandwidth or outer.shared_bandwidth
+        )
         if waits and not level.double_buffered:
             tell(Effect.COST, place, "is filled while in use there: transfers hide behind other work")
         if index and not level.sliding_window:
             tell(Effect.COST, f"{place}.sliding_window", "Timeloop keeps the overlap of windows in place")
+        if len({engine.width(level, role) for role in level.keeps}) > 1:
+            message = f"elements of several widths count as {_width(level, engine)} bits"
+            tell(Effect.COST, f"{place}.widths", message)
+        if any(
+            len({energy(role) for role in level.keeps}) > 1
+            for energy in (level.read_energy_of, level.write_energy_of)
+        ):
+            tell(Effect.COST, f"{place}.energy_by_role", "all tensors cost what the dearest costs there")
         if level.partitions:
             tell(Effect.SPACE, f"{place}.partitions", "all tensors share the memory there")
         if level.bank is not None:

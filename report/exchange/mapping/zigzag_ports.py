@@ -7,15 +7,13 @@ reads what goes outwards, which is no access here.
 from __future__ import annotations
 
 import re
-from collections.abc import Collection
 from dataclasses import dataclass
 from fractions import Fraction
 
 from tilewright.report.exchange.bundle import Bundle
 from tilewright.report.exchange.losses import Effect
-from tilewright.report.exchange.mapping.machine_text import is_exact_rate, rate_text
+from tilewright.report.exchange.mapping.element_widths import Widths, rate
 from tilewright.report.exchange.source import Field
-from tilewright.workloads.mapping.operator import Role
 
 _ALLOCATION = re.compile(r"(I1|I2|O)\s*,\s*(fh|tl|fl|th)")
 _READS, _WRITES = ("tl",), ("fh", "fl")
@@ -27,19 +25,21 @@ class Ports:
 
     Parameters
     ----------
-    rates : bandwidths by direction, as a machine file has them
-    read_share, write_share : of an access, what one element takes
+    rates : bandwidths by port, as a machine file has them
+    read_bits, write_bits : bits of an access; ``None`` where there is no port for it
     """
 
     rates: dict[str, str]
-    read_share: Fraction
-    write_share: Fraction
+    read_bits: int | None
+    write_bits: int | None
 
     @classmethod
-    def of(cls, memory: Field, roles: Collection[Role], width: int, bundle: Bundle) -> Ports:
+    def of(cls, memory: Field, widths: Widths, bundle: Bundle) -> Ports:
         """The ports of a memory whose elements have so many bits."""
         uses: dict[str, list[tuple[Field, int]]] = {"read": [], "write": []}
-        for port in memory.at("ports").entries():
+        shared: list[Field] = []
+        ports = memory.at("ports").entries()
+        for port in ports:
             port.at("type").one_of(("read", "write", "read_write"))
             bits = port.at("bandwidth_max").whole("bits per cycle")
             ways = set()
@@ -51,22 +51,35 @@ class Ports:
             for way in sorted(ways):
                 uses[way].append((port, bits))
             if len(ways) > 1:
-                message = "reads and writes share one port: here each of the two has all of it"
+                shared.append(port)
+            _tell_least(port, widths, bundle)
+        most = {way: max((bits for _, bits in found), default=None) for way, found in uses.items()}
+        if shared and uses["read"] == uses["write"]:
+            uses = {"shared": uses["read"]}
+        else:
+            message = "reads and writes share this port and not another: here each of the two has all of it"
+            for port in shared:
                 port.lose(bundle.ledger, Effect.COST, message)
-            least = port.at("bandwidth_min").whole("bits per cycle") if port.at("bandwidth_min") else width
-            if least > width:
-                message = f"accesses are counted in {least} bits there, here by the element of {width}"
-                port.at("bandwidth_min").lose(bundle.ledger, Effect.COST, message)
-        rates = {way: _rate(way, ports, width, bundle) for way, ports in uses.items() if ports}
-        shares = [Fraction(width, max((bits for _, bits in uses[way]), default=width)) for way in uses]
-        return cls(rates, shares[0], shares[1])
+        rates = {way: _rate(way, found, widths, bundle) for way, found in uses.items() if found}
+        return cls(rates, most["read"], most["write"])
 
 
-def _rate(way: str, ports: list[tuple[Field, int]], width: int, bundle: Bundle) -> str:
-    rate = Fraction(sum(bits for _, bits in ports), width)
+def _tell_least(port: Field, widths: Widths, bundle: Bundle) -> None:
+    """Note an access that takes more bits than an element has."""
+    place = port.at("bandwidth_min")
+    least, width = place.whole("bits per cycle") if place else 0, min(widths.values())
+    if least > width:
+        message = f"accesses are counted in {least} bits there, here by the element of {width}"
+        place.lose(bundle.ledger, Effect.COST, message)
+
+
+def _rate(way: str, ports: list[tuple[Field, int]], widths: Widths, bundle: Bundle) -> str:
+    last = ports[-1][0]
     if len(ports) > 1:
-        message = f"several ports {way}: here all tensors share their sum"
-        ports[-1][0].lose(bundle.ledger, Effect.COST, message)
-    if not is_exact_rate(rate):
-        ports[-1][0].lose(bundle.ledger, Effect.COST, "the bandwidth is rounded to six decimals")
-    return rate_text(rate)
+        doing = f"{way}" if way != "shared" else "read and write"
+        last.lose(bundle.ledger, Effect.COST, f"several ports {doing}: here all tensors share their sum")
+
+    def tell_rounded() -> None:
+        last.lose(bundle.ledger, Effect.COST, "the bandwidth is rounded to six decimals")
+
+    return rate(Fraction(sum(bits for _, bits in ports)), widths, tell_rounded)

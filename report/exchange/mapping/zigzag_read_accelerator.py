@@ -15,6 +15,7 @@ from typing import Any
 from tilewright.report.exchange.bundle import Bundle, energy_of
 from tilewright.report.exchange.losses import Effect
 from tilewright.report.exchange.mapping.chain import Chain, told_limit
+from tilewright.report.exchange.mapping.element_widths import apart, energies, room
 from tilewright.report.exchange.mapping.machine_text import build_machine
 from tilewright.report.exchange.mapping.zigzag_ports import Ports
 from tilewright.report.exchange.source import Field
@@ -73,7 +74,11 @@ def read(top: Field, bundle: Bundle) -> None:
         "description": f"{top.at('name').value or bundle.name}, from a ZigZag accelerator",
         "cost_model": "hierarchy",
         "clock_mhz": bundle.settings.clock_mhz or _DEFAULT_MHZ,
-        "compute": {"mac_energy": _mac_energy(array, bundle), "element_bits": max(bits[Role.INPUT], 1)},
+        "compute": {
+            "mac_energy": _mac_energy(array, bundle),
+            "element_bits": bits[Role.INPUT],
+            **apart(bits, dict.fromkeys(Role, bits[Role.INPUT])),
+        },
         "levels": chain.close(top.at("memories")),
     }
     build_machine(bundle, fields, top.where)
@@ -150,23 +155,29 @@ def _in_order(memories: Sequence[_Memory], top: Field, bundle: Bundle) -> list[_
 
 def _level(memory: _Memory, bits: dict[Role, int], bundle: Bundle, *, outermost: bool) -> dict[str, Any]:
     """The fields of a level, all but what it keeps."""
-    place, widths = memory.field, sorted({bits[role] for role in memory.roles})
-    if len(widths) > 1:
-        message = f"holds elements of {' and '.join(map(str, widths))} bits: all count as {widths[-1]}"
-        place.at("operands").lose(bundle.ledger, Effect.COST, message)
-    width = widths[-1]
-    ports = Ports.of(place, memory.roles, width, bundle)
-    level: dict[str, Any] = {"name": memory.name}
-    read, write = _costs(memory, ports, bundle)
-    level["energy"] = read if read == write else {"read": read, "write": write}
-    elements = place.at("size").whole("a size in bits") // width
+    place = memory.field
+    widths = {role: bits[role] for role in Role if role in memory.roles}
+    if outermost and bundle.final_bits is not None and bundle.settings.element_bits is None:
+        widths[Role.OUTPUT] = bundle.final_bits
+        if bundle.final_bits != bits[Role.OUTPUT]:
+            message = (
+                f"outputs have {bundle.final_bits} bits in {memory.name} and {bits[Role.OUTPUT]} elsewhere, "
+                "finished or not"
+            )
+            place.at("operands").lose(bundle.ledger, Effect.COST, message)
+    ports = Ports.of(place, widths, bundle)
+    level: dict[str, Any] = {"name": memory.name, **apart(widths, bits)}
+    level |= energies(
+        widths,
+        lambda width: _costs(memory, ports, width, bundle),
+        by_width=memory.name not in bundle.settings.energies,
+    )
+    size = place.at("size").whole("a size in bits")
     if outermost:
-        told_limit(elements, place.at("size"), bundle)
+        told_limit(size // max(widths.values()), place.at("size"), bundle)
     else:
-        if elements < 1:
-            raise place.at("size").error(f"holds no element of {width} bits")
         doubled = place.at("force_double_buffering").flag()
-        level["elements"] = elements - elements % 2 if doubled else elements
+        level |= room(size, widths, bits[Role.INPUT], place.at("size"), bundle, doubled=doubled)
         level["double_buffered" if doubled else "streamed"] = True
     if ports.rates:
         level["bandwidth"] = ports.rates
@@ -174,20 +185,21 @@ def _level(memory: _Memory, bits: dict[Role, int], bundle: Bundle, *, outermost:
     return level
 
 
-def _costs(memory: _Memory, ports: Ports, bundle: Bundle) -> tuple[Fraction, Fraction]:
-    """pJ per element read and written."""
+def _costs(memory: _Memory, ports: Ports, width: int, bundle: Bundle) -> tuple[Fraction, Fraction]:
+    """pJ per element of so many bits, read and written."""
     given = bundle.settings.energies.get(memory.name)
     if given is not None:
         return given
     found = []
-    for key, share in (("r_cost", ports.read_share), ("w_cost", ports.write_share)):
+    for key, bits in (("r_cost", ports.read_bits), ("w_cost", ports.write_bits)):
         place = memory.field.at(key)
         if not place:
             message = f"ZigZag extracts its {key}, this file does not tell it: 0 pJ (--energy tells it)"
             place.lose(bundle.ledger, Effect.COST, message)
             found.append(Fraction(0))
         else:
-            found.append(energy_of(place.number("pJ per access") * share, place, bundle.ledger))
+            cost = place.number("pJ per access") * Fraction(width, bits or width)
+            found.append(energy_of(cost, place, bundle.ledger))
     return found[0], found[1]
 
 

@@ -131,13 +131,15 @@ def _read_precision(place: Field, bundle: Bundle) -> None:
     """Bits of elements by role; all layers have to agree, for a machine has them once."""
     for key, field in place.fields().items():
         role = _ROLES.get(key)
-        if role is None:
+        if role is None and key != "O_final":
             continue
         bits = field.whole("bits of an element")
-        if bundle.element_bits.setdefault(role, bits) != bits:
-            message = (
-                f"an earlier layer has {bundle.element_bits[role]} bits: all layers count as having these"
-            )
+        if role is None:
+            known = bundle.final_bits = bits if bundle.final_bits is None else bundle.final_bits
+        else:
+            known = bundle.element_bits.setdefault(role, bits)
+        if known != bits:
+            message = f"an earlier layer has {known} bits: all layers count as having these"
             field.lose(bundle.ledger, Effect.COST, message)
 
 

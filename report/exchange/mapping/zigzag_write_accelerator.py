@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from fractions import Fraction
 from typing import Any
 
@@ -62,39 +63,54 @@ def dimensions(engine: Engine, bundle: Bundle) -> dict[str, str]:
     return names
 
 
+def precision(engine: Engine) -> dict[str, int]:
+    """Bits of operands by ZigZag's names: finished outputs have those of the outermost level."""
+    found: dict[str, int] = {}
+    for role, name in (*_OPERANDS.items(), (Role.OUTPUT, "O_final")):
+        levels = [level for level in engine.levels if role in level.keeps]
+        found[name] = engine.width(levels[0 if name == "O_final" else -1], role)
+    return found
+
+
 def _float(number: Fraction) -> float:
     return float(number)
 
 
 def _memory(level: MemoryLevel, served: list[str], engine: Engine, bundle: Bundle) -> dict[str, Any]:
-    bits = engine.element_bits
     operands = [_OPERANDS[role] for role in Role if role in level.keeps]
-    ways = {"r": ("tl", "th"), "w": ("fh", "fl")}
+    widths = [engine.width(level, role) for role in Role if role in level.keeps]
+    ways: dict[str, tuple[tuple[str, ...], Fraction | None]] = {
+        "r": (("tl", "th"), level.read_bandwidth),
+        "w": (("fh", "fl"), level.write_bandwidth),
+    }
     costs: dict[str, float] = {}
+    if level.shared_bandwidth is not None:
+        ways = {"rw": (("tl", "th", "fh", "fl"), level.shared_bandwidth)}
     ports: list[dict[str, Any]] = []
-    for way, directions in ways.items():
-        rate = level.read_bandwidth if way == "r" else level.write_bandwidth
-        energy = level.read_energy if way == "r" else level.write_energy
-        width = _UNLIMITED // bits * bits if rate is None else max(1, int(rate * bits))
-        if rate is not None and rate * bits != width:
-            message = f"{way} bandwidth of {float(rate * bits):g} bits per cycle is {width} there"
+    for way, (directions, rate) in ways.items():
+        whole = math.lcm(*widths)
+        bits = None if rate is None else rate * engine.element_bits
+        width = _UNLIMITED // whole * whole if bits is None else max(1, int(bits))
+        if bits is not None and bits != width:
+            message = f"{way} bandwidth of {float(bits):g} bits per cycle is {width} there"
             bundle.ledger.told(engine.name, Effect.COST, message, f"levels.{level.name}.bandwidth")
-        costs[f"{way}_cost"] = _float(energy * width / bits)
+        for one in way:
+            costs[f"{one}_cost"] = _float(_energy_per_bit(one, level, engine, bundle) * width)
         allocation = [
             f"{one}, {to}" for one in operands for to in directions if one == "O" or to in ("tl", "fh")
         ]
         ports.append(
             {
                 "name": f"{way}_port_1",
-                "type": "read" if way == "r" else "write",
-                "bandwidth_min": min(bits, width),
+                "type": {"r": "read", "w": "write", "rw": "read_write"}[way],
+                "bandwidth_min": min(*widths, width),
                 "bandwidth_max": width,
                 "allocation": allocation,
             }
         )
-    size = _LARGE if level.capacity is None else level.capacity * bits
+    size = engine.usable_bits(level)
     return {
-        "size": size,
+        "size": _LARGE if size is None else size,
         **costs,
         "area": 0.0,
         "latency": 1,
@@ -104,6 +120,23 @@ def _memory(level: MemoryLevel, served: list[str], engine: Engine, bundle: Bundl
     }
 
 
+def _energy_per_bit(way: str, level: MemoryLevel, engine: Engine, bundle: Bundle) -> Fraction:
+    """pJ per bit read or written; the largest, where roles differ."""
+    found = {
+        role: (level.read_energy_of(role) if way == "r" else level.write_energy_of(role))
+        / engine.width(level, role)
+        for role in Role
+        if role in level.keeps
+    }
+    most = max(found.values())
+    if min(found.values()) != most:
+        each = ", ".join(f"{role} {float(energy):g}" for role, energy in found.items())
+        doing = "read" if way == "r" else "written"
+        message = f"a bit {doing} costs {each} pJ; there all of them {float(most):g}"
+        bundle.ledger.told(engine.name, Effect.COST, message, f"levels.{level.name}.energy")
+    return most
+
+
 def _tell_losses(engine: Engine, bundle: Bundle) -> None:
     def tell(effect: Effect, field: str, message: str) -> None:
         bundle.ledger.told(engine.name, effect, message, field)
@@ -111,8 +144,18 @@ def _tell_losses(engine: Engine, bundle: Bundle) -> None:
     tell(Effect.NONE, "clock_mhz", "ZigZag counts in cycles")
     if engine.cost_model != "hierarchy":
         tell(Effect.COST, "cost_model", f"ZigZag has a model of its own, not {engine.cost_model}")
-    for level in engine.levels:
+    for index, level in enumerate(engine.levels):
         place = f"levels.{level.name}"
+        bits = precision(engine)
+        other = [
+            f"{role} {engine.width(level, role)}"
+            for role, name in _OPERANDS.items()
+            if role in level.keeps
+            and engine.width(level, role) != bits["O_final" if name == "O" and not index else name]
+        ]
+        if other:
+            message = f"elements have the same bits in all memories, not {', '.join(other)}"
+            tell(Effect.COST, f"{place}.widths", message)
         if level.may_bypass:
             tell(Effect.SPACE, f"{place}.may_bypass", "ZigZag's memories hold all of their operands")
         if level.partitions:

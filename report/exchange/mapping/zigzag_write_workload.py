@@ -8,6 +8,7 @@ from typing import Any
 from tilewright.report.exchange.bundle import Bundle
 from tilewright.report.exchange.losses import Effect
 from tilewright.report.exchange.mapping.machine_text import yaml_text
+from tilewright.report.exchange.mapping.zigzag_write_accelerator import precision
 from tilewright.report.exchange.outputs import NotStatedError, Output
 from tilewright.workloads.errors import InputError
 from tilewright.workloads.mapping.operator import Operator, Role, Tensor
@@ -48,7 +49,6 @@ def _entry(index: int, name: str, operator: Operator, bundle: Bundle) -> dict[st
     texts = {tensor.role: _tensor(tensor, names, relations) for tensor in operator.tensors}
     if not operator.is_mac:
         bundle.ledger.told(name, Effect.COST, "an iteration counts as one multiply-accumulate", "operator")
-    bits = bundle.settings.element_bits or (bundle.engine.element_bits if bundle.engine else _DEFAULT_BITS)
     entry: dict[str, Any] = {
         "id": index,
         "name": name,
@@ -60,9 +60,18 @@ def _entry(index: int, name: str, operator: Operator, bundle: Bundle) -> dict[st
     return entry | {
         "loop_dims": list(names.values()),
         "loop_sizes": list(operator.bounds.values()),
-        "operand_precision": {"I": bits, "W": bits, "O": bits, "O_final": bits},
+        "operand_precision": _precision(bundle),
         "operand_source": {"I": index, "W": index},
     }
+
+
+def _precision(bundle: Bundle) -> dict[str, int]:
+    """Bits of every operand: the user's word, or the machine's."""
+    bits = bundle.settings.element_bits
+    if bits is None and bundle.engine is not None:
+        found = precision(bundle.engine)
+        return {"I": found["I1"], "W": found["I2"], "O": found["O"], "O_final": found["O_final"]}
+    return dict.fromkeys(("I", "W", "O", "O_final"), bits or _DEFAULT_BITS)
 
 
 def _tensor(tensor: Tensor, names: dict[str, str], relations: dict[str, str]) -> str:

@@ -18,7 +18,7 @@ from tilewright.report.html.page import (
     number_cell,
     text_cell,
 )
-from tilewright.report.records.mapping.breakdown import LatencyPart, energy_parts
+from tilewright.report.records.mapping.breakdown import LatencyPart, bits_of, energy_parts
 from tilewright.report.records.mapping.document import LayerRecord, MetricsRecord, SolutionRecord
 from tilewright.report.records.mapping.operator import shape_text
 from tilewright.report.text.mapping.answer_sets import best_title, front_title, key_of, optima_title
@@ -115,7 +115,9 @@ def accesses_table(metrics: MetricsRecord, engine: Engine, operator: Operator) -
             (Column("tensor"), lambda row: text_cell(row.tensor)),
             (
                 Column("tile", True),
-                lambda row: number_cell(bytes_text(row.tile, engine.element_bits), row.tile),
+                lambda row: number_cell(
+                    bytes_text(row.tile, bits_of(engine, operator, row.level, row.tensor)), row.tile
+                ),
             ),
             (Column("reads", True), lambda row: number_cell(si_text(row.reads), row.reads)),
             (Column("fills", True), lambda row: number_cell(si_text(row.fills), row.fills)),

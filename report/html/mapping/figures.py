@@ -12,8 +12,14 @@ from tilewright.hardware.mapping.engine import Engine
 from tilewright.report.html.figures import INK, PAPER, base_layout, logarithmic
 from tilewright.report.html.page import Figure
 from tilewright.report.plots.style import PALETTE, SHARED, TENSORS
-from tilewright.report.records.mapping.breakdown import COMPUTE, EnergyPart, LatencyPart, in_role_order
-from tilewright.report.records.mapping.document import MetricsRecord, SolutionRecord
+from tilewright.report.records.mapping.breakdown import (
+    COMPUTE,
+    EnergyPart,
+    LatencyPart,
+    bits_of,
+    in_role_order,
+)
+from tilewright.report.records.mapping.document import LayerRecord, MetricsRecord, SolutionRecord
 
 MOST = 8
 """Entries of a legend; what comes after the largest ones is one entry more."""
@@ -133,11 +139,16 @@ def stacked_figure(bars: Bars, colours: MappingABC[str, str], axis: Axis) -> Fig
     return {"data": data, "layout": layout}
 
 
-def dram_bytes(metrics: MetricsRecord, engine: Engine) -> Fraction:
+def dram_bytes(layer: LayerRecord, metrics: MetricsRecord, engine: Engine) -> Fraction:
     """Bytes that cross the ports of the outermost level."""
     outermost = engine.levels[0].name
-    moved = sum(row.reads + row.fills + row.updates for row in metrics.accesses if row.level == outermost)
-    return moved * engine.element_bytes
+    operator = layer.operator.build(layer.name)
+    moved = (
+        (row.reads + row.fills + row.updates) * bits_of(engine, operator, row.level, row.tensor)
+        for row in metrics.accesses
+        if row.level == outermost
+    )
+    return Fraction(sum(moved), 8)
 
 
 def dram_rate(engine: Engine) -> Fraction | None:
@@ -145,20 +156,22 @@ def dram_rate(engine: Engine) -> Fraction | None:
     if engine.dma is not None and engine.dma.per_byte:
         return 1 / (engine.dma.per_byte * engine.dma.clock_ratio)
     level = engine.levels[0]
+    if level.shared_bandwidth is not None:
+        return level.shared_bandwidth * engine.element_bytes
     if level.read_bandwidth is None or level.write_bandwidth is None:
         return None
     return (level.read_bandwidth + level.write_bandwidth) * engine.element_bytes
 
 
-def roofline_figure(layers: Sequence[tuple[str, MetricsRecord]], engine: Engine) -> Figure | None:
+def roofline_figure(layers: Sequence[tuple[LayerRecord, MetricsRecord]], engine: Engine) -> Figure | None:
     """Every layer's multiply-accumulates per cycle over those per byte of DRAM, below the two roofs.
 
     ``None`` where no layer multiplies or nothing crosses the outermost level's ports.
     """
     points = [
-        (name, float(metrics.macs / traffic), metrics.macs / metrics.cycles)
-        for name, metrics in layers
-        if metrics.macs and (traffic := dram_bytes(metrics, engine))
+        (layer.name, float(metrics.macs / traffic), metrics.macs / metrics.cycles)
+        for layer, metrics in layers
+        if metrics.macs and (traffic := dram_bytes(layer, metrics, engine))
     ]
     if not points:
         return None

@@ -22,19 +22,36 @@ def machine_drawing(engine: Engine) -> Machine:
 
 
 def _box(level: MemoryLevel, engine: Engine) -> Level:
-    size = "unbounded" if level.capacity is None else bytes_text(level.capacity, engine.element_bits)
-    energies = {exact(level.read_energy), exact(level.write_energy)}
-    shown = " / ".join(dict.fromkeys((exact(level.read_energy), exact(level.write_energy))))
-    facts = [
-        size + (", double-buffered" if level.double_buffered else ""),
-        f"{shown} pJ per element" + (" read / written" if len(energies) > 1 else ""),
-    ]
+    bits = engine.usable_bits(level)
+    size = "unbounded" if bits is None else bytes_text(bits, 1)
+    facts = [size + (", double-buffered" if level.double_buffered else ""), *_energies(level)]
     if level.partitions:
-        parts = (f"{role} {bytes_text(size, engine.element_bits)}" for role, size in level.partitions.items())
+        parts = (
+            f"{role} {bytes_text(size, engine.width(level, role))}" for role, size in level.partitions.items()
+        )
         facts.append(", ".join(parts))
+    if level.widths:
+        own = (f"{role} {engine.width(level, role)}" for role in Role if role in level.keeps)
+        facts.append(f"bits per element: {', '.join(own)}")
     if level.keeps != frozenset(Role):
         facts.append("keeps " + ", ".join(role for role in Role if role in level.keeps))
     return Level(level.name, facts, _array(level.fanout), _network(level, engine))
+
+
+def _energies(level: MemoryLevel) -> list[str]:
+    """pJ per element, of all roles or role by role."""
+    own = level.read_energies.keys() | level.write_energies.keys()
+    roles: list[Role | None] = [role for role in Role if role in own]
+    if own != level.keeps:
+        roles.insert(0, None)
+    facts = []
+    for role in roles:
+        read = exact(level.read_energy if role is None else level.read_energy_of(role))
+        write = exact(level.write_energy if role is None else level.write_energy_of(role))
+        shown = read if read == write else f"{read} / {write}"
+        unit = "pJ per element" if read == write else "pJ per element read / written"
+        facts.append(f"{shown} {unit}" if role is None else f"{role} {shown} {unit}")
+    return facts
 
 
 def _array(fan: Fanout | None) -> Sequence[tuple[str, int]]:
@@ -50,6 +67,9 @@ def _network(level: MemoryLevel, engine: Engine) -> list[str]:
     elif rates:
         shown = " / ".join(dict.fromkeys(f"{float(rate * engine.element_bytes):.4g}" for rate in rates))
         facts.append(f"{shown} B per cycle" + (" read / written" if " / " in shown else ""))
+    elif level.shared_bandwidth is not None:
+        rate = level.shared_bandwidth * engine.element_bytes
+        facts.append(f"{float(rate):.4g} B per cycle, one port")
     fan = level.fanout
     if fan is not None:
         facts.append(" × ".join(f"{axis.size} {axis.name}" for axis in fan.axes))

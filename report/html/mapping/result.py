@@ -89,7 +89,7 @@ def _sections(document: ResultDocument) -> list[Section]:
         note = "What every level's transfers add to compute, after all levels outside it; of one of n layers."
         figure = latency_figure([(layer.name, latencies[layer.name]) for layer, _ in solved])
         sections.append(Plot("Latency", [("", figure)], note))
-        roofline = roofline_figure([(layer.name, metrics) for layer, metrics in solved], engine)
+        roofline = roofline_figure(solved, engine)
         if roofline is not None:
             note = "Roofs: all PEs in every cycle, and the widest that DRAM can be read and written."
             sections.append(Plot("Roofline", [("", roofline)], note))
@@ -130,7 +130,7 @@ def _totals(document: ResultDocument, engine: Engine, solved: Solved) -> Table:
             ("MACs per PE and cycle", percent_text(totals.macs / totals.cycles / engine.instances, 1))
         )
     if solved and len(solved) == len(document.layers):
-        moved = sum((layer.count * dram_bytes(metrics, engine) for layer, metrics in solved), Fraction(0))
+        moved = sum((one.count * dram_bytes(one, metrics, engine) for one, metrics in solved), Fraction(0))
         rows.append((f"{engine.levels[0].name} traffic", bytes_text(int(moved), 8)))
     if totals.bound is not None:
         rows.append((f"bound of {objective}", objective_text(objective, totals.bound)))

@@ -9,8 +9,8 @@ from fractions import Fraction
 from tilewright.formulation.mapping.cost.registry import cost_model
 from tilewright.formulation.mapping.evaluator import evaluate_mapping
 from tilewright.formulation.mapping.mapping import Mapping
-from tilewright.hardware.mapping.engine import Dma, Engine
-from tilewright.report.records.mapping.document import MetricsRecord
+from tilewright.hardware.mapping.engine import Dma, Engine, MemoryLevel
+from tilewright.report.records.mapping.document import AccessRecord, MetricsRecord
 from tilewright.workloads.mapping.operator import Operator, Role
 
 _ROUNDING = Fraction(1, 10**9)
@@ -40,7 +40,7 @@ def energy_parts(metrics: MetricsRecord, engine: Engine, operator: Operator) -> 
     otherwise it stands as one.
     """
     levels = {level.name: level for level in engine.levels}
-    roles = {tensor.name: str(tensor.role) for tensor in operator.tensors}
+    roles = {tensor.name: tensor.role for tensor in operator.tensors}
     parts: list[EnergyPart] = []
     for component in in_machine_order(metrics.energy_by_component_pj, engine):
         charged = metrics.energy_by_component_pj[component]
@@ -49,17 +49,33 @@ def energy_parts(metrics: MetricsRecord, engine: Engine, operator: Operator) -> 
             level = levels[component]
             for row in metrics.accesses:
                 if row.level == component:
-                    cost = row.reads * level.read_energy + (row.fills + row.updates) * level.write_energy
+                    cost = _access_energy(level, roles.get(row.tensor), row)
                     shares[row.tensor] = shares.get(row.tensor, Fraction(0)) + cost
         told = sum(shares.values(), Fraction(0))
         if shares and abs(told - Fraction(charged)) <= _ROUNDING * max(told, Fraction(1)):
             parts += [
-                EnergyPart(component, name, roles.get(name, ""), float(share))
+                EnergyPart(component, name, str(roles.get(name, "")), float(share))
                 for name, share in shares.items()
             ]
         else:
             parts.append(EnergyPart(component, "", "", float(charged)))
     return parts
+
+
+def _access_energy(level: MemoryLevel, role: Role | None, row: AccessRecord) -> Fraction:
+    """pJ of a tensor's accesses at a level; of a role that is not known what most roles cost."""
+    read = level.read_energy if role is None else level.read_energy_of(role)
+    write = level.write_energy if role is None else level.write_energy_of(role)
+    return row.reads * read + (row.fills + row.updates) * write
+
+
+def bits_of(engine: Engine, operator: Operator, level: str, tensor: str) -> int:
+    """Bits of an element of a tensor in a level; where either is not known, the machine's usual bits."""
+    roles = {one.name: one.role for one in operator.tensors}
+    found = next((one for one in engine.levels if one.name == level), None)
+    if found is None or tensor not in roles:
+        return engine.element_bits
+    return engine.width(found, roles[tensor])
 
 
 def in_machine_order(components: Iterable[str], engine: Engine) -> list[str]:
@@ -109,7 +125,7 @@ def latency_parts(operator: Operator, engine: Engine, model: str, mapping: Mappi
     parts: list[LatencyPart] = []
     before = cycles(engine)
     for index, level in enumerate(engine.levels):
-        freed = replace(level, read_bandwidth=None, write_bandwidth=None)
+        freed = replace(level, read_bandwidth=None, write_bandwidth=None, shared_bandwidth=None)
         levels = (*engine.levels[:index], freed, *engine.levels[index + 1 :])
         engine = replace(engine, levels=levels)
         if index == 0 and engine.dma is not None:

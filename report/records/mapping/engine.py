@@ -87,6 +87,24 @@ class LevelRecord(Record):
         )
 
 
+class ParticularLevelRecord(LevelRecord):
+    """A level that sets roles or ports apart; only roles that differ have entries."""
+
+    shared_bandwidth: Exact | None
+    read_energies: dict[RoleName, Exact]
+    write_energies: dict[RoleName, Exact]
+    widths: dict[RoleName, Annotated[int, Field(ge=1)]]
+
+    def build(self) -> MemoryLevel:
+        return replace(
+            super().build(),
+            shared_bandwidth=None if self.shared_bandwidth is None else Fraction(self.shared_bandwidth),
+            read_energies={Role(role): Fraction(energy) for role, energy in self.read_energies.items()},
+            write_energies={Role(role): Fraction(energy) for role, energy in self.write_energies.items()},
+            widths={Role(role): bits for role, bits in self.widths.items()},
+        )
+
+
 class DmaRecord(Record):
     """The DMA engine."""
 
@@ -104,7 +122,7 @@ class EngineRecord(Record):
     element_bits: int = Field(ge=1)
     mac_energy: Exact
     clock_mhz: Exact
-    levels: list[LevelRecord] = Field(min_length=1)
+    levels: list[LevelRecord | ParticularLevelRecord] = Field(min_length=1)
     dma: DmaRecord | None
 
     @classmethod

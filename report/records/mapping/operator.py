@@ -13,7 +13,7 @@ from tilewright.workloads.mapping.operator import Axis, Dimension, Operator, Rol
 class Record(BaseModel):
     """Base of all records of a file: immutable, no unknown fields, no conversions."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
+    model_config = ConfigDict(extra="forbid", frozen=True, strict=True, defer_build=True)
 
 
 class TermRecord(Record):

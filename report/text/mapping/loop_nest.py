@@ -69,7 +69,8 @@ def _rows(operator: Operator, engine: Engine, mapping: Mapping) -> list[tuple[in
     for node in mapping.nodes:
         if isinstance(node, Storage):
             tensor = operator.tensor(node.tensor)
-            size = f"{node.tensor} {bytes_text(tensor.footprint(tile), engine.element_bits)}"
+            bits = engine.width(engine.level(node.level), tensor.role)
+            size = f"{node.tensor} {bytes_text(tensor.footprint(tile), bits)}"
             share = shares[node.tensor, node.level]
             size += f" among {share}" if share > 1 else ""
             if node.level != open_level:

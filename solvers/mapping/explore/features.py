@@ -57,6 +57,9 @@ def _level_shape(level: MemoryLevel) -> tuple[Any, ...]:
         tuple(sorted(level.may_bypass)),
         level.sliding_window,
         tuple(sorted(level.partitions)),
+        tuple(sorted(level.widths.items())),
+        tuple(sorted(level.read_energies)),
+        tuple(sorted(level.write_energies)),
         None
         if fan is None
         else (
@@ -74,8 +77,7 @@ def _level_shape(level: MemoryLevel) -> tuple[Any, ...]:
 def _prices(engine: Engine) -> Iterator[Fraction]:
     yield engine.mac_energy
     for level in engine.levels:
-        yield level.read_energy
-        yield level.write_energy
+        yield from level.energies
         if level.fanout is not None:
             yield level.fanout.energy
             yield level.fanout.hop_energy
@@ -88,6 +90,7 @@ def _rooms(engine: Engine) -> Iterator[Fraction | int | None]:
             yield level.partitions[role]
         yield level.read_bandwidth
         yield level.write_bandwidth
+        yield level.shared_bandwidth
         for axis in level.fanout.axes if level.fanout else ():
             yield axis.size
 
@@ -98,7 +101,13 @@ def with_prices(engine: Engine, prices: Sequence[Fraction]) -> Engine:
     mac = next(given)
     levels = []
     for level in engine.levels:
-        level = replace(level, read_energy=next(given), write_energy=next(given))
+        level = replace(
+            level,
+            read_energy=next(given),
+            write_energy=next(given),
+            read_energies={role: next(given) for role in sorted(level.read_energies)},
+            write_energies={role: next(given) for role in sorted(level.write_energies)},
+        )
         if level.fanout is not None:
             fan = replace(level.fanout, energy=next(given), hop_energy=next(given))
             level = replace(level, fanout=fan)
@@ -119,6 +128,7 @@ def with_rooms(engine: Engine, rooms: Sequence[Any]) -> Engine:
             partitions=partitions,
             read_bandwidth=next(given),
             write_bandwidth=next(given),
+            shared_bandwidth=next(given),
         )
         if level.fanout is not None:
             axes = tuple(replace(axis, size=next(given)) for axis in level.fanout.axes)
@@ -135,27 +145,36 @@ def trimmed(engine: Engine, operator: Operator) -> Engine:
     combination of what may be spread along it.  Two machines that are equal after this ask the same question.
     """
     levels = tuple(
-        _trimmed_level(level, operator, outermost=not index) for index, level in enumerate(engine.levels)
+        _trimmed_level(engine, level, operator, outermost=not index)
+        for index, level in enumerate(engine.levels)
     )
     return replace(engine, name="trimmed", description="", clock_mhz=Fraction(1), levels=levels)
 
 
-def _trimmed_level(level: MemoryLevel, operator: Operator, *, outermost: bool) -> MemoryLevel:
+def _trimmed_level(engine: Engine, level: MemoryLevel, operator: Operator, *, outermost: bool) -> MemoryLevel:
     if level.fanout is not None:
         level = replace(level, fanout=_trimmed_fanout(level.fanout, operator))
     if outermost or level.capacity is None:
         return level
-    unit = level.bank or 1
-    needs: dict[Role | None, int] = {}
+    bits = engine.room_bits(level)
+    bank = (level.bank or 1) * bits
+    needs: dict[Role | None, int] = {}  # bits
     for tensor in operator.tensors:
         if tensor.role in level.keeps:
             part = tensor.role if tensor.role in level.partitions else None
-            needs[part] = needs.get(part, 0) + -(-tensor.footprint(operator.bounds) // unit) * unit
-    partitions = {role: max(1, min(room, needs.get(role, 0))) for role, room in level.partitions.items()}
+            needed = tensor.footprint(operator.bounds) * engine.width(level, tensor.role)
+            if level.bank is not None:
+                needed = -(-needed // bank) * bank
+            needs[part] = needs.get(part, 0) + needed
+    partitions = {
+        role: max(1, min(room, -(-needs.get(role, 0) // engine.width(level, role))))
+        for role, room in level.partitions.items()
+    }
     if level.partitions and set(level.partitions) == set(level.keeps):
         return replace(level, capacity=sum(partitions.values()), partitions=partitions)
+    unit = level.bank or 1
     usable = level.capacity // unit * unit
-    return replace(level, capacity=max(1, min(usable, needs.get(None, 0))), partitions=partitions)
+    return replace(level, capacity=max(1, min(usable, -(-needs.get(None, 0) // bits))), partitions=partitions)
 
 
 def _trimmed_fanout(fanout: Fanout, operator: Operator) -> Fanout:

@@ -32,6 +32,10 @@ from tilewright.heuristics.scheduling.tiled.stages import MAPPINGS
 from tilewright.solvers.background import Background
 from tilewright.solvers.scheduling.tiled import ancestors
 from tilewright.solvers.scheduling.tiled.bounds import dag_bounds
+from tilewright.solvers.scheduling.tiled.exact import sequence_kernel
+from tilewright.solvers.scheduling.tiled.exact.counts import Counts, twins
+from tilewright.solvers.scheduling.tiled.exact.instance import RoundInstance
+from tilewright.solvers.scheduling.tiled.exact.sequences import searched
 from tilewright.workloads.mapping.convolutions import conv2d
 from tilewright.workloads.network import Layer, Link, Network
 
@@ -48,6 +52,7 @@ MODULES: Final = (
     partitions,
     paths,
     placement,
+    sequence_kernel,
 )
 """Modules with machine code that searches in this room use."""
 
@@ -128,6 +133,9 @@ def _calls() -> Iterator[None]:
     partitions.pipeline(problem, partitions.layer_work(problem), 2, room=0.5)
     yield
     dag_bounds(dag, machine)
+    yield
+    instance = RoundInstance(dag, machine)
+    searched(Counts(instance, twins(instance)), 1, lambda: False, lambda _: None, labels=1)
     yield
     plan = complete(dag, machine, engine, step)
     yield

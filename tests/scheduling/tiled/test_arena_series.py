@@ -16,7 +16,6 @@ from tilewright.benchmarks.arena.series import (
     series_network,
     standings,
     tally,
-    verdict,
 )
 from tilewright.benchmarks.store import Store
 from tilewright.formulation.limits import Limits
@@ -27,6 +26,7 @@ from tilewright.report.records.scheduling.tiled.compare import (
     contestant,
     winner_of,
 )
+from tilewright.report.text.scheduling.tiled.compare import winner_text
 from tilewright.workloads.errors import InputError
 
 LAYER = "conv:K=64,C=32,P=14,Q=14,R=3,S=3,pad=1"
@@ -76,7 +76,7 @@ def judged(*methods: ContestantRecord) -> CompareDocument:
 def test_a_lead_below_five_percent_is_no_win(first: int, second: int, text: str, left_behind: str) -> None:
     """The rule is on medians of what the common evaluator says: below 5 % nobody wins, at 5 % one does."""
     document = judged(runs("a", first), runs("b", second))
-    assert verdict(document) == text
+    assert winner_text(document) == text
     assert beaten(document) == left_behind
     wins = "a 1; too close to call: 0 of 1" if " wins " in text else "none; too close to call: 1 of 1"
     assert tally([document]) == f"s: wins: {wins}"
@@ -85,7 +85,7 @@ def test_a_lead_below_five_percent_is_no_win(first: int, second: int, text: str,
 def test_the_median_over_seeds_decides() -> None:
     """One lucky seed wins nothing; the first to be left behind is the best of those beyond 5 %."""
     document = judged(runs("lucky", 100, 1000, 1010), runs("steady", 800, 810, 820), runs("last", 1500))
-    assert verdict(document) == "steady wins by 19.0 % over lucky"
+    assert winner_text(document) == "steady wins by 19.0 % over lucky"
     assert beaten(document) == "lucky by 19.0 %"
     table = standings([document])
     assert "| +23.5 (910.0) | +0.0 (2.5) | +85.2 |" in table
@@ -93,8 +93,8 @@ def test_the_median_over_seeds_decides() -> None:
 
 def test_without_plans_nobody_wins() -> None:
     """A method alone, and none at all, are told apart from a win."""
-    assert verdict(judged(runs("a", 5), runs("b"))) == "a alone"
-    assert verdict(judged(runs("a"), runs("b"))) == "none has a plan"
+    assert winner_text(judged(runs("a", 5), runs("b"))) == "a alone has a plan"
+    assert winner_text(judged(runs("a"), runs("b"))) == "no method has a plan"
 
 
 def test_a_part_of_a_network() -> None:

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 from tiled_plans import random_plan, random_problem
 
-from tilewright.benchmarks.studies.tiled_graphs import SmallGraph, machine_of, rows_of_layers, unequal_layers
+from tilewright.benchmarks.studies.tiled_graphs import SmallGraph, block, machine_of, rows_of_layers
 from tilewright.benchmarks.studies.tiled_proofs import proven
 from tilewright.cli.main import run
 from tilewright.formulation.limits import Limits
@@ -49,10 +49,10 @@ def test_layers_of_equal_width_are_proven(layers: int, width: int, free: bool) -
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("seed", [0, 1])
-def test_unequal_atoms_are_proven(seed: int) -> None:
-    """20 atoms of unequal costs."""
-    assert proven(unequal_layers(20, seed, machine_of("atomic-2x2", free=True)), 60).proven
+@pytest.mark.parametrize("name", ["inception 3a", "inception 4a"])
+def test_inception_cells_are_proven(name: str) -> None:
+    """Cells of GoogLeNet of 21 atoms, on a network that costs nothing."""
+    assert proven(block(name, machine_of("atomic-2x2", free=True), 21), 60).proven
 
 
 def test_round_plans_of_heuristic_ones_are_legal_and_inside() -> None:

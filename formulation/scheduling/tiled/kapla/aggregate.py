@@ -12,6 +12,7 @@ from math import ceil
 from tilewright.formulation.scheduling.tiled.kapla.estimate import SegmentFloor
 from tilewright.formulation.scheduling.tiled.kapla.floors import ROUNDING
 from tilewright.formulation.scheduling.tiled.kapla.segments import SegmentScheme
+from tilewright.formulation.scheduling.tiled.set.bands import band_borders, reach
 from tilewright.formulation.scheduling.tiled.set.closed_form import ClosedForm
 from tilewright.formulation.scheduling.tiled.set.layers import SUM_BYTES, Producer, SetLayer
 
@@ -28,7 +29,7 @@ class AggregateEstimator:
     def __init__(self, form: ClosedForm, loads: int) -> None:
         self.form, self.loads = form, loads
         self.tiles = form.engine.grid.tiles
-        self.known: dict[tuple[int, int], tuple[float, float] | None] = {}
+        self.known: dict[tuple[object, ...], tuple[float, float] | None] = {}
 
     def floor(self, scheme: SegmentScheme) -> SegmentFloor | str:
         """The least that a scheme can cost, or why no partition makes it legal."""
@@ -37,11 +38,16 @@ class AggregateEstimator:
         batch = scheme.batch // scheme.groups
         runs = max(1, self.loads // batch)
         inside = scheme.end & ~scheme.start
+        borders: dict[int, tuple[int, ...]] = {}
+        if scheme.bands > 1:
+            borders = band_borders(network, scheme.layers, scheme.bands) or {}
+            if not borders:
+                return f"{network.layers[scheme.layers[0]].name}: cannot run in bands of rows"
         work, energy, dram = 0.0, 0.0, 0
         held, most, pinned = 0, 0, 0
         for number in scheme.layers:
             layer = network.layers[number]
-            share = self._share(number, batch)
+            share = self._share(number, batch, borders.get(number, ()))
             if share is None:
                 return f"{layer.name}: no partition keeps its inputs in the buffers"
             weights = 0 if layer.is_summed else min(layer.weight_bytes, _weights(layer))
@@ -59,14 +65,15 @@ class AggregateEstimator:
             work, energy = work + share[0], energy + share[1] + stored
             energy += results * prices.read
             dram += moved
-            held += inputs * (2 if scheme.groups > 1 else 1)
-            most = max(most, inputs)
+            largest = -(-inputs // scheme.bands)  # of equal bands; of others it is more
+            held += largest * (2 if scheme.groups * scheme.bands > 1 else 1)
+            most = max(most, largest)
             streamed = form.rules.streamed_bytes
             pinned += min(weights, streamed) if streamed else weights
             if layer.is_summed and not streamed:
                 pinned += layer.output_bytes * SUM_BYTES
         groups, room = scheme.groups, form.room * self.tiles
-        needed = held + pinned if scheme.kind == "S" else most + (pinned if groups > 1 else 0)
+        needed = held + pinned if scheme.kind == "S" else most + (pinned if groups * scheme.bands > 1 else 0)
         if needed > room:
             return f"{network.layers[scheme.layers[0]].name}: {needed} bytes, all buffers have {room}"
         dram *= groups
@@ -74,13 +81,17 @@ class AggregateEstimator:
         cycles = max(ceil(work * groups / self.tiles * (1 - ROUNDING)), ceil(dram / form.machine.dram_rate))
         return SegmentFloor(energy, cycles, dram)
 
-    def _share(self, layer: int, batch: int) -> tuple[float, float] | None:
+    def _share(self, layer: int, batch: int, borders: tuple[int, ...]) -> tuple[float, float] | None:
         """The least cycles times tiles and the least pJ in tiles of one run, over all numbers of tiles."""
-        key = (self.form.engine.shapes[layer], batch)
+        key = (self.form.engine.shapes[layer], batch, borders)
         if key not in self.known:
             work, energy = [], []
             for tiles in range(1, self.tiles + 1):
-                _, _, _, each, cycles = self.form.engine.statement(layer, batch, 0, tiles)
+                if borders:
+                    stated = self.form.banded.statement(layer, borders, 0, tiles)
+                    each, cycles = stated.energy.sum(axis=1), stated.cycles.sum(axis=1)
+                else:
+                    _, _, _, each, cycles = self.form.engine.statement(layer, batch, 0, tiles)
                 mapped = cycles > 0
                 if mapped.any():
                     work.append(float(cycles[mapped].min()) * tiles)
@@ -103,7 +114,7 @@ def _touched(results: int, taps: int, stride: int, pad: int, exist: int) -> int:
 
 def _positions(layer: SetLayer) -> int:
     if layer.is_summed:
-        return layer.input_rows * layer.input_columns
+        return reach(layer, layer.taps_rows) * layer.input_columns
     if layer.spread:
         high = min((layer.rows - 1) // layer.stride_rows + 1, layer.input_rows)
         return high * min((layer.columns - 1) // layer.stride_columns + 1, layer.input_columns)

@@ -9,6 +9,9 @@ cycles   ``>= g sum t`` in turn, ``>= (g + stages) max t`` side by side
 cycles   ``>= ceil(g sum d / rate)``
 ======== =============================================================================
 
+Where layers pass on bands of a sample, ``g`` are samples, ``e`` and ``d`` are of all bands of one, ``t`` in
+turn is the least sum over the bands, and side by side every slot takes the least cycles of its slowest band.
+
 Who passes on directly and which tiles a layer gets follow from the scheme alone, so results that cannot be
 forwarded count with their way through DRAM, and a pipeline with the time that it takes to fill.  A scheme is
 thrown out only where every choice of partitions overflows a buffer, or the closed form refuses its tiles.
@@ -17,12 +20,14 @@ thrown out only where every choice of partitions overflows a buffer, or the clos
 from __future__ import annotations
 
 from dataclasses import dataclass
-from itertools import pairwise
+from itertools import accumulate, pairwise
 from math import ceil
 from typing import Protocol
 
 from tilewright.formulation.scheduling.tiled.kapla.floors import LeafFloor, LeafFloors
 from tilewright.formulation.scheduling.tiled.kapla.segments import SegmentScheme
+from tilewright.formulation.scheduling.tiled.set.banded import copies, slot_cycles
+from tilewright.formulation.scheduling.tiled.set.bands import band_borders
 from tilewright.formulation.scheduling.tiled.set.closed_form import ClosedForm
 from tilewright.formulation.scheduling.tiled.set.dataflow import DataFlow
 from tilewright.formulation.scheduling.tiled.set.tree import Cut
@@ -71,6 +76,8 @@ class Estimator:
 
     def floor(self, scheme: SegmentScheme) -> SegmentFloor | str:
         """The least that a scheme can cost, or why no partition makes it legal."""
+        if scheme.bands > 1:
+            return self._banded(scheme)
         if scheme.kind == "S":
             return self._spatial(scheme)
         return self._temporal(scheme)
@@ -91,17 +98,50 @@ class Estimator:
             return fault
         return self._segment(scheme, found, sum(one.cycles for one in found) * scheme.groups)
 
-    def _spatial(self, scheme: SegmentScheme) -> SegmentFloor | str:
-        tree = scheme.tree
-        assert isinstance(tree, Cut)
+    def _places(self, tree: Cut) -> list[tuple[int, int]] | str:
+        """The first tile and the number of tiles of every layer side by side."""
         given = self.form.allocation(tree, self.tiles)
         if isinstance(given, str):
             return given
-        places = []
-        first = 0
-        for count in given:
-            places.append((first, count))
-            first += count
+        return list(zip(accumulate((0, *given)), given, strict=False))
+
+    def _banded(self, scheme: SegmentScheme) -> SegmentFloor | str:
+        tree = scheme.tree
+        assert isinstance(tree, Cut)
+        form, spatial = self.form, scheme.kind == "S"
+        borders = band_borders(form.network, scheme.layers, scheme.bands)
+        if borders is None:
+            return f"{self._names(scheme)}: its layers cannot run in bands of rows"
+        places = self._places(tree) if spatial else [(0, self.tiles)] * len(scheme.layers)
+        if isinstance(places, str):
+            return places
+        dataflow = self._flows(scheme.start)
+        direct, stored = dataflow.flow_bits(tree)
+        found = []
+        for layer, (first, count) in zip(scheme.layers, places, strict=True):
+            near = tuple(bool(direct >> read.number & 1) for read in dataflow.numbers(layer))
+            to_dram, runs = bool(stored >> layer & 1), max(1, self.loads)
+            one = self.floors.banded(
+                layer, borders[layer], first, count, to_dram, runs, near, spatial, copies(tree)
+            )
+            if one is None:
+                return f"{self._name(layer)}: no partition over {count} tiles fits their buffers"
+            found.append(one)
+        if spatial:
+            stages = dataflow.stages(tree).of
+            slots = slot_cycles([one.turns for one in found], stages, scheme.groups)
+            return self._segment(scheme, found, int(sum(slots)))
+        fault = self._full_in_turn(scheme, found)
+        if fault:
+            return fault
+        return self._segment(scheme, found, sum(one.cycles for one in found) * scheme.groups)
+
+    def _spatial(self, scheme: SegmentScheme) -> SegmentFloor | str:
+        tree = scheme.tree
+        assert isinstance(tree, Cut)
+        places = self._places(tree)
+        if isinstance(places, str):
+            return places
         found = self._leaves(scheme, places, True)
         if isinstance(found, str):
             return found
@@ -130,12 +170,13 @@ class Estimator:
 
     def _full_in_turn(self, scheme: SegmentScheme, found: list[LeafFloor]) -> str:
         """Where all buffers together are too small for a temporal scheme; empty where they may do."""
-        if len(found) == 1 and scheme.groups == 1:
+        runs = scheme.groups * scheme.bands
+        if len(found) == 1 and runs == 1:
             return ""
-        shift = scheme.groups == 1 and self.form.rules.weight_shift
+        shift = runs == 1 and self.form.rules.weight_shift
         pinned = 0 if shift else sum(one.weights for one in found)
         room = self.room * self.tiles
-        after = (*pairwise(found), (found[-1], found[0])) if scheme.groups > 1 else tuple(pairwise(found))
+        after = (*pairwise(found), (found[-1], found[0])) if runs > 1 else tuple(pairwise(found))
         for one, following in after:
             held = one.inputs + following.inputs + pinned
             if shift:

@@ -17,6 +17,8 @@ from tilewright.formulation.scheduling.tiled.kapla.floor_kernel import (
     TWICE,
     WEIGHTS,
 )
+from tilewright.formulation.scheduling.tiled.set import band_kernel
+from tilewright.formulation.scheduling.tiled.set.band_kernel import band_costs
 from tilewright.formulation.scheduling.tiled.set.closed_form import ClosedForm
 from tilewright.formulation.scheduling.tiled.set.layers import SetLayer
 from tilewright.formulation.scheduling.tiled.set.leaf_kernel import Flow
@@ -38,6 +40,7 @@ class LeafFloor:
     dram : bytes
     inputs, weights : bytes in all buffers together
     once, twice : bytes in the fullest buffer with the inputs once and twice
+    turns : where the layer runs in bands, cycles of every band; the others are of all of them then
     """
 
     energy: float
@@ -47,6 +50,7 @@ class LeafFloor:
     weights: int
     once: int
     twice: int
+    turns: tuple[int, ...] = ()
 
 
 class LeafFloors:
@@ -83,6 +87,83 @@ class LeafFloors:
             found = self._leaf(layer, batch, first, tiles, stored, runs, direct, apart)
             self.known[key] = found
             return found
+
+    def banded(
+        self,
+        layer: int,
+        borders: tuple[int, ...],
+        first: int,
+        tiles: int,
+        stored: bool,
+        runs: int,
+        direct: tuple[bool, ...],
+        apart: bool,
+        copies: int,
+    ) -> LeafFloor | None:
+        """The floor of all bands of a sample; ``None`` where no partition fits the buffers.
+
+        Parameters
+        ----------
+        borders : of the bands
+        copies : how often the inputs of a band lie in a buffer
+        """
+        shape = self.form.engine.shapes[layer]
+        key = (shape, borders, first, tiles, stored, runs, direct, apart, copies)
+        if key not in self.known:
+            self.known[key] = self._banded(shape, borders, first, tiles, stored, runs, direct, apart, copies)
+        return self.known[key]
+
+    def _banded(
+        self,
+        layer: int,
+        borders: tuple[int, ...],
+        first: int,
+        tiles: int,
+        stored: bool,
+        runs: int,
+        direct: tuple[bool, ...],
+        apart: bool,
+        copies: int,
+    ) -> LeafFloor | None:
+        engine, rules = self.form.engine, self.form.rules
+        stated = self.form.banded.statement(layer, borders, first, tiles, self.form.partitions.get(layer))
+        one = self.form.network.layers[layer]
+        near = [p for p, passed in zip(one.producers, direct, strict=True) if passed]
+        counted = () if rules.free_concatenation else direct
+        for streamed in (0, rules.streamed_bytes) if engine.may_stream(layer) else (0,):
+            now = 1 if streamed else runs
+            rows, cycles = band_costs(
+                stated.leaf,
+                stated.borders,
+                stated.known,
+                _fetches(one, direct, (), stored, now),
+                _fetches(one, direct, counted, stored, now),
+                True,
+                apart,
+                all(p.role == 0 and not p.scattered for p in near),
+                stated.mesh,
+                engine.prices,
+                stated.menu,
+                stated.energy,
+                stated.cycles,
+                engine.room,
+                rules.result_bytes,
+                streamed,
+                copies,
+            )
+            if len(rows):
+                least = rows.min(axis=0)
+                return LeafFloor(
+                    float(least[band_kernel.ENERGY]) * (1 - ROUNDING),
+                    int(cycles.sum(axis=1).min()),
+                    int(least[band_kernel.BYTES]),
+                    int(least[band_kernel.INPUTS]),
+                    int(least[band_kernel.WEIGHTS]),
+                    0,
+                    0,
+                    tuple(int(turn) for turn in cycles.min(axis=0)),
+                )
+        return None
 
     def _leaf(
         self,

@@ -3,8 +3,8 @@ into.
 
 A *scheme* is a row of layers with a kind and a number of subbatches.  *Spatial* pipelining puts every layer
 on tiles of its own (SET's S cut), *temporal* pipelining all layers in turn on all tiles (T cut).  ``groups``
-is the granularity of forwarding: ``batch / groups`` samples of every layer pass on together.  Resource
-allocation trees know no finer one, so a part of a sample is never forwarded alone.
+is the granularity of forwarding: ``batch / groups`` samples of every layer pass on together; where single
+samples do, ``bands`` parts of each may pass on one after the other (`set/bands.py`).
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Literal
 
+from tilewright.formulation.scheduling.tiled.set.bands import band_borders
 from tilewright.formulation.scheduling.tiled.set.layers import SetNetwork
 from tilewright.formulation.scheduling.tiled.set.tree import Cut, Leaf, Node
 from tilewright.workloads.errors import InputError
@@ -39,6 +40,7 @@ class SegmentScheme:
     kind : spatial or temporal; a single layer is temporal
     groups : subbatches
     batch : samples
+    bands : parts of a sample that pass on; more than one where every subbatch is one sample
     """
 
     start: int
@@ -47,14 +49,16 @@ class SegmentScheme:
     kind: Kind
     groups: int
     batch: int
+    bands: int = 1
 
     @property
     def tree(self) -> Node:
         """The segment as a child of a root T cut."""
-        if len(self.layers) == 1 and self.groups == 1:
+        if len(self.layers) == 1 and self.groups == self.bands == 1:
             return Leaf(self.layers[0], self.batch)
         share = self.batch // self.groups
-        return Cut(self.kind, self.batch, self.groups, tuple(Leaf(one, share) for one in self.layers))
+        inner = tuple(Leaf(one, share) for one in self.layers)
+        return Cut(self.kind, self.batch, self.groups, inner, self.bands)
 
 
 @dataclass(frozen=True)
@@ -70,6 +74,7 @@ class SegmentSpace:
         in the network's order; ``all``, in every topological order; ``auto``, ``sets`` where there are few
         enough of them, else ``own``
     most_down_sets : that are looked at
+    bands : most parts of a sample that pass on; powers of two up to that are tried
 
     Raises
     ------
@@ -83,6 +88,7 @@ class SegmentSpace:
     longest_temporal: int = 16
     orders: Orders = "auto"
     most_down_sets: int = MOST_DOWN_SETS
+    bands: int = 1
     starts: tuple[int, ...] = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
@@ -126,11 +132,20 @@ class SegmentSpace:
             if len(layers) == 1:
                 for groups in divisors:
                     yield SegmentScheme(start, end, layers, "T", groups, self.batch)
+                yield from self._banded(start, end, layers, "T")
                 continue
             for kind in self.kinds:
                 if len(layers) <= (self.longest_spatial if kind == "S" else self.longest_temporal):
                     for groups in divisors:
                         yield SegmentScheme(start, end, layers, kind, groups, self.batch)
+                    yield from self._banded(start, end, layers, kind)
+
+    def _banded(self, start: int, end: int, layers: tuple[int, ...], kind: Kind) -> Iterator[SegmentScheme]:
+        """The schemes that pass on parts of single samples."""
+        bands = 2
+        while bands <= self.bands and band_borders(self.network, layers, bands) is not None:
+            yield SegmentScheme(start, end, layers, kind, self.batch, self.batch, bands)
+            bands *= 2
 
     def _own(self, start: int) -> Iterator[tuple[int, tuple[int, ...]]]:
         first = start.bit_length()

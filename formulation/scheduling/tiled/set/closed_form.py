@@ -23,16 +23,18 @@ nothing of each other, so each is kept once evaluated.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
-from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
 
 from tilewright.formulation.scheduling.tiled.set.allocation import allocate, utilization
+from tilewright.formulation.scheduling.tiled.set.banded import banded_cost
+from tilewright.formulation.scheduling.tiled.set.banded_leaf import BandEngine
 from tilewright.formulation.scheduling.tiled.set.dataflow import DataFlow
-from tilewright.formulation.scheduling.tiled.set.intra_layer import IntraLayerEngine, LeafCost
+from tilewright.formulation.scheduling.tiled.set.intra_layer import IntraLayerEngine
 from tilewright.formulation.scheduling.tiled.set.layers import SetNetwork
+from tilewright.formulation.scheduling.tiled.set.node_cost import Floats as Floats
+from tilewright.formulation.scheduling.tiled.set.node_cost import NodeCost as NodeCost
 from tilewright.formulation.scheduling.tiled.set.partition import Partition
 from tilewright.formulation.scheduling.tiled.set.rules import Rules
 from tilewright.formulation.scheduling.tiled.set.tile_costs import EngineTile, ProgramTile, TileCosts
@@ -42,65 +44,10 @@ from tilewright.hardware.scheduling.tiled.machine import TiledMachine
 from tilewright.workloads.errors import TilewrightError
 
 Longs = npt.NDArray[np.int64]
-Floats = npt.NDArray[np.float64]
 
 
 class UnfitTreeError(TilewrightError, ValueError):
     """A valid tree that a machine cannot run: too few tiles, a poor allocation, or full buffers."""
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class NodeCost:
-    """One node of an evaluated tree.
-
-    Parameters
-    ----------
-    node : of the tree
-    first, tiles : its tiles, in the order of stripes
-    energy : pJ of one run
-    parts : of these at tiles' buffers, inside arrays, on their buses and in multipliers
-    cycles : of one run
-    counts : bytes times links, bytes of DRAM, bytes of every link
-    buffer, inputs, weights : bytes per tile that it holds while it runs, that wait for it, that are pinned
-    children : in the order of the tree
-    leaf : of a leaf, its partition and layout
-    stored : of a leaf, whether its results go to DRAM
-    """
-
-    node: Node
-    first: int
-    tiles: int
-    energy: float
-    parts: Floats
-    cycles: int
-    counts: Longs
-    buffer: Longs
-    inputs: Longs
-    weights: Longs
-    children: tuple[NodeCost, ...] = ()
-    leaf: LeafCost | None = None
-    stored: bool = False
-
-    @property
-    def hops(self) -> int:
-        """Bytes times links."""
-        return int(self.counts[0])
-
-    @property
-    def dram(self) -> int:
-        """Bytes of DRAM."""
-        return int(self.counts[1])
-
-    @property
-    def busiest_link(self) -> int:
-        """Bytes of the link that carries most."""
-        return int(self.counts[LINKS:].max())
-
-    def walk(self) -> Iterator[NodeCost]:
-        """This node and all below it, parents first."""
-        yield self
-        for child in self.children:
-            yield from child.walk()
 
 
 class ClosedForm:
@@ -128,6 +75,7 @@ class ClosedForm:
         self.network, self.machine, self.batch, self.rules = network, machine, batch, rules
         self.energy_power, self.delay_power = float(energy_power), float(delay_power)
         self.engine = IntraLayerEngine(network, machine, costs, rules, energy_power, delay_power)
+        self.banded = BandEngine(self.engine)
         self.dataflow = DataFlow(network, tuple(costs.processing_time(one) for one in network.layers))
         self.partitions = partitions or {}
         self.room = machine.engine.buffer_bytes
@@ -177,7 +125,10 @@ class ClosedForm:
         found = self.kept.get(key)
         if found is None:
             self.evaluations += 1
-            found = _Segment(self, tree, loads).cost()
+            if isinstance(tree, Cut) and tree.bands > 1:
+                found = banded_cost(self, tree, loads)
+            else:
+                found = _Segment(self, tree, loads).cost()
             self.kept[key] = found
         return found
 
@@ -409,7 +360,7 @@ class _Segment:
 
     def _name(self, node: Node) -> str:
         names = [self.form.network.layers[one.layer].name for one in leaves(node)]
-        kind = f"{node.kind} {node.batch}/{node.groups}" if isinstance(node, Cut) else "leaf"
+        kind = node.written if isinstance(node, Cut) else "leaf"
         return f"{kind} of {names[0]} to {names[-1]}"
 
 

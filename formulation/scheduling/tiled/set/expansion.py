@@ -3,8 +3,9 @@
 Every run of a leaf is a group task: one atom per share, on the share's tile.  The children of a T cut follow
 each other in steps; those of an S cut run side by side, each ``stage`` subbatches behind, and what begins at
 one time by the closed form begins in one step, and a task goes on through the steps that begin before it ends
-(`spanning.py`).  A share becomes several atoms, one after the other on its
-tile, where it does not fit a buffer with its results, or crosses a run of channels.
+(`spanning.py`).  A leaf in bands has a run for every band of a sample (`bands.py`).  A share becomes several
+atoms, one after the other on its tile, where it does not fit a buffer with its results, or crosses a run of
+channels.
 """
 
 from __future__ import annotations
@@ -22,12 +23,14 @@ from tilewright.formulation.scheduling.tiled.dag import AtomicDag
 from tilewright.formulation.scheduling.tiled.evaluator import IllegalPlanError
 from tilewright.formulation.scheduling.tiled.plan import Plan
 from tilewright.formulation.scheduling.tiled.problem import TiledProblem
+from tilewright.formulation.scheduling.tiled.set.banded import slot_cycles
+from tilewright.formulation.scheduling.tiled.set.bands import band_shares
 from tilewright.formulation.scheduling.tiled.set.closed_form import NodeCost
 from tilewright.formulation.scheduling.tiled.set.dataflow import DataFlow
 from tilewright.formulation.scheduling.tiled.set.layers import shares
 from tilewright.formulation.scheduling.tiled.set.placement import Grid
 from tilewright.formulation.scheduling.tiled.set.spanning import spanned
-from tilewright.formulation.scheduling.tiled.set.tree import Leaf
+from tilewright.formulation.scheduling.tiled.set.tree import Cut, Leaf
 from tilewright.formulation.scheduling.tiled.tiling import Borders, Tiling
 from tilewright.formulation.scheduling.tiled.units import Unit
 from tilewright.workloads.errors import InputError
@@ -41,12 +44,13 @@ MOST_ATOMS = 64
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """One run of a leaf: when it begins and ends by the closed form, and its first sample."""
+    """One run of a leaf: when it begins and ends by the closed form, its first sample, and its band."""
 
     cost: NodeCost
     begin: int
     end: int
     sample: int
+    band: int = 0
 
 
 def runs_of(tree: NodeCost, dataflow: DataFlow) -> list[Run]:
@@ -61,6 +65,8 @@ def runs_of(tree: NodeCost, dataflow: DataFlow) -> list[Run]:
             return begin + max(1, cost.cycles)
         each = node.batch // node.groups
         end = begin
+        if node.bands > 1 and _in_bands(cost):
+            return banded(cost, begin, sample)
         if node.kind == "T":
             for number in range(node.groups):
                 for child in cost.children:
@@ -72,9 +78,41 @@ def runs_of(tree: NodeCost, dataflow: DataFlow) -> list[Run]:
                 end = max(end, visit(child, begin + (stage + number) * slot, sample + number * each))
         return end
 
+    def banded(cost: NodeCost, begin: int, sample: int) -> int:
+        """Add all bands of a cut; when it ends."""
+        bands, slots = band_slots(cost, dataflow)
+        for child, slot in zip(cost.children, slots, strict=True):
+            assert child.leaf is not None
+            for run, (start, turn) in enumerate(zip(slot, itertools.cycle(child.leaf.turns), strict=False)):
+                where = sample + run // bands
+                found.append(Run(child, begin + start, begin + start + max(1, turn), where, run % bands))
+        return max(begin + max(1, cost.cycles), found[-1].end)
+
     visit(tree, 0, 0)
     found.sort(key=lambda run: run.begin)
     return found
+
+
+def _in_bands(cost: NodeCost) -> bool:
+    """Whether the leaves of a cut in bands make bands of results; a weight update makes all at once."""
+    return all(child.leaf is not None and child.leaf.borders for child in cost.children)
+
+
+def band_slots(cost: NodeCost, dataflow: DataFlow) -> tuple[int, list[list[int]]]:
+    """The bands of an evaluated cut, and per leaf when each of its runs begins."""
+    node = cost.node
+    assert isinstance(node, Cut)
+    turns = [[max(1, turn) for turn in child.leaf.turns] for child in cost.children if child.leaf is not None]
+    bands, runs = node.bands, node.bands * node.groups
+    if node.kind == "S":
+        stages = dataflow.stages(node).of
+        starts = list(
+            itertools.accumulate((int(one) for one in slot_cycles(turns, stages, node.groups)), initial=0)
+        )
+        return bands, [starts[stage : stage + runs] for stage in stages]
+    order = [turns[layer][run % bands] for run in range(runs) for layer in range(len(turns))]
+    starts = list(itertools.accumulate(order, initial=0))[:-1]
+    return bands, [starts[layer :: len(turns)] for layer in range(len(turns))]
 
 
 def _length(cost: NodeCost) -> int:
@@ -106,15 +144,17 @@ def _tiling(unit: Unit, cost: NodeCost, batch: int, finer: tuple[int, int, int])
     operator = unit.layer.operator
     shape = shape_of(operator)
     size = cost.node.batch
-    k, b, h, w = cost.leaf.partition.parts
+    k, b, _, w = cost.leaf.partition.parts
     samples = tuple(
         dict.fromkeys(run + border for run in range(0, batch, size) for border in shares(size, b))
     )
     cuts = []
-    for axis, count, more in ((CHANNEL, k, finer[0]), (ROW, h, finer[1]), (2, w, 1)):
+    rows = _row_shares(cost, shape.sizes[ROW])
+    whole = (shares(shape.sizes[CHANNEL], k), rows, shares(shape.sizes[2], w))
+    for axis, spans, more in zip((CHANNEL, ROW, 2), whole, (finer[0], finer[1], 1), strict=True):
         run = inner_run(operator, axis)
         edges: list[int] = []
-        for low, high in itertools.pairwise(shares(shape.sizes[axis], count)):
+        for low, high in itertools.pairwise(spans):
             inner = {low + one for one in shares(high - low, more)}
             for left, right in itertools.pairwise(sorted(inner)):
                 edges.append(left)
@@ -122,8 +162,14 @@ def _tiling(unit: Unit, cost: NodeCost, batch: int, finer: tuple[int, int, int])
                     edges.extend(range(-(-left // run) * run, right, run))
         cuts.append(tuple(sorted({*edges, shape.sizes[axis]})))
     parts = tuple(dict.fromkeys(shares(shape.parts, min(shape.parts, finer[2]))))
-    whole = (shares(shape.sizes[0], k), samples, shares(shape.sizes[1], h), shares(shape.sizes[2], w))
-    return _Shares(whole, Tiling(samples, cuts[0], cuts[1], cuts[2], parts))
+    return _Shares((whole[0], samples, whole[1], whole[2]), Tiling(samples, cuts[0], cuts[1], cuts[2], parts))
+
+
+def _row_shares(cost: NodeCost, rows: int) -> Borders:
+    """Borders of the shares of a leaf's rows, in every band those of all tiles along rows."""
+    assert cost.leaf is not None
+    parts = cost.leaf.partition.parts[2]
+    return band_shares(cost.leaf.borders, parts) if cost.leaf.borders else shares(rows, parts)
 
 
 def expand(problem: TiledProblem, tree: NodeCost, dataflow: DataFlow, grid: Grid) -> tuple[AtomicDag, Plan]:
@@ -188,6 +234,7 @@ def _assign(
     tile = np.zeros(dag.tasks, dtype=np.int64)
     within = np.zeros(dag.tasks, dtype=np.int64)
     sample = np.zeros(dag.tasks, dtype=np.int64)
+    band = np.zeros(dag.tasks, dtype=np.int64)
     for unit, one in enumerate(cut):
         cost = leafs[unit]
         assert cost.leaf is not None
@@ -202,23 +249,28 @@ def _assign(
         sizes = {"K": axes[1][-1], "B": size, "H": axes[2][-1], "W": axes[3][-1]}
         where = np.full(len(c), cost.first, dtype=np.int64)
         for name, parts, steps in zip("KBHW", partition.parts, partition.steps, strict=True):
-            edges = np.asarray(shares(sizes[name], parts))
-            where += steps * (np.searchsorted(edges, low[name], side="right") - 1)
+            edges = _row_shares(cost, sizes["H"]) if name == "H" else shares(sizes[name], parts)
+            share = np.searchsorted(np.asarray(edges), low[name], side="right") - 1
+            where += steps * (share % parts)
+            if name == "H":
+                band[first:last] = np.repeat(share // parts, int(dag.slots[unit]))
         slots = int(dag.slots[unit])
         tile[first:last] = np.repeat(where, slots)
         sample[first:last] = np.repeat(n // size * size, slots)
         within[first:last] = np.tile(np.arange(slots), len(c))
         engine[first:last] = grid.engine[tile[first:last]]
-    return engine, *_steps(dag, tile, sample, within, runs)
+    return engine, *_steps(dag, tile, sample, band, within, runs)
 
 
-def _steps(dag: AtomicDag, tile: Longs, sample: Longs, within: Longs, runs: list[Run]) -> tuple[Longs, Longs]:
+def _steps(
+    dag: AtomicDag, tile: Longs, sample: Longs, band: Longs, within: Longs, runs: list[Run]
+) -> tuple[Longs, Longs]:
     """Steps in the order of the closed form's beginnings; atoms of one share follow each other."""
     begin, end = np.zeros(dag.tasks, dtype=np.float64), np.zeros(dag.tasks, dtype=np.float64)
     for run in runs:
         unit = run.cost.node.layer  # type: ignore[union-attr]
         first, last = int(dag.base[unit]), int(dag.base[unit + 1])
-        mine = first + np.flatnonzero(sample[first:last] == run.sample)
+        mine = first + np.flatnonzero((sample[first:last] == run.sample) & (band[first:last] == run.band))
         order = mine[np.lexsort((mine, within[mine], tile[mine]))]
         change = np.concatenate([[True], tile[order][1:] != tile[order][:-1]])
         place = np.arange(len(order)) - np.maximum.accumulate(np.where(change, np.arange(len(order)), 0))

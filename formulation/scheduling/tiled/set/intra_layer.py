@@ -13,6 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tilewright.formulation.scheduling.tiled.set import leaf_kernel
+from tilewright.formulation.scheduling.tiled.set.bands import band_shares
 from tilewright.formulation.scheduling.tiled.set.layers import SetLayer, SetNetwork, shares
 from tilewright.formulation.scheduling.tiled.set.leaf_kernel import Flow, Mesh, Prices
 from tilewright.formulation.scheduling.tiled.set.partition import Partition, divisions, orders
@@ -44,6 +45,8 @@ class LeafCost:
     counts : bytes times links, bytes of DRAM, bytes of every link
     buffer, inputs, weights : bytes per tile of the machine
     streamed : whether weights pass through the buffers at every run
+    borders : rows between which the bands lie in which the leaf runs, where it makes its results in bands
+    turns : cycles of every such band; everything else is of all of them
     """
 
     partition: Partition
@@ -56,6 +59,8 @@ class LeafCost:
     inputs: Longs
     weights: Longs
     streamed: bool = False
+    borders: tuple[int, ...] = ()
+    turns: tuple[int, ...] = ()
 
 
 class IntraLayerEngine:
@@ -143,10 +148,10 @@ class IntraLayerEngine:
         cycles, energy = self.share_cost(shape, batch, partition.parts)
         if not cycles:
             return None
-        flow = self._flow(shape, stored, runs, direct)
+        flow = self.flow(shape, stored, runs, direct)
         found = self._cost(shape, batch, first, flow, partition, cycles, energy)
         if found is None and self._may_stream(shape):
-            flow = self._flow(shape, stored, 1, direct)
+            flow = self.flow(shape, stored, 1, direct)
             found = self._cost(shape, batch, first, flow, partition, cycles, energy, streamed=True)
         return found
 
@@ -160,21 +165,27 @@ class IntraLayerEngine:
         """What the kernels need of a layer on its tiles: numbers, mesh, menu with its energies and cycles."""
         shape = self.shapes[layer]
         rows, energy, cycles, _ = self._menu(shape, batch, tiles)
-        return self.numbers(shape, batch), self._mesh(first, tiles), rows, energy, cycles
+        return self.numbers(shape, batch), self.mesh(first, tiles), rows, energy, cycles
 
     def may_stream(self, layer: int) -> bool:
         """Whether a layer's weights may pass through the buffers at every run."""
         return self._may_stream(self.shapes[layer])
 
-    def layout(self, layer: int, batch: int, first: int, partition: Partition) -> int:
-        """The number of the layout of a leaf's results."""
+    def layout(
+        self, layer: int, batch: int, first: int, partition: Partition, borders: tuple[int, ...] = ()
+    ) -> int:
+        """The number of the layout of a leaf's results, whose tiles share out every band where it has any."""
         one, grid = self.network.layers[layer], self.grid
         k, b, h, w = (
             np.array(shares(size, count), dtype=np.int64)
             for size, count in zip((one.channels, batch, one.rows, one.columns), partition.parts, strict=True)
         )
-        at = first + _share_tiles(partition)
+        at = first + share_tiles(partition)
         head = np.array([batch, *partition.parts], dtype=np.int64)
+        if borders and not one.is_summed:
+            h = np.array(band_shares(borders, partition.parts[2]), dtype=np.int64)
+            at = np.tile(at.reshape(partition.parts), (1, 1, len(borders) - 1, 1)).ravel()
+            head[3] = len(h) - 1
         found = np.concatenate([head, k, b, h, w, grid.x[at], grid.y[at]])
         number = self._layout_numbers.setdefault(found.tobytes(), len(self.layouts))
         if number == len(self.layouts):
@@ -188,11 +199,11 @@ class IntraLayerEngine:
         if not partitions:
             return None
         for streamed in (False, True) if self._may_stream(layer) else (False,):
-            flow = self._flow(layer, stored, 1 if streamed else runs, direct)
+            flow = self.flow(layer, stored, 1 if streamed else runs, direct)
             best = leaf_kernel.search(
                 self.numbers(layer, batch),
                 flow,
-                self._mesh(first, tiles),
+                self.mesh(first, tiles),
                 self.prices,
                 rows,
                 energy,
@@ -237,7 +248,7 @@ class IntraLayerEngine:
         streamed: bool = False,
     ) -> LeafCost | None:
         grid, prices, tiles = self.grid, self.prices, partition.tiles
-        leaf, mesh = self.numbers(layer, batch), self._mesh(first, tiles)
+        leaf, mesh = self.numbers(layer, batch), self.mesh(first, tiles)
         parts = np.array(partition.parts, dtype=np.int64)
         steps = np.array(partition.steps, dtype=np.int64)
         counts = np.zeros(LINKS + 4 * grid.tiles, dtype=np.int64)
@@ -248,7 +259,7 @@ class IntraLayerEngine:
         energy = share_energy * tiles
         energy[0] += outside
         moved = counts[0] * prices.hop + counts[1] * prices.dram
-        at = first + _share_tiles(partition)
+        at = first + share_tiles(partition)
         inputs, weights = np.zeros(grid.tiles, dtype=np.int64), np.zeros(grid.tiles, dtype=np.int64)
         inputs[at] = shares_in
         weights[at] = np.minimum(shares_weights, self.rules.streamed_bytes) if streamed else shares_weights
@@ -306,7 +317,7 @@ class IntraLayerEngine:
             names = {
                 field
                 for field in leaf_kernel.Leaf._fields
-                if field not in ("late", "weighs", "made", "batch")
+                if field not in ("late", "weighs", "made", "batch", "first_row", "known_row", "hop_rows")
             }
             values = {field.name: getattr(one, field.name) for field in fields(one) if field.name in names}
             made = one.makes_weights and not one.is_summed
@@ -316,7 +327,8 @@ class IntraLayerEngine:
             )
         return self._numbers[key]
 
-    def _mesh(self, first: int, tiles: int) -> Mesh:
+    def mesh(self, first: int, tiles: int) -> Mesh:
+        """The tiles from ``first`` on as the kernels read them."""
         key = (first, tiles)
         if key not in self._meshes:
             grid, rules = self.grid, self.rules
@@ -332,7 +344,8 @@ class IntraLayerEngine:
             )
         return self._meshes[key]
 
-    def _flow(self, layer: int, stored: bool, runs: int, direct: tuple[int, ...]) -> Flow:
+    def flow(self, layer: int, stored: bool, runs: int, direct: tuple[int, ...]) -> Flow:
+        """Where a leaf's data comes from and goes to, as the kernels read it."""
         producers = self.network.layers[layer].producers
         rows = np.zeros((len(producers), 6), dtype=np.int64)
         used: list[Longs] = []
@@ -346,7 +359,7 @@ class IntraLayerEngine:
         return Flow(rows, layouts, stored, runs)
 
 
-def _share_tiles(partition: Partition) -> Longs:
+def share_tiles(partition: Partition) -> Longs:
     """Per share, K outermost, its tile counted from the leaf's first."""
     found = np.zeros(1, dtype=np.int64)
     for count, step in zip(partition.parts, partition.steps, strict=True):

@@ -43,6 +43,10 @@ class Leaf(NamedTuple):
     weighs : whether it has weights; ``made``: whether other layers make them
     external : input channels from outside the network
     batch : samples of one run
+    first_row : of the layer's results, where the rows of this run begin
+    known_row : of the inputs, rows before it are in the buffers from the run before
+    hop_rows : of a weight update over rows of the gradient from ``first_row`` on, by how many rows of the
+        inputs neighbours differ; 0 where it runs over all at once
     """
 
     window: int
@@ -66,6 +70,9 @@ class Leaf(NamedTuple):
     made: bool
     external: int
     batch: int
+    first_row: int = 0
+    known_row: int = 0
+    hop_rows: int = 0
 
 
 class Flow(NamedTuple):
@@ -132,12 +139,19 @@ def _inputs(
         need[0] = k0 // out * into + h0 // leaf.stride_rows
         need[1] = (-(-k1 // out) - 1) * into - (-h1 // leaf.stride_rows)
         need[4], need[5], need[6], need[7] = 0, leaf.input_rows, 0, leaf.input_columns
+        if leaf.hop_rows > 0:
+            last = (leaf.first_row + leaf.taps_rows - 1) * leaf.hop_rows + leaf.stride_rows - leaf.pad_rows
+            need[4] = max(0, leaf.first_row * leaf.hop_rows - leaf.pad_rows, leaf.known_row)
+            need[5] = max(0, min(leaf.input_rows, last))
+            need[4] = min(need[4], need[5])
         return
+    h0, h1 = h0 + leaf.first_row, h1 + leaf.first_row
     if leaf.spread:
         need[4] = max(0, -((leaf.taps_rows - 1 - h0) // leaf.stride_rows))
         need[5] = max(need[4], min(leaf.input_rows, (h1 - 1) // leaf.stride_rows + 1))
         need[6] = max(0, -((leaf.taps_columns - 1 - w0) // leaf.stride_columns))
         need[7] = max(need[6], min(leaf.input_columns, (w1 - 1) // leaf.stride_columns + 1))
+        need[4] = min(need[5], max(need[4], leaf.known_row))
         _input_channels(leaf, need, k0, k1)
         return
     need[4] = max(0, h0 * leaf.stride_rows - leaf.pad_rows)
@@ -145,6 +159,7 @@ def _inputs(
     need[6] = max(0, w0 * leaf.stride_columns - leaf.pad_columns)
     end = (w1 - 1) * leaf.stride_columns + leaf.taps_columns - leaf.pad_columns
     need[7] = max(need[6], min(leaf.input_columns, end))
+    need[4] = min(need[5], max(need[4], leaf.known_row))
     _input_channels(leaf, need, k0, k1)
 
 
@@ -248,7 +263,8 @@ def _receive_parts(
                             need[5], need[7] = leaf.taps_rows, leaf.taps_columns
                     elif late:
                         need[0], need[1], need[2], need[3] = k0, k1, b0, b1
-                        need[4], need[5], need[6], need[7] = h0, h1, w0, w1
+                        need[4], need[5] = leaf.first_row + h0, leaf.first_row + h1
+                        need[6], need[7] = w0, w1
                     else:
                         _inputs(leaf, need, k0, k1, b0, b1, h0, h1, w0, w1)
                     targets = 0

@@ -59,6 +59,7 @@ class Cut:
     ----------
     batch : samples of one run of the cut
     groups : subbatches; each child runs so often, on ``batch / groups`` samples
+    bands : parts of a sample, bands of rows, in which its leaves run and pass on (`bands.py`)
     mask : all its layers, as a set of bits
     """
 
@@ -66,6 +67,7 @@ class Cut:
     batch: int
     groups: int
     children: tuple[Node, ...]
+    bands: int = 1
     mask: int = field(init=False, repr=False)
     _hash: int = field(init=False, repr=False)
 
@@ -74,7 +76,15 @@ class Cut:
         for child in self.children:
             found |= child.mask
         object.__setattr__(self, "mask", found)
-        object.__setattr__(self, "_hash", hash((self.kind, self.batch, self.groups, self.children)))
+        object.__setattr__(
+            self, "_hash", hash((self.kind, self.batch, self.groups, self.children, self.bands))
+        )
+
+    @property
+    def written(self) -> str:
+        """Kind, batch and groups as trees are written, and the bands where there are any."""
+        parts = f"/{self.bands}" if self.bands > 1 else ""
+        return f"{self.kind} {self.batch}/{self.groups}{parts}"
 
     def __hash__(self) -> int:
         return self._hash
@@ -85,7 +95,8 @@ class Cut:
         return (
             isinstance(other, Cut)
             and self._hash == other._hash
-            and (self.kind, self.batch, self.groups) == (other.kind, other.batch, other.groups)
+            and (self.kind, self.batch, self.groups, self.bands)
+            == (other.kind, other.batch, other.groups, other.bands)
             and self.children == other.children
         )
 
@@ -126,8 +137,10 @@ def rebatched(node: Node, batch: int) -> Node:
     if isinstance(node, Leaf):
         return node if node.batch == batch else Leaf(node.layer, batch)
     groups = node.groups if batch % node.groups == 0 else _divisor(batch, node.groups)
+    if node.bands > 1:
+        groups = batch
     children = tuple(rebatched(child, batch // groups) for child in node.children)
-    return Cut(node.kind, batch, groups, children)
+    return Cut(node.kind, batch, groups, children, node.bands)
 
 
 def _divisor(batch: int, groups: int) -> int:
@@ -158,9 +171,18 @@ def check_tree(tree: Node, network: SetNetwork, batch: int) -> None:
             return network.layers[node.layer].name if inside else f"leaf {node.layer}"
         inner = [named(leaf) for leaf in leaves(node)]
         span = f" of {inner[0]} to {inner[-1]}" if inner else ""
-        return f"{node.kind} {node.batch}/{node.groups}{span}"
+        return f"{node.written}{span}"
 
-    for _, node in nodes(tree):
+    for level, node in nodes(tree):
+        if isinstance(node, Cut) and node.bands != 1:
+            under = level == 1 and isinstance(tree, Cut) and tree.kind == "T"
+            above = under or (level == 0 and node.kind == "S")
+            single = node.batch == node.groups and all(isinstance(one, Leaf) for one in node.children)
+            if node.bands < 1 or not above or not single:
+                raise InvalidTreeError(
+                    f"{named(node)}: only a cut of leaves of one sample, an S cut as the root or any "
+                    "under a root T cut, has bands"
+                )
         if isinstance(node, Leaf):
             if not 0 <= node.layer < len(network):
                 raise InvalidTreeError(f"layer {node.layer}, expected one of {len(network)} (formula 3)")

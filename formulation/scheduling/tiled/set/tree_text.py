@@ -1,7 +1,7 @@
 """Trees as text, as SET's released program prints them.
 
 One node a line, children one tab deeper than their parent: ``T batch/groups`` or ``S batch/groups`` for cuts,
-``layer batch`` for leaves.
+``layer batch`` for leaves.  A cut whose leaves run in bands of a sample has their number behind: ``S 4/4/8``.
 
     T 4/1
         S 4/2
@@ -19,7 +19,7 @@ from tilewright.formulation.scheduling.tiled.set.layers import SetNetwork
 from tilewright.formulation.scheduling.tiled.set.tree import Cut, InvalidTreeError, Leaf, Node, check_tree
 from tilewright.workloads.errors import unknown_name
 
-_CUT = re.compile(r"([ST])\s+(\d+)/(\d+)")
+_CUT = re.compile(r"([ST])\s+(\d+)/(\d+)(?:/(\d+))?")
 _LEAF = re.compile(r"(\S+)\s+(\d+)")
 
 
@@ -31,7 +31,7 @@ def format_tree(tree: Node, network: SetNetwork) -> str:
         if isinstance(node, Leaf):
             lines.append(f"{'	' * depth}{network.layers[node.layer].name} {node.batch}\n")
             return
-        lines.append(f"{'	' * depth}{node.kind} {node.batch}/{node.groups}\n")
+        lines.append(f"{'	' * depth}{node.written}\n")
         for child in node.children:
             write(child, depth + 1)
 
@@ -78,7 +78,7 @@ def parse_tree(text: str, network: SetNetwork, batch: int | None = None) -> Node
         while at < len(rows) and rows[at][1] > depth:
             children.append(read(depth + 1))
         kind = cast(Literal["S", "T"], cut[1])
-        return Cut(kind, int(cut[2]), int(cut[3]), tuple(children))
+        return Cut(kind, int(cut[2]), int(cut[3]), tuple(children), int(cut[4] or 1))
 
     tree = read(0)
     if at < len(rows):

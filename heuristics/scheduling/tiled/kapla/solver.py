@@ -26,6 +26,7 @@ class Slicing:
     ----------
     kinds, longest_spatial, longest_temporal, orders : see `SegmentSpace`
     splits : whether the root may run in subbatches
+    bands : most parts of a sample that layers pass on
     """
 
     kinds: tuple[Kind, ...] = BOTH
@@ -33,6 +34,7 @@ class Slicing:
     longest_temporal: int = 16
     orders: Orders = "auto"
     splits: bool = True
+    bands: int = 1
 
     def spaces(self, form: ClosedForm) -> Iterator[tuple[int, SegmentSpace]]:
         """For every number of subbatches of the root, the segments of one of them.
@@ -50,6 +52,7 @@ class Slicing:
                         self.longest_spatial,
                         self.longest_temporal,
                         self.orders,
+                        bands=self.bands,
                     ),
                 )
 
@@ -133,6 +136,7 @@ def tangram_chain(
     form: ClosedForm,
     *,
     longest: int = 8,
+    bands: int = 1,
     stop: Callable[[], bool] = lambda: False,
     found: Callable[[Chain], None] = lambda chain: None,
 ) -> Chain | None:
@@ -141,10 +145,11 @@ def tangram_chain(
     Parameters
     ----------
     longest : layers of a segment
+    bands : most parts of a sample that layers pass on
     stop : whether the time is up
     found : told of every better chain
     """
-    slicing = Slicing(SPATIAL, longest, 1, "own")
+    slicing = Slicing(SPATIAL, longest, 1, "own", bands=bands)
     best: Chain | None = None
     for splits, space in slicing.spaces(form):
         loads = loads_of(form, splits)

@@ -109,7 +109,7 @@ def figure_texts(run: RunRecord) -> list[str]:
 
 
 def winner_text(document: CompareDocument) -> str:
-    """Who is ahead, and whether by enough to say so."""
+    """Who wins and by how much; a lead that is not clear is called no win."""
     winner = document.winner
     if winner is None:
         return "no method has a plan"
@@ -117,8 +117,8 @@ def winner_text(document: CompareDocument) -> str:
         return f"{winner.method} alone has a plan"
     lead = percent_text(winner.lead, 1)
     if winner.clear:
-        return f"{winner.method} wins, {lead} below {winner.second}"
-    return f"{winner.method} is {lead} below {winner.second}: too little to be called a win"
+        return f"{winner.method} wins by {lead} over {winner.second}"
+    return f"no win: {winner.method} {lead} ahead of {winner.second}"
 
 
 def _messages(one: ContestantRecord) -> list[str]:

@@ -129,6 +129,23 @@ class RoundInstance:
         most = 2 * MOST_UNITS * sum(self.size)
         return tuple(_rate(rate) if rate <= most else None for rate in self.net.rates.tolist())
 
+    @cached_property
+    def port_rate(self) -> Fraction | None:
+        """Bytes per cycle of the links into engines, which are all alike; ``None`` as for links."""
+        return self.link_rates[self.engines]
+
+    @cached_property
+    def passing_rate(self) -> Fraction | None:
+        """Bytes per cycle at which a block passes a DRAM port and an engine's port at most."""
+        rates = [rate for rate in (self.port_rate, self.link_rates[2 * self.engines]) if rate is not None]
+        return min(rates, default=None)
+
+    @cached_property
+    def beside_ports(self) -> int:
+        """Engines with a DRAM port at their own router."""
+        near = [min(self.net.distance(p, e) for p in self.ports) for e in range(self.engines)]
+        return near.count(0)
+
     def duration(self, size: int, rate: Fraction) -> int:
         """Parts of a cycle that so many bytes take, rounded down."""
         return int(size * self.unit / rate)

@@ -1,9 +1,10 @@
 """The method ``exact``: round plans of given atoms, proven.
 
 1. Heuristics choose the atoms and give a first plan; climbing improves it (`climb`).
-2. A relaxation without places (`OrderModel`) gives a bound and an order.
-3. Places, movements and residency of that order (`PlanModel` with every round fixed) give a plan.
-4. The whole statement closes what is left, within the time limit.
+2. Shortest sequences of rounds (`sequences`) give a bound, and how many atoms of which kind a round runs.
+3. A relaxation without places (`OrderModel`) gives orders close to the bound, and a better bound.
+4. Places, movements and residency of an order (`PlanModel` with every round fixed) give a plan.
+5. The whole statement closes what is left, within the time limit.
 """
 
 from __future__ import annotations
@@ -27,6 +28,7 @@ from tilewright.formulation.scheduling.tiled.search import AtomicPlan, TiledSear
 from tilewright.solvers.cpsat_run import CpSatRun, Values
 from tilewright.solvers.scheduling.tiled.bounds import dag_bounds
 from tilewright.solvers.scheduling.tiled.exact.climbing import climb
+from tilewright.solvers.scheduling.tiled.exact.counts import Counts, alike, twins
 from tilewright.solvers.scheduling.tiled.exact.decode import hint, plan_of
 from tilewright.solvers.scheduling.tiled.exact.incumbent import (
     SIZES,
@@ -37,10 +39,11 @@ from tilewright.solvers.scheduling.tiled.exact.incumbent import (
 )
 from tilewright.solvers.scheduling.tiled.exact.instance import RoundInstance
 from tilewright.solvers.scheduling.tiled.exact.order import OrderModel
+from tilewright.solvers.scheduling.tiled.exact.sequences import RoundSequence, searched
 from tilewright.solvers.scheduling.tiled.exact.space import RoundSpace, idle_steps
 from tilewright.solvers.scheduling.tiled.exact.statement import PlanModel, PlanStatement
 
-CLIMB_SHARE = 0.15
+CLIMB_SHARE = 0.1
 """Part of the time left that climbing from the heuristics' best plan may take."""
 
 CLIMB_FROM = 12
@@ -49,17 +52,42 @@ CLIMB_FROM = 12
 CLIMB_TRIALS = 60
 """Trials per atom."""
 
-SPARE = 1
-"""Rounds beyond the fewest possible in which a first order is sought."""
+SEQUENCE_SHARE = 0.4
+"""Part of the time left that sequences of rounds may take, and of that the next of them."""
 
-FIRST_SHARE = 0.15
-"""Part of the time left that this may take."""
+SEQUENCES = ((alike, 40), (twins, 40), (alike, 1000), (twins, 1000))
+"""How tasks are put together, and in how many ways the blocks that are counted may have been fetched."""
+
+SPARE = 2
+"""Rounds beyond those of the best sequence, or the fewest possible, in which a first order is sought."""
+
+TARGETS = (Fraction(0), Fraction(1, 4), Fraction(1))
+"""Orders are sought that close so much of the gap, but for this part of it, one after the other."""
+
+TARGET_SHARE = 0.15
+"""Part of the time left that the first of them may take."""
+
+FIRST_SHARE = 0.08
+"""Part of the time left that each of the others may take."""
 
 ORDERS_SHARE = 0.5
 """Part of the time left that the relaxation may take."""
 
-FIXED_SHARE = 0.3
-"""Part of the time left after it that placing its order may take."""
+FIXED_SHARE = 0.08
+"""Part of the time left after it that placing its order may take: once within the order's own cycles, and
+once within those of the best plan."""
+
+POLISH_SHARE = 0.35
+"""Part of the time left that improving the best plan by windows of its rounds may take."""
+
+FEWEST_OPEN = 2
+"""Rounds that are open at first."""
+
+LONGEST_WINDOW = 3.0
+"""Seconds that one window may take."""
+
+CLOSING_SHARE = 0.3
+"""The same of an order that the relaxation gives no more than the bound."""
 
 MOST_DECISIONS = 200_000
 """Movements that the whole statement may decide, at most: beyond, only the relaxation is solved."""
@@ -127,6 +155,14 @@ def beside(search: TiledSearch) -> str:
     if found is None or (search.key is not None and found.key >= search.key):
         return ""
     return f"; outside the space ({found.reason}) {found.source} found {int(found.key):,} cycles"
+
+
+@dataclass(frozen=True, slots=True)
+class Order:
+    """Per atom its round, and the cycles that the relaxation gives to them."""
+
+    rounds: list[int]
+    cycles: int
 
 
 class RoundProof:
@@ -226,45 +262,149 @@ class RoundProof:
             CLIMB_TRIALS * instance.tasks,
         )
 
-    def relaxed(self) -> None:
-        """Orders of few rounds for a better plan, then bound and order of the relaxation."""
-        fewest = -(-self.instance.tasks // self.instance.engines) + self.space.idle + 1
-        for rounds, share in ((fewest + SPARE, FIRST_SHARE), (None, ORDERS_SHARE)):
-            if self.search.done or self.closed():
-                return
-            count = self.count if rounds is None else min(rounds, self.count)
-            whole = count == self.count
-            order = self.ordered(count, self.search.limits.share(share if not whole else ORDERS_SHARE), whole)
-            if order is not None and not self.refuted:
-                self.placed(order)
-            if whole:
-                return
-            self.climbed()
+    def sequenced(self) -> None:
+        """Bounds of sequences of rounds, in finer and finer detail, until plans of one meet its bound."""
+        limits, best = self.search.limits.share(SEQUENCE_SHARE), None
+        for together, ways in SEQUENCES:
+            if self.search.done or limits.expired or not self.count:
+                break
+            mine = limits.share(SEQUENCE_SHARE)
+            found = searched(
+                Counts(self.instance, together(self.instance), ways),
+                self.most,
+                lambda one=mine: self.search.done or one.expired,  # type: ignore[misc]
+                lambda cycles: self.raise_bound(cycles, "sequences"),
+                steady=self.space.idle == 0,
+            )
+            if found.rounds is None or self.search.done:
+                continue
+            self.fewest = len(found.rounds)
+            order = self.ordered(self.fewest + 1, limits.share(FIRST_SHARE), False, None, found)
+            if order is not None and (best is None or order.cycles < best.cycles):
+                best = order
+                if order.cycles <= self.least:
+                    self.placed(order)
+        if best is not None and best.cycles > self.least:
+            self.placed(best)
 
-    def ordered(self, count: int, limits: Limits, whole: bool) -> list[int] | None:
-        """The best order in so many rounds that the relaxation finds; a bound where no plan has more."""
+    fewest = 0
+    """Rounds of the best sequence."""
+
+    def relaxed(self) -> None:
+        """Orders of the best sequence, of all rounds, and of few rounds close to the bound; plans of each."""
+        self.sequenced()
+        self.targeted(TARGETS[0], TARGET_SHARE)
+        if self.search.done or self.closed():
+            return
+        order = self.ordered(self.count, self.search.limits.share(FIRST_SHARE), True)
+        if self.refuted:
+            return
+        if order is not None:
+            self.placed(order)
+        self.climbed()
+        self.polished()
+        for target in TARGETS[1:]:
+            self.targeted(target, FIRST_SHARE)
+        if self.search.done or self.closed():
+            return
+        order = self.ordered(self.count, self.search.limits.share(ORDERS_SHARE), True)
+        if order is not None and not self.refuted:
+            self.placed(order)
+
+    def targeted(self, part: Fraction, share: float) -> None:
+        """Seek an order of few rounds that leaves no more than a part of the gap, and plans of it."""
+        if self.search.done or self.closed():
+            return
+        key = self.search.key
+        few = self.fewest or -(-self.instance.tasks // self.instance.engines) + self.space.idle
+        most = None if key is None else self.least + int(part * (int(key) - 1 - self.least))
+        order = self.ordered(min(few + SPARE + 1, self.count), self.search.limits.share(share), False, most)
+        if order is not None:
+            self.placed(order)
+
+    def ordered(
+        self,
+        count: int,
+        limits: Limits,
+        whole: bool,
+        most: int | None = None,
+        sequence: RoundSequence | None = None,
+    ) -> Order | None:
+        """The best order in so many rounds that the relaxation finds; a bound where no plan has more.
+
+        Parameters
+        ----------
+        whole : whether every plan of interest has as many rounds
+        most : cycles, fewer than those of interest
+        sequence : what each round runs, where it is given
+        """
         model = OrderModel(
-            self.instance, count, self.space.idle, self.least, self.most, heed=self.search.limits.heed
+            self.instance,
+            count,
+            self.space.idle,
+            self.least,
+            self.most if most is None else most,
+            heed=self.search.limits.heed,
         ).build()
-        if self.search.answer is not None:
+        if sequence is not None:
+            model.follow(sequence)
+        elif self.search.answer is not None and most is None:
             model.hint(self.search.answer.plan.first.tolist())
         on_bound = (lambda bound: self.raise_bound(bound, "orders")) if whole else None
         run = CpSatRun(model.model, limits, lambda: self.search.done, None, on_bound)
         status = run.solve()
         if whole and self.closed(status, run, "orders"):
             return None
-        return model.order(run.solver) if run.has_solution else None
+        return (
+            Order(model.order(run.solver), run.solver.value(model.rounds.cycles))
+            if run.has_solution
+            else None
+        )
 
-    def placed(self, order: Sequence[int]) -> None:
+    def placed(self, order: Order) -> None:
         """Offer plans of one order: by heuristics for places, then by the statement with the order given."""
         search, space = self.search, self.space
-        for plan in placed_plans(space.dag, space.problem.machine, np.array(order, dtype=np.int32)):
+        for plan in placed_plans(space.dag, space.problem.machine, np.array(order.rounds, dtype=np.int32)):
             search.offer(AtomicPlan(space.dag, plan), "orders, placed", Origin.HEURISTIC)
-        if search.done or self.most < self.least:
-            return
-        statement = self.statement(order)
-        run = self.start(statement, "places", search.limits.share(FIXED_SHARE), None)
-        run.solve()
+        for most in (order.cycles, self.most):
+            if search.done or self.most < max(self.least, order.cycles):
+                return
+            statement = self.statement(order.rounds, min(most, self.most))
+            share = CLOSING_SHARE if order.cycles <= self.least else FIXED_SHARE
+            run = self.start(statement, "places", search.limits.share(share), None)
+            run.solve()
+
+    def polished(self) -> None:
+        """Open the best plan's rounds a few at a time, all others keeping their atoms and engines, until no
+        window of so many rounds holds anything better; then open more."""
+        search = self.search
+        limits = search.limits.share(POLISH_SHARE)
+        chance, width, left = random.Random(search.limits.seed), FEWEST_OPEN, list[int]()
+        while search.answer is not None and not (search.done or limits.expired):
+            plan, key = search.answer.plan, search.key
+            rounds = int(plan.first.max()) + 1
+            if not left:
+                left = chance.sample(range(max(1, rounds - width + 1)), k=max(1, rounds - width + 1))
+            begin = left.pop()
+            statement = PlanModel(
+                self.instance,
+                rounds + 1,
+                self.space.idle,
+                self.least,
+                self.most,
+                order=plan.first.tolist(),
+                places=plan.engine.tolist(),
+                open_rounds=range(begin, min(begin + width, rounds)),
+                heed=search.limits.heed,
+            ).build()
+            hint(statement, plan)
+            self.start(statement, "windows", limits.share(1.0, LONGEST_WINDOW), None).solve()
+            if search.key != key:
+                left = []
+            elif not left:
+                width += 1
+                if width > rounds:
+                    return
 
     def whole(self) -> None:
         """Solve the whole statement."""
@@ -278,7 +418,7 @@ class RoundProof:
         )
         self.closed(run.solve(), run, "plans")
 
-    def statement(self, order: Sequence[int] | None) -> PlanStatement:
+    def statement(self, order: Sequence[int] | None, most: int | None = None) -> PlanStatement:
         """The statement of what is still of interest."""
         count = self.count if order is None else max(order) + 2
         return PlanModel(
@@ -286,7 +426,7 @@ class RoundProof:
             count,
             self.space.idle,
             self.least,
-            self.most,
+            self.most if most is None else most,
             order=order,
             heed=self.search.limits.heed,
         ).build()

@@ -7,7 +7,6 @@ docs/tiled-exact.md for each group of constraints.  Engines' buffers, routes and
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from fractions import Fraction
 
 from ortools.sat.python import cp_model
 
@@ -15,6 +14,7 @@ from tilewright.formulation.scheduling.tiled.paths import path_lengths
 from tilewright.solvers.cpsat_run import Values
 from tilewright.solvers.scheduling.tiled.exact.instance import RoundInstance
 from tilewright.solvers.scheduling.tiled.exact.rounds import Rounds, Terms
+from tilewright.solvers.scheduling.tiled.exact.sequences import RoundSequence
 
 Literal = cp_model.IntVar
 
@@ -102,6 +102,12 @@ class OrderModel:
         for (task, r), run in self.runs.items():
             self.model.add_hint(run, order[task] == r)
 
+    def follow(self, sequence: RoundSequence) -> None:
+        """Run in every round as many tasks of each class as a sequence does."""
+        for r, ran in enumerate(sequence.rounds or ()):
+            for one, many in zip(sequence.counts.classes, ran, strict=True):
+                self.model.add(sum(self.runs[task, r] for task in one if (task, r) in self.runs) == many)
+
     def fetches(self) -> None:
         """What lies in DRAM at first is fetched once at least, in the round of its first use or before."""
         for block, readers in self.instance.readers.items():
@@ -150,7 +156,7 @@ class OrderModel:
         return found
 
     def loads(self) -> None:
-        """A round lasts as long as DRAM needs for what it moves."""
+        """A round lasts as long as DRAM needs for what it moves, and a port for any one block of it."""
         for r in range(self.count):
             load: Terms = []
             for ladder in (self.fetched, self.stored):
@@ -158,6 +164,10 @@ class OrderModel:
                     if when == r:
                         load += self.new(ladder, block, r)
             self.rounds.carry(self.rounds.length[r], load, self.instance.dram_rate)
+        passing = self.instance.passing_rate
+        for ladder in (self.fetched, self.stored):
+            for block, r in ladder if passing is not None else ():
+                self.rounds.carry(self.rounds.length[r], self.new(ladder, block, r), passing)
 
     def waits(self) -> None:
         """A task waits for what is fetched in its own round, and for results of the round before.
@@ -178,7 +188,7 @@ class OrderModel:
             remote: list[Literal] = []
             for task in here:
                 remote.append(self.task_waits(task, r, late, wait))
-            self.model.add(sum(remote) >= len(remote) - self.beside_ports)
+            self.model.add(sum(remote) >= len(remote) - self.instance.beside_ports)
 
     def late_blocks(self, r: int, here: list[int]) -> dict[int, Literal]:
         """Per block a literal that is true where it is fetched for the first time in the round of its use."""
@@ -241,25 +251,13 @@ class OrderModel:
         for made, here in far:
             model.add_bool_or([~run, ~made, here, hop])
         hops = self.nearest * unit if far else 0
-        bound = self.rounds.time_of(inflow, self.port_rate)
+        bound = self.rounds.time_of(inflow, self.instance.port_rate)
         if bound is not None:
             scale, taken, slack = bound
             model.add(scale * (length - compute - hops * hop) >= taken - slack).only_enforce_if(run)
         elif hops:
             model.add(length >= compute + hops).only_enforce_if([run, hop])
         return away
-
-    @property
-    def beside_ports(self) -> int:
-        """Engines with a DRAM port at their own router."""
-        net, instance = self.instance.net, self.instance
-        near = [min(net.distance(p, e) for p in instance.ports) for e in range(instance.engines)]
-        return near.count(0)
-
-    @property
-    def port_rate(self) -> Fraction | None:
-        """The rate of the links into engines, which are all alike."""
-        return self.instance.link_rates[self.instance.engines]
 
     @property
     def nearest(self) -> int:

@@ -25,6 +25,7 @@ from tilewright.hardware.mapping.load import (
 )
 from tilewright.hardware.mapping.schema import MachineFile
 from tilewright.workloads.errors import InputError
+from tilewright.workloads.mapping.operator import Role
 
 
 class Machine(Displayed):
@@ -116,16 +117,23 @@ class Machine(Displayed):
         return engine_to_dict(self.engine)
 
     def rows(self) -> list[dict[str, Any]]:
-        """One row per memory level, outermost first."""
+        """One row per memory level, outermost first.
+
+        Where some level has energies by role there are columns for every role, too.
+        """
+        levels = self.engine.levels
+        roles = [role for role in Role if any(role in level.read_energies for level in levels)]
         return [
             {
                 "level": level.name,
                 "capacity": level.capacity,
                 "read_energy_pj": float(level.read_energy),
                 "write_energy_pj": float(level.write_energy),
+                **{f"read_energy_pj_{role}": float(level.read_energy_of(role)) for role in roles},
+                **{f"write_energy_pj_{role}": float(level.write_energy_of(role)) for role in roles},
                 "instances_below": 1 if level.fanout is None else level.fanout.instances,
             }
-            for level in self.engine.levels
+            for level in levels
         ]
 
     def views(self) -> Sequence[RenderableType]:

@@ -95,6 +95,28 @@ def test_plans_are_never_longer_than_the_closed_form(kind: str, kinds: str, seed
     assert found == cost.cycles if kinds == "T" else found <= cost.cycles
 
 
+@pytest.mark.parametrize("kind", ["inception", "bottleneck"])
+@settings(max_examples=8, deadline=None)
+@given(seed=st.integers(0, 10**6))
+def test_plans_of_bands_are_never_longer_than_the_closed_form(kind: str, seed: int) -> None:
+    """Where nothing binds, segments that pass on parts of samples take no more cycles as plans than in closed
+    form, and exactly as many where their layers run in turn.
+    """
+    random = Random(seed)
+    problem, form = block(kind, FREE)
+    layers, kinds = len(form.network), random.choice(["T", "TS"])
+    cut = random.randint(1, layers)
+    row: list[Node] = []
+    for low, high in itertools.pairwise([0, cut, layers] if cut < layers else [0, layers]):
+        inner = tuple(Leaf(layer, 1) for layer in range(low, high))
+        row.append(Cut("T" if random.choice(kinds) == "T" else "S", 4, 4, inner, random.choice([2, 3, 5])))
+    cost = form.attempt(rooted(row, 4))
+    assume(not isinstance(cost, str))
+    assert not isinstance(cost, str)
+    found = problem.evaluate(*expand(problem, cost, form.dataflow, form.engine.grid)).cycles
+    assert found == cost.cycles if kinds == "T" else found <= cost.cycles
+
+
 @pytest.mark.parametrize("model", ["darknet19", "googlenet"])
 def test_plans_of_pipelines_are_legal(model: str) -> None:
     """S cuts over samples expand to legal plans with all work done, no more DRAM traffic than the tree's."""

@@ -6,13 +6,13 @@ import pytest
 
 from tilewright.benchmarks.studies import set_figures, set_losses, set_trees
 from tilewright.benchmarks.studies.answers import answers
-from tilewright.benchmarks.studies.set_cells import TreeCell, TreeFound, TreeStore, compute, failed
+from tilewright.benchmarks.studies.set_cells import TreeCell, TreeFound, compute, failed, tree_store
 
 
 def test_tables_are_of_what_the_store_has(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """Cycles and energy are those over annealing's, late searches are marked, cells that miss are too."""
     path = tmp_path / "cells.sqlite"
-    store = TreeStore(path)
+    store = tree_store(path)
     for cell in set_figures.cells(["resnet"], "edge", [1], 5.0):
         slow = cell.method == "lp-chains"
         status = "out of time" if slow else "found"
@@ -41,7 +41,7 @@ def test_tables_are_of_what_the_store_has(tmp_path: Path, capsys: pytest.Capture
 @pytest.mark.slow
 def test_every_method_of_a_cell_finds_a_tree(tmp_path: Path) -> None:
     """On a part of a network all searches give trees no better than the proven one; a bad name is told."""
-    store = TreeStore(tmp_path / "cells.sqlite")
+    store = tree_store(tmp_path / "cells.sqlite")
     graph = ("darknet", (10, 11, 12, 13), 1)
     asked = [set_losses.cell(graph, method, 10.0) for method in ("all", *set_losses.METHODS)]
     found = dict(answers(store, asked, 1, compute, failed, fresh=False))

@@ -1,0 +1,86 @@
+"""What every mapping of a layer costs at least, whatever the points of storage: traffic that no reuse saves.
+
+Every element that is read comes out of the outermost level once, and into every level that must store it;
+every output goes back once; every multiply-accumulate takes its operands from the innermost stores, an
+element for all PEs of the arrays below them at best.  It is a weak bound, but it needs no statement, so it
+holds for what a limit left unstated.
+"""
+
+from __future__ import annotations
+
+import math
+from fractions import Fraction
+
+from tilewright.formulation.mapping.problem import LayerProblem
+from tilewright.hardware.mapping.engine import Engine
+from tilewright.workloads.mapping.operator import Axis, Operator, Tensor
+
+
+def least_key(problem: LayerProblem) -> Fraction:
+    """No mapping of the problem has an objective key below this; 0 where the cost model counts otherwise."""
+    if problem.model.name != "hierarchy":
+        return Fraction(0)
+    operator, engine = problem.operator, problem.engine
+    a, b = problem.objective.key_powers
+    return least_energy(operator, engine) ** a * Fraction(least_cycles(operator, engine)) ** b
+
+
+def least_energy(operator: Operator, engine: Engine) -> Fraction:
+    """Compulsory energy, pJ."""
+    energy = engine.mac_energy * operator.iterations
+    for tensor in operator.tensors:
+        elements = touched(operator, tensor)
+        outermost = engine.levels[0]
+        energy += elements * (outermost.write_energy if tensor.is_output else outermost.read_energy)
+        musts = [
+            index
+            for index, level in enumerate(engine.levels)
+            if index and tensor.role in level.keeps - level.may_bypass
+        ]
+        for index in musts:
+            energy += elements * engine.levels[index].write_energy
+        last = max(
+            (index for index, level in enumerate(engine.levels) if tensor.role in level.keeps), default=0
+        )
+        if last and last in musts:
+            level = engine.levels[last]
+            accesses = -(-operator.iterations // _instances_below(engine, last))
+            if tensor.is_output:
+                energy += max(0, accesses - elements) * level.write_energy
+            else:
+                energy += accesses * level.read_energy
+    return energy
+
+
+def least_cycles(operator: Operator, engine: Engine) -> int:
+    """Cycles of a full array, or of compulsory transfers through the outermost level's ports."""
+    cycles = -(-operator.iterations // engine.instances)
+    outermost = engine.levels[0]
+    sizes = {True: 0, False: 0}
+    for tensor in operator.tensors:
+        sizes[tensor.is_output] += touched(operator, tensor)
+    for written, bandwidth in ((True, outermost.write_bandwidth), (False, outermost.read_bandwidth)):
+        if bandwidth is not None:
+            cycles = max(cycles, math.ceil(sizes[written] / bandwidth))
+    return cycles
+
+
+def touched(operator: Operator, tensor: Tensor) -> int:
+    """Elements of a tensor that some iteration needs; fewer where two axes move with one dimension."""
+    dims = [term.dim for axis in tensor.axes for term in axis.terms]
+    sizes = [_values(operator, axis) for axis in tensor.axes]
+    return math.prod(sizes) if len(set(dims)) == len(dims) else max(sizes, default=1)
+
+
+def _values(operator: Operator, axis: Axis) -> int:
+    """Different indices along an axis."""
+    reached = {0}
+    for term in axis.terms:
+        reached = {start + term.stride * i for start in reached for i in range(operator.bounds[term.dim])}
+    return len(reached)
+
+
+def _instances_below(engine: Engine, level: int) -> int:
+    """PEs that one instance of a level feeds."""
+    fans = [inner.fanout for inner in engine.levels[level:] if inner.fanout is not None]
+    return math.prod(fan.instances for fan in fans)

@@ -1,0 +1,278 @@
+"""Problems of parts of the machine, which bound a layer's problem over many arrangements of storage at once.
+
+Energy is a sum over memory levels.  Call the levels between the outermost one and the first array *near*.
+What they and all levels inside them spend, the near levels' fills left out, is least where the near levels
+hold whole tensors: :func:`inside_part`.  What the outermost level spends, with those fills, depends on the
+loops around the near stores alone: :func:`outside_part`.  Either has far fewer decisions than the whole, and
+their least values together are a bound of it (``docs/uneven.md``).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from fractions import Fraction
+from functools import partial
+from itertools import product as cartesian
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tilewright.formulation.expression import Constant, Expr, Variable, ceil_div, maximum, tighten, total
+from tilewright.formulation.mapping.arrangements import (
+    Arrangement,
+    Reduction,
+    arrangement_limits,
+    block_orders,
+    leading,
+    of_segment,
+    segments,
+)
+from tilewright.formulation.mapping.chains import AxisGroup
+from tilewright.formulation.mapping.cost.base import Statement
+from tilewright.formulation.mapping.cost.hierarchy import first_and_last
+from tilewright.formulation.mapping.problem import LayerProblem
+from tilewright.formulation.mapping.space import MapSpace, build_space
+from tilewright.formulation.objective import parse_objective
+from tilewright.hardware.mapping.engine import Engine
+
+_ENERGY = parse_objective("energy")
+INSIDE = "inside"
+"""The component of a statement that has what near levels and those inside them spend."""
+
+Tiles = dict[str, NDArray[np.int64]]
+"""Tile sizes of each axis group's dimensions at some boundaries, one combination per row."""
+
+
+def storages(problem: LayerProblem) -> Iterator[LayerProblem]:
+    """The problem on every machine whose levels store what a mapping of the given one may store there.
+
+    No mapping of those passes by a level that may keep its tensors; their spaces together are the problem's.
+    """
+    engine, roles = problem.engine, {tensor.role for tensor in problem.operator.tensors}
+    loose = [
+        (index, role)
+        for index, level in enumerate(engine.levels)
+        for role in sorted(level.may_bypass & level.keeps & roles)
+    ]
+    if not loose:
+        yield problem
+        return
+    for taken in cartesian((True, False), repeat=len(loose)):
+        out = {place for place, stays in zip(loose, taken, strict=True) if not stays}
+        levels = tuple(
+            replace(
+                level,
+                keeps=frozenset(role for role in level.keeps if (index, role) not in out),
+                may_bypass=frozenset(),
+            )
+            for index, level in enumerate(engine.levels)
+        )
+        yield replace(problem, engine=replace(engine, levels=levels))
+
+
+def has_parts(problem: LayerProblem) -> bool:
+    """Whether a problem's arrangements are bounded by its parts.
+
+    Factors are perfect, the outermost level feeds near levels and no array, and there is an array further
+    inside.
+    """
+    engine = problem.engine
+    if problem.reduction is not Reduction.FORMS or problem.model.name != "hierarchy":
+        return False
+    demands = problem.constraints.rules or problem.objective.key_powers[1]
+    if demands and any(level.may_bypass for level in engine.levels):
+        return False  # a demand may speak of what is stored where; cycles depend on it in both parts
+    return len(segments(engine)) > 2 and engine.levels[0].fanout is None
+
+
+def inside_part(problem: LayerProblem, inner: Arrangement, outside: int | None = None) -> LayerProblem:
+    """A problem that has no better mapping than those of a problem with given points inside the array.
+
+    The outermost level is free, and the near levels hold whole tensors, so their points of storage are one,
+    with all loops up to the array inside.
+
+    Parameters
+    ----------
+    inner : slots inside the near levels
+    outside : least energy outside, in the problem's unit; ``None`` asks for least energy inside alone
+    """
+    operator, found = problem.operator, segments(problem.engine)
+    near = found[1]
+    levels = list(problem.engine.levels)
+    for index in near.levels:
+        levels[index] = replace(levels[index], capacity=None, partitions={}, bank=None)
+    for index in range(near.levels[-1]):  # they may fill no first tile of a near level: it is larger here
+        levels[index] = replace(levels[index], read_bandwidth=None, write_bandwidth=None)
+    engine = replace(problem.engine, levels=tuple(levels))
+    outermost = leading(operator, engine, found[0], found[0].items(operator, engine))
+    head = [replace(slot, dims=frozenset()) for slot in outermost]
+    middle = leading(operator, engine, near, near.items(operator, engine))
+    part = _part(problem, engine, (*head, *middle, *inner))
+    energy = total([_inside(part.statement, engine), outside or 0])
+    stated = replace(part.statement, energy=energy, components={INSIDE: energy})
+    return replace(part, statement=stated, objective=_ENERGY if outside is None else problem.objective)
+
+
+def near_arrangements(problem: LayerProblem) -> Iterator[Arrangement]:
+    """The sequences in which points of storage may stand in the outermost level and the near ones."""
+    operator, engine = problem.operator, problem.engine
+    outermost, near = segments(engine)[:2]
+    for first in of_segment(operator, engine, outermost, Reduction.FORMS):
+        for second in of_segment(operator, engine, near, Reduction.FORMS):
+            yield (*first, *second)
+
+
+def inner_arrangements(problem: LayerProblem) -> Iterator[Arrangement]:
+    """The sequences in which points of storage may stand further inside."""
+    operator, engine = problem.operator, problem.engine
+    choices = [of_segment(operator, engine, segment, Reduction.FORMS) for segment in segments(engine)[2:]]
+    for parts in cartesian(*choices):
+        yield tuple(slot for slots in parts for slot in slots)
+
+
+def outside_part(
+    problem: LayerProblem, near: Arrangement, inside: int | None = None, busy: int = 0
+) -> LayerProblem:
+    """A problem that has no better mapping than those of a problem with given points of near stores.
+
+    All loops inside the last near store are one block; of the cycles only those inside, the outermost level's
+    transfers, and the near levels' first fill and last drain count.
+
+    Parameters
+    ----------
+    near : slots of the outermost level and of the near ones
+    inside : least energy inside, in the problem's unit; ``None`` asks for least energy outside alone
+    busy : cycles inside at least
+    """
+    operator, engine = problem.operator, problem.engine
+    end = segments(engine)[1].levels[-1] + 1
+    shell = replace(engine, levels=tuple(replace(level, fanout=None) for level in engine.levels[:end]))
+    slots = (*near[:-1], replace(near[-1], dims=frozenset(operator.bounds)))
+    part = _part(problem, shell, slots)
+    stated, scale = part.statement, problem.statement.energy_scale
+    energy = scale // stated.energy_scale * _outside(stated, shell) + (inside or 0)
+    nest = part.space.nest
+    exposed = [
+        time
+        for index in segments(engine)[1].levels
+        if engine.levels[index].double_buffered
+        for time in first_and_last(nest, index)
+    ]
+    peak = -(-operator.iterations // engine.instances)
+    cycles = total([maximum([max(peak, busy), *_busy(stated, shell)]), *exposed])
+    statement = Statement(energy, scale, cycles, stated.limits, {INSIDE: energy}, scale)
+    return replace(part, statement=statement, objective=_ENERGY if inside is None else problem.objective)
+
+
+def knowing(part: LayerProblem, inside: int) -> LayerProblem:
+    """The problem of one arrangement, knowing what is spent inside at least."""
+    stated = part.statement
+    outside, rest = _outside(stated, part.engine), _inside(stated, part.engine)
+    parts = {part.engine.levels[0].name: outside, INSIDE: tighten(rest, lower=inside)}
+    return replace(part, statement=replace(stated, energy=total(parts.values()), components=parts))
+
+
+def tiles_at(space: MapSpace, edges: range, group: AxisGroup) -> NDArray[np.int64]:
+    """Tile sizes of a group's dimensions at some boundaries, one row for every row of the group."""
+    place = {variable: column for column, variable in enumerate(group.variables)}
+    columns = [
+        _values(space.nest.boundaries[edge][dim], group, place) for dim in group.dims for edge in edges
+    ]
+    return np.column_stack(columns) if columns else np.zeros((len(group), 0), dtype=np.int64)
+
+
+def around(near: Arrangement) -> range:
+    """The boundaries that tell the points of storage next to the outermost level."""
+    return range(1, len(near))
+
+
+def within(space: MapSpace) -> range:
+    """The boundaries inside the last of the near loops."""
+    nest = space.nest
+    last = segments(nest.engine)[1].levels[-1]
+    first = 1 + max(index for index in nest.temporal if nest.blocks[index].level <= last)
+    return range(first, len(nest.blocks))
+
+
+def restricted(space: MapSpace, edges: range, tiles: Tiles) -> MapSpace:
+    """The space over some combinations of tiles at some boundaries."""
+    groups = []
+    for group in space.groups:
+        kept = among(tiles_at(space, edges, group), tiles[group.name])
+        groups.append(replace(group, rows=group.rows[kept]))
+    return replace(space, groups=tuple(groups))
+
+
+def among(rows: NDArray[np.int64], wanted: NDArray[np.int64]) -> NDArray[np.bool_]:
+    """Which rows are among others."""
+    both = np.concatenate([wanted, rows])
+    codes = np.zeros(len(both), dtype=np.int64)
+    for column in both.T:
+        _, ranks = np.unique(column, return_inverse=True)
+        _, codes = np.unique(codes * (int(ranks.max(initial=0)) + 1) + ranks, return_inverse=True)
+    found = np.zeros(len(both), dtype=bool)
+    found[codes[: len(wanted)]] = True
+    return found[codes[len(wanted) :]]
+
+
+def _part(problem: LayerProblem, engine: Engine, slots: Arrangement) -> LayerProblem:
+    """The problem over one arrangement on another engine, without a user's demands."""
+    operator = problem.operator
+    orders = partial(block_orders, operator, engine, slots, Reduction.FORMS)
+    space = build_space(operator, engine, orders, (), problem.space.tiles, slots)
+    statement = problem.model.statement(space.nest)
+    limits = (*statement.limits, *arrangement_limits(space.nest, slots, Reduction.FORMS))
+    return replace(
+        problem, engine=engine, space=space, statement=statement, limits=limits, even_space=problem.space
+    )
+
+
+def _outside(statement: Statement, engine: Engine) -> Expr:
+    """Energy of moving the tensors of near levels between the outermost level and those."""
+    outermost, *near = (engine.levels[index] for index in (0, *segments(engine)[1].levels))
+    unit = statement.energy_scale
+    reads, writes = int(outermost.read_energy * unit), int(outermost.write_energy * unit)
+    fills = {level.name: int(level.write_energy * unit) for level in near}
+    stored = _stored(statement, engine)
+    parts: list[Expr] = []
+    for traffic in statement.traffic:
+        if traffic.level == outermost.name and traffic.tensor in stored:
+            parts.append(total([reads * traffic.reads, writes * traffic.fills, writes * traffic.updates]))
+        elif traffic.level in fills:
+            parts.append(fills[traffic.level] * traffic.fills)
+    return total(parts)
+
+
+def _inside(statement: Statement, engine: Engine) -> Expr:
+    """All other energy."""
+    return total([*statement.components.values(), -1 * _outside(statement, engine)])
+
+
+def _stored(statement: Statement, engine: Engine) -> set[str]:
+    """The tensors that near levels store."""
+    near = {engine.levels[index].name for index in segments(engine)[1].levels}
+    return {traffic.tensor for traffic in statement.traffic if traffic.level in near}
+
+
+def _busy(statement: Statement, engine: Engine) -> Iterator[Expr]:
+    """Cycles in which the outermost level's ports move the tensors of near levels."""
+    outermost, stored = engine.levels[0], _stored(statement, engine)
+    own = [one for one in statement.traffic if one.level == outermost.name and one.tensor in stored]
+    if outermost.read_bandwidth is not None:
+        yield _transfer(total(one.reads for one in own), outermost.read_bandwidth)
+    if outermost.write_bandwidth is not None:
+        yield _transfer(
+            total(part for one in own for part in (one.fills, one.updates)), outermost.write_bandwidth
+        )
+
+
+def _transfer(elements: Expr, bandwidth: Fraction) -> Expr:
+    return ceil_div(bandwidth.denominator * elements, bandwidth.numerator)
+
+
+def _values(expr: Expr, group: AxisGroup, place: dict[Variable, int]) -> NDArray[np.int64]:
+    if isinstance(expr, Variable):
+        return group.rows[:, place[expr]]
+    assert isinstance(expr, Constant)
+    return np.full(len(group), expr.value, dtype=np.int64)

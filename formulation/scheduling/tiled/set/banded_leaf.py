@@ -1,0 +1,263 @@
+"""The best partition of a layer over its tiles where it runs in bands of rows (`bands.py`), kept once
+found.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+from dataclasses import dataclass, replace
+
+import numpy as np
+import numpy.typing as npt
+
+from tilewright.formulation.scheduling.tiled.set import leaf_kernel
+from tilewright.formulation.scheduling.tiled.set.band_kernel import (
+    ENERGY,
+    NEVER,
+    ROW,
+    band_costs,
+    band_of,
+    largest_shares,
+)
+from tilewright.formulation.scheduling.tiled.set.bands import Borders, known_rows, reach
+from tilewright.formulation.scheduling.tiled.set.intra_layer import (
+    INPUTS_IN_BUFFERS,
+    IntraLayerEngine,
+    LeafCost,
+    share_tiles,
+)
+from tilewright.formulation.scheduling.tiled.set.leaf_kernel import Flow, Mesh
+from tilewright.formulation.scheduling.tiled.set.partition import Partition, divisions, orders
+from tilewright.formulation.scheduling.tiled.set.traffic_kernel import DRAM, HOPS, LINKS
+
+Longs = npt.NDArray[np.int64]
+Floats = npt.NDArray[np.float64]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class BandStatement:
+    """What the kernels need of a layer in bands: numbers, bands, mesh, and a menu with its costs per band.
+
+    Parameters
+    ----------
+    menu, partitions : the same, as arrays of shares and steps and as they are
+    energy, cycles : of the largest share on its tile, shape (menu, bands)
+    """
+
+    leaf: leaf_kernel.Leaf
+    borders: Longs
+    known: Longs
+    mesh: Mesh
+    menu: Longs
+    energy: Floats
+    cycles: Floats
+    partitions: tuple[Partition, ...]
+
+
+class BandEngine:
+    """Finds and keeps the costs of leaves in bands, one sample at a time.
+
+    Parameters
+    ----------
+    engine : of whole leaves, whose network, machine, rules, layouts and costs of shares are used
+    """
+
+    def __init__(self, engine: IntraLayerEngine) -> None:
+        self.engine = engine
+        self.leaves: dict[tuple[object, ...], LeafCost | None] = {}
+        self._menus: dict[tuple[object, ...], tuple[Longs, Floats, Floats, tuple[Partition, ...]]] = {}
+
+    def leaf(
+        self,
+        layer: int,
+        borders: Borders,
+        first: int,
+        tiles: int,
+        stored: bool,
+        runs: int,
+        direct: tuple[int, ...],
+        copies: int,
+        fixed: Partition | None = None,
+    ) -> LeafCost | None:
+        """All bands of a sample of a layer on the tiles from ``first`` on; ``None`` where no partition fits.
+
+        Parameters
+        ----------
+        borders : of the bands
+        stored, direct : as in `IntraLayerEngine.leaf`
+        runs : samples that share one load of its weights
+        copies : how often the inputs of a band lie in a buffer
+        fixed : a partition that is not searched for
+        """
+        shape = self.engine.shapes[layer]
+        key = (shape, borders, first, tiles, stored, runs, direct, copies, fixed)
+        if key not in self.leaves:
+            self.leaves[key] = self._search(shape, borders, first, tiles, stored, runs, direct, copies, fixed)
+        return self.leaves[key]
+
+    def statement(
+        self, layer: int, borders: Borders, first: int, tiles: int, fixed: Partition | None = None
+    ) -> BandStatement:
+        """What the kernels need of a layer on its tiles."""
+        engine = self.engine
+        shape = engine.shapes[layer]
+        key = (shape, borders, tiles, fixed)
+        if key not in self._menus:
+            self._menus[key] = self._menu(shape, borders, tiles, fixed)
+        known = known_rows(engine.network.layers[shape], borders)
+        return BandStatement(
+            self.numbers(shape),
+            np.array(borders, dtype=np.int64),
+            np.array(known, dtype=np.int64),
+            engine.mesh(first, tiles),
+            *self._menus[key],
+        )
+
+    def numbers(self, layer: int) -> leaf_kernel.Leaf:
+        """A leaf of one sample as the kernels read it, before it is cut into bands."""
+        one = self.engine.network.layers[layer]
+        return self.engine.numbers(layer, 1)._replace(hop_rows=one.hop_rows if one.is_summed else 0)
+
+    def _menu(
+        self, layer: int, borders: Borders, tiles: int, fixed: Partition | None
+    ) -> tuple[Longs, Floats, Floats, tuple[Partition, ...]]:
+        engine = self.engine
+        one = engine.network.layers[layer]
+        summed = one.is_summed
+        rows = [high - low for low, high in itertools.pairwise(borders)]
+        if fixed is None:
+            least = 0
+            if one.is_mac and one.groups == 1 and not summed:
+                most = max(reach(one, high) - reach(one, low) for low, high in itertools.pairwise(borders))
+                held = one.inputs * most * one.input_columns
+                least = int(held / (engine.room * tiles * INPUTS_IN_BUFFERS) + 1)
+            # the largest band is what tiles are to be busy with; every tile has rows in each of them
+            sizes = (one.channels, 1, one.rows if summed else max(rows), one.columns)
+            partitions = [
+                Partition(parts, order)
+                for parts in divisions(sizes, tiles, least)
+                if (parts[1] == 1 if summed else parts[2] <= min(rows))
+                for order in orders(parts)
+            ]
+        else:
+            partitions = [fixed] if fixed.tiles == tiles and (summed or fixed.parts[2] <= min(rows)) else []
+        energy, cycles = np.zeros((2, len(partitions), len(rows)))
+        known: dict[tuple[object, ...], tuple[float, float]] = {}
+        for i, partition in enumerate(partitions):
+            for j, count in enumerate(rows):
+                key = (partition.parts, count)
+                if key not in known:
+                    time, each = self.share_cost(layer, count, partition)
+                    known[key] = time, float(each.sum())
+                cycles[i, j], energy[i, j] = known[key]
+        table = np.array([(*one.parts, *one.steps) for one in partitions], dtype=np.int64).reshape(-1, 8)
+        return table, energy, cycles, tuple(partitions)
+
+    def share_cost(self, layer: int, rows: int, partition: Partition) -> tuple[float, Floats]:
+        """Cycles of the largest share of so many rows on its tile, and its pJ by component."""
+        one = self.engine.network.layers[layer]
+        if one.is_summed:
+            one, rows = replace(one, taps_rows=rows), one.rows
+        k, _, h, w = partition.parts
+        cycles, *energy = self.engine.costs.share(
+            one, 1, -(-one.channels // k), -(-rows // h), -(-one.columns // w)
+        )
+        return cycles, np.array(energy, dtype=np.float64)
+
+    def _search(
+        self,
+        layer: int,
+        borders: Borders,
+        first: int,
+        tiles: int,
+        stored: bool,
+        runs: int,
+        direct: tuple[int, ...],
+        copies: int,
+        fixed: Partition | None,
+    ) -> LeafCost | None:
+        engine, rules = self.engine, self.engine.rules
+        stated = self.statement(layer, borders, first, tiles, fixed)
+        prices = engine.prices
+        for streamed in (0, rules.streamed_bytes) if engine.may_stream(layer) else (0,):
+            flow = engine.flow(layer, stored, 1 if streamed else runs, direct)
+            found, cycles = band_costs(
+                stated.leaf,
+                stated.borders,
+                stated.known,
+                flow,
+                flow,
+                False,
+                False,
+                False,
+                stated.mesh,
+                prices,
+                stated.menu,
+                stated.energy,
+                stated.cycles,
+                engine.room,
+                rules.result_bytes,
+                streamed,
+                copies,
+            )
+            if len(found):
+                value = found[:, ENERGY] ** prices.energy_power * cycles.sum(axis=1) ** prices.delay_power
+                best = stated.partitions[int(found[int(value.argmin()), ROW])]
+                return self._cost(layer, borders, first, stated, flow, best, streamed)
+        return None
+
+    def _cost(
+        self,
+        layer: int,
+        borders: Borders,
+        first: int,
+        stated: BandStatement,
+        flow: Flow,
+        partition: Partition,
+        streamed: int,
+    ) -> LeafCost:
+        """Everything of one partition, with the loads of links band by band."""
+        engine, one = self.engine, self.engine.network.layers[layer]
+        grid, prices, idle = engine.grid, engine.prices, engine.rules.idle_tiles_receive
+        parts = np.array(partition.parts, dtype=np.int64)
+        steps = np.array(partition.steps, dtype=np.int64)
+        tiles = partition.tiles
+        counts = np.zeros(LINKS + 4 * grid.tiles, dtype=np.int64)
+        now = np.zeros_like(counts)
+        shares_in, shares_weights = np.zeros(tiles, dtype=np.int64), np.zeros(tiles, dtype=np.int64)
+        apart = partition.parts[2] == 1 or one.is_summed
+        energy, turns = np.zeros(4), []
+        for j, (low, high) in enumerate(itertools.pairwise(borders)):
+            band = band_of(stated.leaf, low, high, int(stated.known[j]) if apart else 0)
+            again = flow if j == 0 or streamed else flow._replace(runs=NEVER)
+            leaf_kernel.traffic(now, band, again, stated.mesh, parts, steps, True)
+            leaf_kernel.usage(band, parts, idle, shares_in, shares_weights)
+            cycles, share_energy = self.share_cost(layer, high - low, partition)
+            energy += share_energy * tiles
+            energy[0] += leaf_kernel.buffer_energy(band, shares_in, shares_weights, again.runs, prices)
+            turn = max(int(cycles), math.ceil(now[DRAM] / prices.rate))
+            if not engine.rules.segment_bounds_only:
+                turn = max(turn, math.ceil(int(now[LINKS:].max()) / engine.machine.link_rate))
+            turns.append(turn)
+            counts += now
+        largest_shares(stated.leaf, stated.borders, parts, idle, shares_in, shares_weights)
+        at = first + share_tiles(partition)
+        inputs, weights = np.zeros(grid.tiles, dtype=np.int64), np.zeros(grid.tiles, dtype=np.int64)
+        inputs[at] = shares_in
+        weights[at] = np.minimum(shares_weights, streamed) if streamed else shares_weights
+        moved = counts[HOPS] * prices.hop + counts[DRAM] * prices.dram
+        return LeafCost(
+            partition,
+            engine.layout(layer, 1, first, partition, borders),
+            float(energy.sum() + moved),
+            energy,
+            sum(turns),
+            counts,
+            inputs + (inputs > 0) * engine.rules.result_bytes,
+            inputs,
+            weights,
+            streamed > 0,
+            () if one.is_summed else borders,
+            () if one.is_summed else tuple(turns),
+        )

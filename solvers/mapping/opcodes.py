@@ -1,0 +1,42 @@
+"""The instructions of a program of bounds: what tapes are made of, and what the machine code executes."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+CONSTANT, LOAD, SELECTED, CHOICE_LOW, CHOICE_HIGH = 0, 1, 2, 3, 4  #: not of two registers
+ADD_SCALED, ADD_CONSTANT, SCALE, TIMES, TIMES_CLAMPED, CLAMP = 5, 6, 7, 8, 9, 10
+CEIL_QUOTIENT, LARGER, SMALLER, AT_LEAST, AT_MOST, ONE_AT_MOST, ROUND = 11, 12, 13, 14, 15, 16, 17
+WHERE_LOW, WHERE_HIGH, SETTLED = 18, 19, 20
+
+BLOCK = 512  #: nodes per pass; the registers in use stay in the processor's cache
+
+Floats = NDArray[np.float64]
+Integers = NDArray[np.int64]
+
+
+class Program(NamedTuple):
+    """Instructions, each with a register for its value.
+
+    Parameters
+    ----------
+    code : operation of each instruction, shape (instructions,)
+    arguments : registers and positions, shape (instructions, 3)
+    constants : one of each instruction
+    lists : registers of choices' options
+    tables : the values that ``LOAD`` reads, those of all axis groups one after the other
+    checks, ceilings : registers of the limits and what they may reach
+    roots : registers whose values are asked for
+    """
+
+    code: Integers
+    arguments: Integers
+    constants: Floats
+    lists: Integers
+    tables: Floats
+    checks: Integers
+    ceilings: Floats
+    roots: Integers

@@ -1,0 +1,251 @@
+"""What parts of the machine cost at least, searched: bounds of many arrangements of storage at once.
+
+:mod:`tilewright.formulation.mapping.segment_parts` states the parts.  For every sequence of the near points
+of storage, and for every one of the points inside the array, the part is searched for all that may still
+beat the incumbent, given the least that the other part costs.  Arrangements without such survivors are never
+stated, others with the survivors' tiles alone.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tilewright.formulation.expression.batch import EXACT_LIMIT, Array
+from tilewright.formulation.mapping.arrangements import Arrangement
+from tilewright.formulation.mapping.problem import LayerProblem
+from tilewright.formulation.mapping.search import LayerSearch
+from tilewright.formulation.mapping.segment_parts import (
+    Tiles,
+    around,
+    inner_arrangements,
+    inside_part,
+    knowing,
+    near_arrangements,
+    outside_part,
+    restricted,
+    tiles_at,
+    within,
+)
+from tilewright.formulation.objective import parse_objective
+from tilewright.solvers.mapping.branch import BAND, Goal, LeastEnergy, Leaves, Tree
+
+CYCLES = parse_objective("cycles")
+_EFFORT = 2_000_000  # nodes bounded in looking for the least energy of a part
+_MOST_NEAR, _MOST_INSIDE = (
+    100_000,
+    1_000_000,
+)  # in listing what is left, for every arrangement that it may save
+
+
+@dataclass(frozen=True, slots=True)
+class Survivors:
+    """What a part of the machine leaves of the arrangements that agree in it.
+
+    Parameters
+    ----------
+    slots : in which they agree
+    key : lower bound of their objective keys (scaled)
+    energy : lower bound of what is spent in the part (scaled)
+    cycles : lower bound
+    tiles : those of mappings that may be of interest; ``None`` for any
+    """
+
+    slots: Arrangement
+    key: float
+    energy: float
+    cycles: float
+    tiles: Tiles | None
+
+
+class SegmentBounds:
+    """Bounds of all arrangements of a problem but the even one; nothing may bypass its levels.
+
+    Raises ``LimitReachedError`` where a limit strikes.
+
+    Parameters
+    ----------
+    given : arrangements that are given out already; those of :meth:`parts` are added
+
+    Attributes
+    ----------
+    least : lower bound of the objective key (scaled) of all that has not been given out yet; infinite where
+        nothing is left
+    """
+
+    def __init__(
+        self, search: LayerSearch, goal: Goal, problem: LayerProblem, given: set[Arrangement]
+    ) -> None:
+        self._given = given
+        self.least = 0.0
+        self._search, self._goal, self._problem = search, goal, problem
+        self._powers = problem.objective.key_powers
+        self._counts_energy = self._powers[0] > 0 or goal.both
+        self._near = list(near_arrangements(problem))
+        self._inner = list(inner_arrangements(problem))
+        self._inside = self._outside = 0
+        self._busy = (
+            self._least(inside_part(problem, one).minimising(CYCLES) for one in self._inner)
+            if self._powers[1] or goal.both
+            else 0
+        )
+        if len(self._near) < len(self._inner):
+            if self._counts_energy:
+                self._outside = self._least(outside_part(problem, near) for near in self._near)
+            inner = self._look_inside()
+            near = self._look_outside() if inner else []
+        else:
+            if self._counts_energy:
+                self._inside = self._least(inside_part(problem, inner) for inner in self._inner)
+            near = self._look_outside()
+            inner = self._look_inside() if near else []
+        combined = ((one, other) for one in near for other in inner)
+        self._pairs = sorted(
+            (
+                (self._key(one, other), number, one, other)
+                for number, (one, other) in enumerate(combined)
+                if (*one.slots, *other.slots) not in given and self._wanted(one, other)
+            ),
+            key=lambda pair: pair[:2],
+        )
+        self.least = self._pairs[0][0] if self._pairs else math.inf
+
+    def parts(self) -> Iterator[LayerProblem]:
+        """The problems of the arrangements that may be of interest, the most promising ones first."""
+        for key, _, near, inner in self._pairs:
+            self.least = key
+            self._search.limits.heed()
+            if self._wanted(near, inner):
+                part = self._stated(near, inner)
+                if part is not None:
+                    self._given.add((*near.slots, *inner.slots))
+                    yield part
+        self.least = math.inf
+
+    def _stated(self, near: Survivors, inner: Survivors) -> LayerProblem | None:
+        """The problem of one arrangement over the tiles of survivors; ``None`` where they do not meet."""
+        slots = (*near.slots, *inner.slots)
+        space = self._problem.arranged_space(slots, self._search.limits.heed)
+        if near.tiles is not None:
+            space = restricted(space, around(near.slots), near.tiles)
+        if inner.tiles is not None:
+            space = restricted(space, within(space), inner.tiles)
+        if not all(len(group) for group in space.groups):
+            return None
+        return knowing(self._problem.stated(space, slots), max(self._inside, _floor(inner.energy)))
+
+    def _look_outside(self) -> list[Survivors]:
+        """What is left outside; what is spent there at least is known then."""
+        found: list[Survivors] = []
+        for near in self._near:
+            part = outside_part(self._problem, near, self._inside, self._busy)
+            found += self._survivors(near, part, around(near), self._inside, _MOST_NEAR * len(self._inner))
+        self._outside = max(self._outside, _floor(min((one.energy for one in found), default=0.0)))
+        return found
+
+    def _look_inside(self) -> list[Survivors]:
+        """What is left inside; what is spent there at least is known then."""
+        found: list[Survivors] = []
+        for inner in self._inner:
+            part = inside_part(self._problem, inner, self._outside)
+            found += self._survivors(
+                inner, part, within(part.space), self._outside, _MOST_INSIDE * len(self._near)
+            )
+        self._inside = max(self._inside, _floor(min((one.energy for one in found), default=0.0)))
+        return found
+
+    def _least(self, parts: Iterable[LayerProblem]) -> int:
+        """What every mapping spends in a part of the machine at least, of what the parts minimise."""
+        goal, least = LeastEnergy(), math.inf
+        for part in parts:
+            tree = self._tree(goal, part, _EFFORT)
+            left = None if tree is None else tree.run()
+            least = min(least, math.inf if left is None else left)
+        self._search.limits.heed()
+        least = min(least, goal.best)
+        return 0 if math.isinf(least) else _floor(least)
+
+    def _tree(self, goal: Goal, part: LayerProblem, most: int) -> Tree | None:
+        """A search of a part that bounds so many nodes at most; ``None`` where nothing is legal."""
+        self._search.limits.heed()
+        tree = Tree(self._search, goal, part)
+        tree.most = most
+        return None if tree.empty else tree
+
+    def _survivors(
+        self, slots: Arrangement, part: LayerProblem, edges: range, elsewhere: int, most: int
+    ) -> list[Survivors]:
+        """What a part leaves, if anything.
+
+        Parameters
+        ----------
+        edges : the boundaries that it decides
+        elsewhere : energy in the part's bounds that is spent in the other one
+        most : nodes that the search may bound
+        """
+        listed = _Listed(self._goal, part, edges)
+        tree = self._tree(listed, part, most)
+        if tree is None:
+            return []
+        tree.begin(dive=False)
+        left = tree.go_on()
+        if left is None and not listed.count:
+            return []
+        self._search.limits.heed()
+        energy = min(listed.energy, tree.least_energy)
+        own = max(0.0, energy * (1 - BAND) - elsewhere) if self._counts_energy else 0.0
+        if left is None:
+            return [Survivors(slots, listed.key, own, listed.cycles, listed.tiles())]
+        return [Survivors(slots, min(left, listed.key), own, 0.0, None)]
+
+    def _bounds(self, near: Survivors, inner: Survivors) -> tuple[float, float]:
+        """Least energy and cycles of the arrangement with given points near and inside."""
+        energy = max(near.energy, self._outside) + max(inner.energy, self._inside)
+        return energy * (1 - BAND), max(near.cycles, inner.cycles)
+
+    def _key(self, near: Survivors, inner: Survivors) -> float:
+        energy, cycles = self._bounds(near, inner)
+        a, b = self._powers
+        return max(near.key, inner.key, energy**a * cycles**b * (1 - BAND))
+
+    def _wanted(self, near: Survivors, inner: Survivors) -> bool:
+        energy, cycles = (np.array([value]) for value in self._bounds(near, inner))
+        return bool(self._goal.wanted(energy, cycles, np.array([self._key(near, inner)]))[0])
+
+
+class _Listed:
+    """Everything that another goal wants, by its tiles at some boundaries."""
+
+    def __init__(self, goal: Goal, part: LayerProblem, edges: range) -> None:
+        self.both = goal.both
+        self.key = self.energy = self.cycles = math.inf
+        self.count = 0
+        self._goal, self._space, self._edges = goal, part.space, edges
+        self._tiles: dict[str, list[NDArray[np.int64]]] = {}
+
+    def wanted(self, energy: Array, cycles: Array, keys: Array) -> NDArray[np.bool_]:
+        """What the other goal wants."""
+        return self._goal.wanted(energy, cycles, keys)
+
+    def take(self, leaves: Leaves) -> None:
+        """Note the least bounds, and the tiles."""
+        self.key = min(self.key, float(leaves.keys.min()))
+        self.energy = min(self.energy, float(leaves.energy.min()))
+        self.cycles = min(self.cycles, float(leaves.cycles.min()))
+        self.count += len(leaves)
+        for group in leaves.groups():
+            tiles = tiles_at(self._space, self._edges, group)
+            self._tiles.setdefault(group.name, []).append(np.unique(tiles, axis=0))
+
+    def tiles(self) -> Tiles:
+        """Those of all that were taken."""
+        return {name: np.unique(np.concatenate(parts), axis=0) for name, parts in self._tiles.items()}
+
+
+def _floor(energy: float) -> int:
+    """A whole number of units that is surely no more."""
+    return int(energy if energy < EXACT_LIMIT else energy * (1 - BAND))

@@ -1,0 +1,180 @@
+"""A relaxation of round plans as shortest path: sequences of rounds, DRAM as a fluid."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from math import prod
+
+import numpy as np
+import numpy.typing as npt
+
+from tilewright.solvers.scheduling.tiled.exact.counts import Counts
+from tilewright.solvers.scheduling.tiled.exact.sequence_kernel import (
+    BEST,
+    BOUND,
+    ENDED,
+    LABELS,
+    RUNNING,
+    Memory,
+    Tables,
+    advance,
+    memory_of,
+)
+
+Longs = npt.NDArray[np.int64]
+
+LINKED = 6
+"""Engines up to which all ways to run tasks beside results are gone through."""
+
+LARGEST_KEY = 1 << 62
+"""Numbers below which all that may have run must be told apart."""
+
+SLICE = 0.1
+"""Seconds between two looks at the limits, about; a label may take some thousandths of them."""
+
+LABELS_AT_MOST = 1_000_000
+
+
+@dataclass(frozen=True, slots=True)
+class RoundSequence:
+    """What the search came to.
+
+    Parameters
+    ----------
+    bound : cycles that no round plan undercuts
+    ended : whether it is the relaxation's optimum, or no plan is below what was asked
+    counts : the classes
+    rounds : per round the number of tasks of each class, where an optimum was found
+    labels : that were kept
+    """
+
+    bound: int
+    ended: bool
+    counts: Counts
+    rounds: list[list[int]] | None
+    labels: int
+
+
+def tables_of(counts: Counts, most: int, *, steady: bool) -> Tables:
+    """Arrays for the kernel; ``most`` cycles are still of interest; ``steady`` as of `searched`.
+
+    Hops and results of the round before count for classes that tell exactly what has run, on few engines.
+    """
+    instance = counts.instance
+    linked = steady and counts.exact and instance.networked and instance.engines <= LINKED
+    classes, groups = counts.classes, counts.groups
+    width = 1 + max(len(one) for one in classes)
+    least = np.zeros((len(classes), len(classes), width), dtype=np.int64)
+    for c, p, k, n in counts.needs:
+        least[c, p, k] = n
+    blocks = np.zeros((len(groups), len(classes), width), dtype=np.int64)
+    moving, size = np.zeros((2, len(groups)), dtype=np.int64)
+    for g, group in enumerate(groups):
+        moving[g], size[g] = instance.duration(group.size, instance.dram_rate), group.number
+        for c, reads in group.least.items():
+            blocks[g, c, : len(reads)] = reads
+    strides, stride = np.zeros(len(classes), dtype=np.int64), 1
+    for c, one in enumerate(classes):
+        strides[c] = stride
+        stride *= len(one) + 1
+    group_strides, ways = np.zeros(len(groups), dtype=np.int64), 1
+    for g in range(len(groups)):
+        many = int(size[g]) + 1
+        if ways * many <= counts.ways and stride * many < LARGEST_KEY:
+            group_strides[g] = stride
+            stride *= many
+            ways *= many
+    sinks = [[counts.leaving(t) for t in one if not instance.after[t]] for one in classes]
+    return Tables(
+        np.array([len(one) for one in classes], dtype=np.int64),
+        counts.cycles.astype(np.int64),
+        counts.chain.astype(np.int64),
+        np.array([min(one) if one else -1 for one in sinks], dtype=np.int64),
+        np.array([max(counts.leaving(t) for t in one) for one in classes], dtype=np.int64),
+        strides,
+        np.array(blocks.any(axis=(0, 2)), dtype=np.int64),
+        least,
+        blocks,
+        moving,
+        size,
+        group_strides,
+        int((moving * size)[group_strides == 0].sum()),
+        sum(counts.leaving(t) for t in range(instance.tasks)),
+        np.array([counts.passing(group.size) for group in groups], dtype=np.int64),
+        counts.results if linked else np.zeros((len(classes), len(classes)), dtype=np.int64),
+        counts.reading if linked else np.zeros(len(classes), dtype=np.int64),
+        np.array(
+            [min(counts.passing(instance.size[t] * instance.outputs[t]) for t in one) for one in classes],
+            dtype=np.int64,
+        ),
+        instance.hop_cycles * instance.unit if linked else 0,
+        instance.beside_ports,
+        len(instance.ports),
+        int(steady),
+        int(linked),
+        instance.engines,
+        most * instance.unit + 1,
+    )
+
+
+def searched(
+    counts: Counts,
+    most: int,
+    over: Callable[[], bool],
+    told: Callable[[int], None],
+    labels: int = LABELS_AT_MOST,
+    *,
+    steady: bool = True,
+) -> RoundSequence:
+    """Search until an optimum is proven, memory is full, or the time is over; at once where there are more
+    states than numbers.
+
+    Parameters
+    ----------
+    most : cycles of what is of interest
+    told : called with every better bound
+    steady : whether every step before the last atom runs one
+    """
+    if prod(len(one) + 1 for one in counts.classes) >= LARGEST_KEY:
+        return RoundSequence(0, False, counts, None, 0)
+    tables, memory = (tables_of(counts, most, steady=steady), memory_of(labels))
+    unit = counts.instance.unit
+    start(tables, memory)
+    status, bound, pops = RUNNING, 0, 1
+    while status == RUNNING and not over():
+        begun = time.monotonic()
+        status = advance(tables, memory, pops)
+        pops = 2 * pops if time.monotonic() - begun < SLICE else max(1, pops // 2)
+        found = -(-int(memory.state[BOUND]) // unit)
+        if found > bound:
+            bound = found
+            told(bound)
+    rounds = path(tables, memory) if status == ENDED and memory.state[BEST] else None
+    return RoundSequence(bound, bool(status == ENDED), counts, rounds, int(memory.state[LABELS]))
+
+
+def start(tables: Tables, memory: Memory) -> None:
+    """The label of nothing run."""
+    memory.state[LABELS] = 1
+    memory.alive[0] = True
+    memory.parent[0] = memory.following[0] = -1
+    memory.table[0] = 0
+    memory.heap[0] = 0
+    memory.state[1] = 1
+
+
+def path(tables: Tables, memory: Memory) -> list[list[int]]:
+    """Tasks of each class in each round, to the best label."""
+    label, found = int(memory.state[BEST]), []
+    while memory.parent[label] >= 0:
+        found.append(
+            _ran(tables, int(memory.key[label])) - _ran(tables, int(memory.key[memory.parent[label]]))
+        )
+        label = int(memory.parent[label])
+    return [one.tolist() for one in found[::-1]]
+
+
+def _ran(tables: Tables, key: int) -> Longs:
+    return key // tables.strides % (tables.number + 1)

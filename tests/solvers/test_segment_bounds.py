@@ -1,0 +1,149 @@
+"""Parts of the machine bound uneven storage: against plain enumeration, and mapping by mapping."""
+
+from __future__ import annotations
+
+import random
+from dataclasses import replace
+from fractions import Fraction
+from itertools import count, islice
+from typing import Any
+
+import pytest
+from effort import effort
+from uneven_oracle import DIVISORS, Oracle
+
+from tilewright.formulation.limits import Limits
+from tilewright.formulation.mapping.compulsory import least_cycles, least_energy, least_key
+from tilewright.formulation.mapping.problem import LayerProblem, layer_problem
+from tilewright.formulation.mapping.segment_parts import has_parts
+from tilewright.formulation.objective import parse_objective
+from tilewright.formulation.result import Status
+from tilewright.hardware.mapping.engine import ArrayAxis, Engine, Fanout, MemoryLevel
+from tilewright.hardware.mapping.load import load_engine
+from tilewright.solvers.mapping import segment_bounds
+from tilewright.solvers.mapping.solve import solve
+from tilewright.workloads.mapping.operator import Role
+from tilewright.workloads.mapping.operators import conv2d, gemm
+
+POWERS = {"energy": (1, 0), "cycles": (0, 1), "edp": (1, 1)}
+
+
+def machine(draw: random.Random) -> Engine:
+    """DRAM, one or two near buffers, an array, registers; some levels may be bypassed."""
+
+    def level(name: str, most: int, energies: int, **fields: object) -> MemoryLevel:
+        port = draw.choice([None, Fraction(1, 2), Fraction(2)])
+        return MemoryLevel(
+            name,
+            draw.randint(4, most),
+            Fraction(draw.randint(1, energies)),
+            Fraction(draw.randint(1, energies)),
+            read_bandwidth=port,
+            write_bandwidth=port,
+            double_buffered=draw.random() < 0.5,
+            **fields,  # type: ignore[arg-type]
+        )
+
+    fan = Fanout((ArrayAxis("x", draw.choice([2, 4])),), Fraction(0), multicast=draw.random() < 0.7)
+    dram = replace(level("DRAM", 9, 60), capacity=None, double_buffered=False)
+    keeps = draw.choice([frozenset(Role), frozenset({Role.WEIGHT}), frozenset({Role.INPUT, Role.OUTPUT})])
+    inner = level("RF", 6, 3, keeps=keeps)
+    if draw.random() < 0.5:
+        return Engine(
+            "one",
+            "hierarchy",
+            16,
+            Fraction(1),
+            Fraction(500),
+            (dram, level("BUF", 14, 12, fanout=fan), inner),
+        )
+    loose = draw.choice([frozenset({Role.WEIGHT}), frozenset({Role.INPUT}), frozenset[Role]()])
+    kept = frozenset({Role.WEIGHT, Role.INPUT})
+    far = level("L2", 16, 12, keeps=loose or kept, may_bypass=loose)
+    near = level("L1", 10, 6, keeps=frozenset({Role.INPUT, Role.OUTPUT}), fanout=fan)
+    return Engine("two", "hierarchy", 16, Fraction(1), Fraction(500), (dram, far, near, inner))
+
+
+def drawn(seed: int, most: int) -> LayerProblem:
+    """A product of small matrices on a random machine, perfect factors."""
+    draw = random.Random(seed)
+    while True:
+        sizes = [draw.choice([1, 2, 2, 3, 4]) for _ in range(3)]
+        if sizes[0] * sizes[1] * sizes[2] <= most:
+            break
+    objective = draw.choice(["energy", "energy", "edp", "cycles"])
+    engine = machine(draw)
+    m, n, k = sizes
+    return layer_problem(
+        gemm(m=m, n=n, k=k), engine, parse_objective(objective), factors="perfect", storage="uneven"
+    )
+
+
+def agrees(problem: LayerProblem) -> bool:
+    """Whether a problem has a mapping; claim and compulsory bound are those of enumeration."""
+    oracle = Oracle(problem.operator, problem.engine, DIVISORS)
+    wanted = oracle.least(POWERS[problem.objective.name])
+    found = solve(problem, "branch", Limits(seconds=60))
+    assert found.status is (Status.INFEASIBLE if wanted is None else Status.OPTIMAL), found.message
+    assert (found.key, found.bound) == (wanted, wanted)
+    assert wanted is None or least_key(problem) <= wanted
+    return wanted is not None
+
+
+@pytest.mark.parametrize("most", [1_000_000, 1])
+def test_claims_are_those_of_enumeration(most: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Arrays behind one or two buffers, where all survivors are listed and where none are."""
+    monkeypatch.setattr(segment_bounds, "_MOST_NEAR", most)
+    monkeypatch.setattr(segment_bounds, "_MOST_INSIDE", most)
+    problems = (problem for seed in count(7) if has_parts(problem := drawn(seed, 6)))
+    assert sum(agrees(problem) for problem in islice(problems, effort(4))) >= effort(2)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("part", range(8))
+def test_claims_are_those_of_enumeration_at_length(part: int) -> None:
+    """The same on some hundred more, up to eight iterations."""
+    problems = [problem for seed in range(40 * part, 40 * part + 40) if has_parts(problem := drawn(seed, 8))]
+    assert sum(agrees(problem) for problem in problems) > 5
+
+
+@pytest.mark.parametrize("step", [2, 12])
+def test_a_limit_while_parts_are_searched(step: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Stopped at any part: the even mapping stands, and no bound is above the optimum."""
+    engine = load_engine("dmazerunner-256")
+    problem = layer_problem(
+        gemm(m=16, n=24, k=32),
+        engine,
+        parse_objective("edp"),
+        "hierarchy",
+        factors="perfect",
+        storage="uneven",
+    )
+    limits, real, stated = Limits(), segment_bounds.inside_part, count(1)
+
+    def counted(*arguments: Any) -> LayerProblem:
+        if next(stated) == step:
+            limits.stop.set()
+        return real(*arguments)
+
+    monkeypatch.setattr(segment_bounds, "inside_part", counted)
+    cut = solve(problem, "branch", limits)
+    even = solve(problem.even(), "branch")
+    assert cut.status is Status.INTERRUPTED
+    assert cut.bound is not None
+    assert cut.key is not None
+    assert even.key is not None
+    assert 0 < cut.bound < cut.key <= even.key
+    assert problem.outside(cut.answer) is None  # type: ignore[arg-type]
+
+
+def test_compulsory_traffic_is_below_the_optimum_of_real_layers() -> None:
+    """Strides, windows and arrays: energy and cycles of proven mappings are no less."""
+    for name in ("nvdla-256", "tpu-v4i"):
+        engine = load_engine(name)
+        operator = conv2d(n=1, k=8, c=4, p=5, q=5, r=3, s=3, stride=2)
+        for goal in ("energy", "cycles"):
+            found = solve(layer_problem(operator, engine, parse_objective(goal), factors="perfect"), "branch")
+            assert found.evaluation is not None
+            assert least_energy(operator, engine) <= found.evaluation.energy
+            assert least_cycles(operator, engine) <= found.evaluation.cycles
