@@ -83,7 +83,7 @@ def flattened(tree: Node) -> list[Node]:
         return []
     found: list[Node] = []
     for at, child in enumerate(tree.children):
-        inner = [(one,) for one in flattened(child)]
+        inner: list[tuple[Node, ...]] = [(one,) for one in flattened(child)]
         if isinstance(child, Cut) and child.kind == tree.kind == "T" and child.groups == 1:
             inner.append(child.children)
         for row in inner:
@@ -112,7 +112,8 @@ def test_trees_left_out_as_needless_have_a_flat_one(layers: tuple[int, ...], bat
             if not isinstance(cost, str):
                 assert any(
                     not isinstance(one, str)
-                    and (one.cycles, one.energy) == (cost.cycles, pytest.approx(cost.energy, rel=1e-12))
+                    and one.cycles == cost.cycles
+                    and one.energy == pytest.approx(cost.energy, rel=1e-12)
                     and bool((one.buffer + one.weights <= cost.buffer + cost.weights).all())
                     for one in costs
                 )
