@@ -2,8 +2,8 @@
 
 First comes annealing from SET's first tree with the paper's number of steps.  Where these take longer than
 the time allows, the temperature falls with the clock, and annealing gets most of the time: segments would not
-grow far in it.  Where there is time for a few steps per layer only, it begins with KAPLA's chain of segments
-in the network's own order.  What annealing finds is one more tree to chain and polish.
+grow far in it.  Where there is time for a few steps per layer only, it begins with KAPLA's chain of layers
+in turn, in the network's own order.  What annealing finds is one more tree to chain and polish.
 
 Every number of subbatches of the root is tried.  Segments grow in the network's own order first, then, where
 the network has not too many down-sets, from all of these with whatever layer is ready; both times the best
@@ -17,7 +17,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from random import Random
 
-from tilewright.formulation.scheduling.tiled.kapla.segments import BOTH
+from tilewright.formulation.scheduling.tiled.kapla.segments import TEMPORAL
 from tilewright.formulation.scheduling.tiled.set.closed_form import ClosedForm
 from tilewright.formulation.scheduling.tiled.set.tree import Cut, Leaf, Node, rooted
 from tilewright.heuristics.scheduling.tiled.kapla.solver import KaplaSolver, Slicing
@@ -26,16 +26,16 @@ from tilewright.heuristics.scheduling.tiled.set.chains import Segment, Segments,
 from tilewright.heuristics.scheduling.tiled.set.growing import Growth, grow_from
 from tilewright.heuristics.scheduling.tiled.set.polishing import Polisher, Row
 
-PROBED, SLOW = 0.1, 0.05
-"""Part of the time that one step of annealing per layer is given to see its pace; and that it takes where a
-chain comes first.
+PROBED, FEW = 0.05, 20
+"""Part of the time after which the pace of annealing is known; and steps per layer in all of the time, below
+which a chain comes first.
 """
 
 CHAINED, ANNEALED = 0.6, 0.85
 """Part of the time that has passed at most when that chain, and when annealing is done."""
 
-LONGEST = 4, 8
-"""Layers side by side and in turn in a segment of the first chain."""
+LONGEST = 6
+"""Layers in turn in a segment of that chain."""
 
 LABELS = 200
 """Labels per down-set of a chain that is polished anyway."""
@@ -111,21 +111,30 @@ class TreeSearch:
             return
         clock = self.clock
         self._take(begun[0])
-        started = clock.used()
-        self._anneal(Cooling(steps=1), clock.until(started + PROBED))
-        if clock.used() - started > SLOW:
-            slicing, stop = Slicing(BOTH, *LONGEST, "own"), clock.until(CHAINED)
-            KaplaSolver(self.form, slicing, 1, stop=stop, found=lambda chain: self._take(chain.tree)).solve()
-        self._anneal(Cooling(), clock.stop)
+        tried = 0
 
-    def _anneal(self, cooling: Cooling, stop: Callable[[], bool]) -> None:
+        def probed() -> bool:
+            nonlocal tried
+            tried += 1
+            return clock.stop() or clock.used() > PROBED
+
+        self._anneal(probed)
+        steps = tried / len(self.form.network)
+        if steps >= Cooling().steps:
+            return
+        if steps < FEW * PROBED:
+            slicing, stop = Slicing(TEMPORAL, 1, LONGEST, "own"), clock.until(CHAINED)
+            KaplaSolver(self.form, slicing, 1, stop=stop, found=lambda chain: self._take(chain.tree)).solve()
+        self._anneal(clock.stop)
+
+    def _anneal(self, stop: Callable[[], bool]) -> None:
         """SET's annealing from the best tree; what it takes of the time ends with `ANNEALED`."""
         assert self.best is not None
         used = self.clock.used
         before = used()
         left = max(ANNEALED - before, 1e-9)
         begun, keep = (self.best, self.value), lambda tree, _: self._take(tree)
-        anneal(self.form, begun, cooling, self.random, stop, keep, lambda: (used() - before) / left)
+        anneal(self.form, begun, Cooling(), self.random, stop, keep, lambda: (used() - before) / left)
 
     def _take(self, tree: Node) -> None:
         """A tree as a row of segments."""
