@@ -477,7 +477,7 @@ class Tree:
     @property
     def least_energy(self) -> float:
         """Lower bound of the energy of all that is still open; infinite where nothing is."""
-        return min((float(nodes.energy.min()) for _, _, nodes in self._fringe), default=math.inf)
+        return min((float(nodes.energy.min()) for *_, nodes in self._fringe), default=math.inf)
 
     def begin(self, tell: Callable[[float], None] = lambda _least: None, dive: bool = True) -> None:
         """Bound the whole, dive for a first incumbent unless told not to, and open the first stage."""
