@@ -72,8 +72,7 @@ def divided(problem: LayerProblem) -> Division:
         or problem.even_space is not None
         or model.statement(nest).energy is not problem.statement.energy  # it counts less, or knows more
     ):
-        energy, outer = by_levels(problem)
-        return Division(energy, outer, {})
+        return Division(*by_levels(problem), {})
     merged = MergedNest(
         nest.operator, nest.engine, nest.boundaries, nest.blocks, nest.residency, nest.perfect
     )
