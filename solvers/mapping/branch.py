@@ -171,13 +171,17 @@ class Minimum:
         self._search = search
         self._source = source
         self._powers = search.problem.objective.key_powers
+        self._goal: Fraction | None = None
+        self._scaled = Fraction(0)  # the goal in the scale of the keys that are read
 
     def wanted(self, energy: Array, cycles: Array, keys: Array) -> NDArray[np.bool_]:
         """Parts whose bound is below what the incumbent leaves to gain; products compared exactly."""
         goal = _goal(self._search)
         if goal is None:
             return np.ones(len(keys), dtype=bool)
-        return below(goal * self._search.problem.key_scale, self._powers, energy, cycles, keys)
+        if goal is not self._goal:
+            self._goal, self._scaled = goal, goal * self._search.problem.key_scale
+        return below(self._scaled, self._powers, energy, cycles, keys)
 
     def take(self, leaves: Leaves) -> None:
         """Offer the best of the complete decisions, unless something as good is known."""
@@ -207,7 +211,8 @@ def _goal(search: LayerSearch) -> Fraction | None:
     """The key from which on nothing is of interest; ``None`` while everything is."""
     goals = [part.key for part in search.limits.until.parts if isinstance(part, BoundReaches)]
     if search.key is not None:
-        goals.append(search.key * (1 - Fraction(search.limits.gap)))
+        gap = search.limits.gap
+        goals.append(search.key * (1 - Fraction(gap)) if gap else search.key)
     return min(goals, default=None)
 
 
@@ -468,6 +473,11 @@ class Tree:
     def least(self) -> float:
         """Lower bound of the objective key of all that is still open; infinite where nothing is."""
         return self._fringe[0][0] if self._fringe else math.inf
+
+    @property
+    def least_energy(self) -> float:
+        """Lower bound of the energy of all that is still open; infinite where nothing is."""
+        return min((float(nodes.energy.min()) for *_, nodes in self._fringe), default=math.inf)
 
     def begin(self, tell: Callable[[float], None] = lambda _least: None, dive: bool = True) -> None:
         """Bound the whole, dive for a first incumbent unless told not to, and open the first stage."""

@@ -453,6 +453,6 @@ def _transfer(
     """Whole cycles that elements of some roles take on a port of a level."""
     widths = {role: engine.width(level, role) for role, _ in moved}
     unit = math.gcd(*widths.values())
-    rate = bandwidth * engine.element_bits / unit
+    rate = Fraction(bandwidth * engine.element_bits) / unit
     units = total(widths[role] // unit * elements for role, elements in moved)
     return ceil_div(rate.denominator * units, rate.numerator)
