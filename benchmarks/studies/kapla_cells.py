@@ -15,7 +15,7 @@ from tilewright.formulation.scheduling.tiled.kapla.segments import SegmentScheme
 from tilewright.formulation.scheduling.tiled.set.closed_form import ClosedForm, engine_form
 from tilewright.formulation.scheduling.tiled.set.layers import SetNetwork
 from tilewright.formulation.scheduling.tiled.set.networks import set_network
-from tilewright.formulation.scheduling.tiled.set.rules import Rules
+from tilewright.formulation.scheduling.tiled.set.rules import Rules, in_small_buffers
 from tilewright.formulation.scheduling.tiled.units import units_of
 from tilewright.hardware.scheduling.tiled.load import load_tiled_machine
 from tilewright.heuristics.scheduling.tiled.kapla.prioritization import top_chains
@@ -42,6 +42,8 @@ class ChainCell:
     number : the seed of ``random``, the rows that ``kapla`` keeps
     spatial, temporal : layers of a segment
     seconds : of the processor
+    bands : most parts of a sample that layers pass on
+    rooms : ``set``, or ``small`` for rooms of a part of a small buffer (`in_small_buffers`)
     """
 
     network: str
@@ -53,6 +55,8 @@ class ChainCell:
     spatial: int
     temporal: int
     seconds: float
+    bands: int = 1
+    rooms: str = "set"
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,7 +112,11 @@ class _Search:
     @property
     def slicing(self) -> Slicing:
         return Slicing(
-            longest_spatial=self.cell.spatial, longest_temporal=self.cell.temporal, orders="own", splits=False
+            longest_spatial=self.cell.spatial,
+            longest_temporal=self.cell.temporal,
+            orders="own",
+            splits=False,
+            bands=self.cell.bands,
         )
 
     def stop(self) -> bool:
@@ -179,7 +187,9 @@ class _Search:
 
     def run_tangram(self) -> None:
         """Tangram's dynamic programming."""
-        tangram_chain(self.form, longest=self.cell.spatial, stop=self.stop, found=self.found)
+        tangram_chain(
+            self.form, longest=self.cell.spatial, bands=self.cell.bands, stop=self.stop, found=self.found
+        )
 
     def run_kapla(self) -> None:
         """KAPLA's pruning and best few chains."""
@@ -213,7 +223,10 @@ def compute(cell: ChainCell) -> ChainFound:
     """Search, with a closed form that knows nothing yet."""
     energy, delay = POWERS[cell.objective]
     network, machine = network_of(cell.network), load_tiled_machine(cell.system)
-    form = engine_form(network, machine, cell.batch, Rules(), energy=energy, delay=delay)
+    rules = Rules()
+    if cell.rooms == "small":
+        rules = in_small_buffers(rules, machine.in_elements().engine.buffer_bytes)
+    form = engine_form(network, machine, cell.batch, rules, energy=energy, delay=delay)
     search = _Search(cell, form, time.process_time())
     WAYS[cell.way](search)
     seconds = time.process_time() - search.started

@@ -54,6 +54,8 @@ class Study:
     spatial: int
     temporal: int
     seconds: float
+    bands: int = 1
+    rooms: str = "set"
 
     def cell(self, network: str, objective: str, way: str, number: int = 0) -> ChainCell:
         """One search."""
@@ -67,6 +69,8 @@ class Study:
             self.spatial,
             self.temporal,
             self.seconds,
+            self.bands,
+            self.rooms,
         )
 
     def contest(self, network: str, objective: str) -> list[ChainCell]:
@@ -260,8 +264,19 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--batch", type=int, default=16)
     parser.add_argument("--spatial", type=int, default=4, help="layers of a segment side by side")
     parser.add_argument("--temporal", type=int, default=4, help="layers of a segment in turn")
+    parser.add_argument("--bands", type=int, default=1, help="parts of a sample that layers pass on")
+    parser.add_argument("--rooms", default="set", choices=("set", "small"), help="for results and streaming")
     asked = parser.parse_args(arguments)
-    study = Study(asked.networks, asked.system, asked.batch, asked.spatial, asked.temporal, asked.seconds)
+    study = Study(
+        asked.networks,
+        asked.system,
+        asked.batch,
+        asked.spatial,
+        asked.temporal,
+        asked.seconds,
+        asked.bands,
+        asked.rooms,
+    )
     cells = [cell for name in study.networks for cell in TABLES[asked.table].cells(study, name)]
     return run_study(asked, WORK, cells, lambda store: [table(asked.table, study, store)])
 

@@ -37,7 +37,8 @@ def form_of(name: str, args: argparse.Namespace) -> ClosedForm:
 
 def study(name: str, pipelining: str, args: argparse.Namespace) -> None:
     """Print everything measured on one network with one kind of segments."""
-    slicing = Slicing(PIPELINING[pipelining], args.spatial, args.temporal, ORDERS[args.orders], args.splits)
+    orders = ORDERS[args.orders]
+    slicing = Slicing(PIPELINING[pipelining], args.spatial, args.temporal, orders, args.splits, args.bands)
     form, start = form_of(name, args), time.process_time()
     proven = BestFirst(form, slicing, stop=lambda: time.process_time() - start > args.seconds).solve()
     spent = time.process_time() - start
@@ -47,7 +48,7 @@ def study(name: str, pipelining: str, args: argparse.Namespace) -> None:
     print(f"{proven.schemes} schemes, {proven.valid} may fit, {proven.evaluated} evaluated")
     if pipelining == "spatial":
         form, start = form_of(name, args), time.process_time()
-        found = value(form, tangram_chain(form, longest=args.spatial))
+        found = value(form, tangram_chain(form, longest=args.spatial, bands=args.bands))
         report("tangram", found, best, time.process_time() - start, "")
     for estimate, make in ESTIMATES.items():
         for keep in args.keep:
@@ -86,6 +87,7 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--orders", default="auto", choices=ORDERS)
     parser.add_argument("--spatial", type=int, default=8, help="layers of a spatial segment")
     parser.add_argument("--temporal", type=int, default=16, help="layers of a temporal segment")
+    parser.add_argument("--bands", type=int, default=1, help="parts of a sample that layers pass on")
     parser.add_argument("--splits", action=argparse.BooleanOptionalAction, default=True)
     parser.add_argument("--seconds", type=float, default=100, help="CPU seconds for a proof")
     args = parser.parse_args(arguments)

@@ -15,7 +15,7 @@ from tilewright.cli.terminal.console import show, write
 from tilewright.formulation.scheduling.tiled.evaluator import Evaluation, IllegalPlanError
 from tilewright.formulation.scheduling.tiled.set.closed_form import NodeCost, UnfitTreeError
 from tilewright.formulation.scheduling.tiled.set.expansion import expand
-from tilewright.formulation.scheduling.tiled.set.tree import InvalidTreeError, Leaf, nodes
+from tilewright.formulation.scheduling.tiled.set.tree import Cut, InvalidTreeError, Leaf, nodes
 from tilewright.report.records.files import parse_record
 from tilewright.report.records.mapping.build import versions
 from tilewright.report.records.scheduling.tiled.set_tree import SetTreeRecord, StatedTree, stated_tree
@@ -114,6 +114,8 @@ def _rows(stated: StatedTree, cost: NodeCost) -> list[dict[str, Any]]:
             row |= {"layer": stated.form.network.layers[node.layer].name}
         else:
             row |= {"cut": node.kind, "groups": node.groups}
+            if node.bands > 1:
+                row |= {"bands": node.bands}
         row |= {"energy_pj": one.energy, "cycles": one.cycles, "hop_bytes": one.hops, "dram_bytes": one.dram}
         row |= {"busiest_link_bytes": one.busiest_link, "buffer_bytes": int((one.buffer + one.weights).max())}
         if one.leaf is not None:
@@ -123,7 +125,7 @@ def _rows(stated: StatedTree, cost: NodeCost) -> list[dict[str, Any]]:
 
 
 def _document(stated: StatedTree, cost: NodeCost, plan: Evaluation | None) -> dict[str, Any]:
-    bounds = tree_bounds(stated.form)
+    bound = _bound(stated)
     value = stated.form.value(cost.energy, cost.cycles)
     told: dict[str, Any] = {
         "schema": SCHEMA,
@@ -132,8 +134,7 @@ def _document(stated: StatedTree, cost: NodeCost, plan: Evaluation | None) -> di
         "system": stated.record.system,
         "batch": stated.record.batch,
         "closed_form": {"value": value, "energy_pj": cost.energy, "cycles": cost.cycles},
-        "bound": bounds.value,
-        "gap": (value - bounds.value) / value,
+        **({} if bound is None else {"bound": bound, "gap": (value - bound) / value}),
         "nodes": _rows(stated, cost),
     }
     if plan is not None:
@@ -146,6 +147,19 @@ def _document(stated: StatedTree, cost: NodeCost, plan: Evaluation | None) -> di
     return told | {"versions": versions()}
 
 
+def _bound(stated: StatedTree) -> float | None:
+    """What no tree costs less than; ``None`` for a tree in bands, of which the bound says nothing."""
+    if any(isinstance(node, Cut) and node.bands > 1 for _, node in nodes(stated.tree)):
+        return None
+    return tree_bounds(stated.form).value
+
+
+def _cut_name(row: dict[str, Any]) -> str:
+    """A cut as it is written in trees."""
+    bands = f"/{row['bands']}" if "bands" in row else ""
+    return f"{row['cut']} {row['batch']}/{row['groups']}{bands}"
+
+
 def _print(stated: StatedTree, cost: NodeCost, plan: Evaluation | None) -> None:
     from rich.text import Text
 
@@ -154,11 +168,7 @@ def _print(stated: StatedTree, cost: NodeCost, plan: Evaluation | None) -> None:
     titles = ("node", "tiles", "cycles", "energy", "DRAM", "hops", "busiest link", "buffer")
     table = plain_table([(title, "left" if title == "node" else "right") for title in titles])
     for row in _rows(stated, cost):
-        name = (
-            f"{row['layer']} {row['batch']}"
-            if "layer" in row
-            else f"{row['cut']} {row['batch']}/{row['groups']}"
-        )
+        name = f"{row['layer']} {row['batch']}" if "layer" in row else _cut_name(row)
         span = f"{row['first_tile']}-{row['first_tile'] + row['tiles'] - 1}"
         figures = [row[key] for key in ("dram_bytes", "hop_bytes", "busiest_link_bytes", "buffer_bytes")]
         cells = [f"{one:,}" for one in figures]
@@ -169,11 +179,9 @@ def _print(stated: StatedTree, cost: NodeCost, plan: Evaluation | None) -> None:
             f"{row['energy_pj'] / 1e6:,.2f} µJ",
             *cells,
         )
-    value, bound = stated.form.value(cost.energy, cost.cycles), tree_bounds(stated.form).value
-    lines = [
-        f"closed form  {value:.6g} ({cost.cycles:,} cycles, {cost.energy / 1e9:.4f} mJ), "
-        f"bound {bound:.6g}, gap {(value - bound) / value:.1%}"
-    ]
+    value, bound = stated.form.value(cost.energy, cost.cycles), _bound(stated)
+    told = f"closed form  {value:.6g} ({cost.cycles:,} cycles, {cost.energy / 1e9:.4f} mJ)"
+    lines = [told if bound is None else f"{told}, bound {bound:.6g}, gap {(value - bound) / value:.1%}"]
     if plan is not None:
         value = stated.form.value(plan.energy.total, plan.cycles)
         lines.append(

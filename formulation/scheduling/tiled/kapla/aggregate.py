@@ -12,7 +12,7 @@ from math import ceil
 from tilewright.formulation.scheduling.tiled.kapla.estimate import SegmentFloor
 from tilewright.formulation.scheduling.tiled.kapla.floors import ROUNDING
 from tilewright.formulation.scheduling.tiled.kapla.segments import SegmentScheme
-from tilewright.formulation.scheduling.tiled.set.bands import band_borders
+from tilewright.formulation.scheduling.tiled.set.bands import band_borders, reach
 from tilewright.formulation.scheduling.tiled.set.closed_form import ClosedForm
 from tilewright.formulation.scheduling.tiled.set.layers import SUM_BYTES, Producer, SetLayer
 
@@ -114,7 +114,7 @@ def _touched(results: int, taps: int, stride: int, pad: int, exist: int) -> int:
 
 def _positions(layer: SetLayer) -> int:
     if layer.is_summed:
-        return layer.input_rows * layer.input_columns
+        return reach(layer, layer.taps_rows) * layer.input_columns
     if layer.spread:
         high = min((layer.rows - 1) // layer.stride_rows + 1, layer.input_rows)
         return high * min((layer.columns - 1) // layer.stride_columns + 1, layer.input_columns)

@@ -3,18 +3,22 @@ and updates.
 
 Every layer of a segment declares what one tile's buffer holds: its inputs under the names of the layers that
 make them, its weights, its results under its own name.  Stacks lay these out over its tiles, the outermost
-first, and one update moves on by the samples of a subbatch.  Inside a segment a tensor of the same name and a
-matched update are a direct passage from tiles to tiles; what cannot pass so goes through DRAM, and says it.
+first, and one update moves on by the samples of a subbatch, or by one sample and within it by the rows of a
+band (the largest: borders of bands follow from the readers' windows).  Inside a segment a tensor of the same
+name and a matched update are a direct passage from tiles to tiles; what cannot pass so goes through DRAM, and
+says it.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping as MappingABC
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from itertools import pairwise
 from typing import Literal
 
 from tilewright.formulation.scheduling.tiled.kapla.chain import Chain, loads_of
 from tilewright.formulation.scheduling.tiled.kapla.segments import Kind, SegmentScheme
+from tilewright.formulation.scheduling.tiled.set.bands import band_borders
 from tilewright.formulation.scheduling.tiled.set.closed_form import ClosedForm, NodeCost
 from tilewright.formulation.scheduling.tiled.set.dataflow import DataFlow
 from tilewright.formulation.scheduling.tiled.set.layers import CONVOLUTION, GROUPED, SetLayer, SetNetwork
@@ -55,21 +59,25 @@ class TileStack:
 
 @dataclass(frozen=True, slots=True)
 class LayerDirectives:
-    """One layer of a segment; ``step`` is what its update moves on by, in samples."""
+    """One layer of a segment; its update moves on by ``step`` samples, and by ``rows`` rows where these are
+    not 0.
+    """
 
     name: str
     tensors: tuple[TensorPart, ...]
     stacks: tuple[TileStack, ...]
     step: int
+    rows: int = 0
 
 
 @dataclass(frozen=True, slots=True)
 class SegmentDirectives:
-    """Layers that are pipelined, spatially or temporally, over ``batch`` samples."""
+    """Layers that are pipelined, spatially or temporally, over ``batch`` samples, in ``bands`` of each."""
 
     kind: Kind
     batch: int
     layers: tuple[LayerDirectives, ...]
+    bands: int = 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,7 +108,16 @@ def directives_of(form: ClosedForm, chain: Chain) -> ChainDirectives:
 def segment_directives(
     network: SetNetwork, dataflow: DataFlow, scheme: SegmentScheme, partitions: MappingABC[int, Partition]
 ) -> SegmentDirectives:
-    """What a segment's layers declare with given partitions."""
+    """What a segment's layers declare with given partitions.
+
+    Raises
+    ------
+    InputError : where its layers cannot run in its bands
+    """
+    borders = band_borders(network, scheme.layers, scheme.bands) if scheme.bands > 1 else {}
+    if borders is None:
+        told = f"cannot run in {scheme.bands} bands of rows"
+        raise InputError(network.name, network.layers[scheme.layers[0]].name, told)
     direct, stored = dataflow.flow_bits(scheme.tree)
     share = scheme.batch // scheme.groups
     passed = {
@@ -112,7 +129,11 @@ def segment_directives(
     found = []
     for layer in scheme.layers:
         one, partition = network.layers[layer], partitions[layer]
-        sizes = (one.channels, share, one.rows, one.columns)
+        rows = max((high - low for low, high in pairwise(borders.get(layer, ()))), default=0)
+        if one.is_summed and rows:
+            held = min(one.input_rows, (rows - 1) * one.hop_rows + one.stride_rows)
+            one = replace(one, taps_rows=rows, input_rows=held)
+        sizes = (one.channels, share, one.rows if one.is_summed else rows or one.rows, one.columns)
         box = [-(-size // count) for size, count in zip(sizes, partition.parts, strict=True)]
         stacks = tuple(
             TileStack(STACKED[at], box[at], partition.parts[at])
@@ -135,8 +156,8 @@ def segment_directives(
         if layer in passed:
             to = "to tiles and DRAM" if stored >> layer & 1 else "to tiles"
         tensors.append(TensorPart(one.name, _results(one, box), to))
-        found.append(LayerDirectives(one.name, tuple(tensors), stacks, share))
-    return SegmentDirectives(scheme.kind, scheme.batch, tuple(found))
+        found.append(LayerDirectives(one.name, tuple(tensors), stacks, share, rows))
+    return SegmentDirectives(scheme.kind, scheme.batch, tuple(found), scheme.bands)
 
 
 def _inputs(one: SetLayer, box: list[int]) -> tuple[tuple[str, int], ...]:

@@ -69,7 +69,10 @@ def read_chain(network: SetNetwork, directives: ChainDirectives, where: str = "d
         if len({one.batch for one in directives.segments}) > 1:
             raise InputError(where, field, "all segments run on as many samples")
         kind: Kind = "T" if len(layers) == 1 else segment.kind
-        scheme = SegmentScheme(done, end, tuple(layers), kind, segment.batch // step, segment.batch)
+        if segment.bands < 1 or (segment.bands > 1 and step > 1):
+            raise InputError(where, field, f"bands={segment.bands} with update(N+={step}), expected N+=1")
+        groups = segment.batch // step
+        scheme = SegmentScheme(done, end, tuple(layers), kind, groups, segment.batch, segment.bands)
         wanted = segment_directives(network, dataflow, scheme, partitions)
         _check(segment, wanted, where, field)
         schemes.append(scheme)
@@ -99,6 +102,9 @@ def _check(segment: SegmentDirectives, wanted: SegmentDirectives, where: str, fi
     """Every declared tensor and shift is what network, stacks and updates make."""
     for one, other in zip(segment.layers, wanted.layers, strict=True):
         place = f"{field}, {one.name}"
+        if one.rows != other.rows:
+            told = f"update(Yo+={one.rows}), expected {other.rows} rows, the largest of {segment.bands} bands"
+            raise InputError(where, place, told)
         for stack, right in zip(one.stacks, other.stacks, strict=True):
             if stack != right:
                 told = f"stack({stack.dim}+={stack.shift}, {stack.copies}), expected a shift of {right.shift}"

@@ -15,6 +15,7 @@
         tensor conv1(N=1, C=64, Yi=57, Xi=112) from tiles
         ...
 
+A segment in bands of rows is ``segment spatial batch=4 bands=8``, its updates ``update(N+=1, Yo+=ROWS)``.
 ``#`` begins a comment; indentation does not matter.
 """
 
@@ -38,12 +39,14 @@ from tilewright.workloads.errors import InputError
 KINDS: dict[Kind, str] = {"S": "spatial", "T": "temporal"}
 
 _CHAIN = re.compile(r"chain (?P<name>\S+) splits=(?P<splits>[0-9]+)$")
-_SEGMENT = re.compile(r"segment (?P<kind>spatial|temporal) batch=(?P<batch>[0-9]+)$")
+_SEGMENT = re.compile(
+    r"segment (?P<kind>spatial|temporal) batch=(?P<batch>[0-9]+)(?: bands=(?P<bands>[0-9]+))?$"
+)
 _LAYER = re.compile(r"layer (?P<name>[^\s(),#]+)$")
 _PLACES = "|".join(sorted(get_args(Place), key=len, reverse=True))
 _TENSOR = re.compile(rf"tensor (?P<name>[^\s(),#]+)\((?P<sizes>[^()]*)\) (?P<place>{_PLACES})$")
 _STACK = re.compile(r"stack\((?P<dim>\w+)\+=(?P<shift>[0-9]+), ?(?P<copies>[0-9]+)\)$")
-_UPDATE = re.compile(r"update\(N\+=(?P<step>[0-9]+)\)$")
+_UPDATE = re.compile(r"update\(N\+=(?P<step>[0-9]+)(?:, ?Yo\+=(?P<rows>[0-9]+))?\)$")
 _EXPECTED = "tensor NAME(DIM=SIZE, ...) PLACE, stack(DIM+=SHIFT, TILES) or update(N+=SAMPLES)"
 _SIZE = re.compile(r"(?P<dim>\w+)=(?P<size>[0-9]+)$")
 
@@ -52,14 +55,16 @@ def write_chain(chain: ChainDirectives) -> str:
     """The text, ending in a newline."""
     lines = [f"chain {chain.network} splits={chain.splits}"]
     for segment in chain.segments:
-        lines += ["", f"segment {KINDS[segment.kind]} batch={segment.batch}"]
+        bands = f" bands={segment.bands}" if segment.bands > 1 else ""
+        lines += ["", f"segment {KINDS[segment.kind]} batch={segment.batch}{bands}"]
         for layer in segment.layers:
             lines.append(f"  layer {layer.name}")
             for part in layer.tensors:
                 sizes = ", ".join(f"{dim}={size}" for dim, size in part.sizes)
                 lines.append(f"    tensor {part.name}({sizes}) {part.place}")
             lines += [f"    stack({one.dim}+={one.shift}, {one.copies})" for one in layer.stacks]
-            lines.append(f"    update(N+={layer.step})")
+            rows = f", Yo+={layer.rows}" if layer.rows else ""
+            lines.append(f"    update(N+={layer.step}{rows})")
     return "\n".join(lines) + "\n"
 
 
@@ -69,6 +74,7 @@ class _Open:
 
     kind: Kind
     batch: int
+    bands: int
     layers: list[LayerDirectives] = field(default_factory=list)
     name: str | None = None
     tensors: list[TensorPart] = field(default_factory=list)
@@ -78,10 +84,10 @@ class _Open:
         """A layer."""
         self.name, self.tensors, self.stacks = name, [], []
 
-    def end(self, step: int) -> None:
+    def end(self, step: int, rows: int) -> None:
         """Its update."""
         assert self.name is not None
-        self.layers.append(LayerDirectives(self.name, tuple(self.tensors), tuple(self.stacks), step))
+        self.layers.append(LayerDirectives(self.name, tuple(self.tensors), tuple(self.stacks), step, rows))
         self.name = None
 
     def closed(self, where: str, line: str) -> SegmentDirectives:
@@ -90,7 +96,7 @@ class _Open:
             raise InputError(where, line, f"layer {self.name} has no update(N+=SAMPLES)")
         if not self.layers:
             raise InputError(where, line, "the segment has no layer")
-        return SegmentDirectives(self.kind, self.batch, tuple(self.layers))
+        return SegmentDirectives(self.kind, self.batch, tuple(self.layers), self.bands)
 
 
 def parse_chain(text: str, where: str = "directives") -> ChainDirectives:
@@ -110,7 +116,8 @@ def parse_chain(text: str, where: str = "directives") -> ChainDirectives:
         elif found := _SEGMENT.match(line):
             if now is not None:
                 segments.append(now.closed(where, last))
-            now = _Open("S" if found["kind"] == "spatial" else "T", int(found["batch"]))
+            kind: Kind = "S" if found["kind"] == "spatial" else "T"
+            now = _Open(kind, int(found["batch"]), int(found["bands"] or 1))
         elif now is None:
             raise InputError(where, last, f"expected segment spatial|temporal batch=NUMBER, got {line!r}")
         elif found := _LAYER.match(line):
@@ -125,7 +132,7 @@ def parse_chain(text: str, where: str = "directives") -> ChainDirectives:
         elif found := _STACK.match(line):
             now.stacks.append(TileStack(found["dim"], int(found["shift"]), int(found["copies"])))
         elif found := _UPDATE.match(line):
-            now.end(int(found["step"]))
+            now.end(int(found["step"]), int(found["rows"] or 0))
         else:
             expected = (
                 "tensor NAME(DIM=SIZE, ...) from|to PLACE, stack(DIM+=SHIFT, TILES) or update(N+=SAMPLES)"

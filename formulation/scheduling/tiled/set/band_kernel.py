@@ -1,8 +1,8 @@
 """What a leaf costs that runs in bands of rows, for every partition of a menu, in machine code.
 
-All bands have one partition, each its own rows.  Where rows are not shared among tiles, the rows that a band
-has in common with the one before are in the buffers already; they do not travel again.  Weights are loaded
-for the first band only, unless they are streamed.
+All bands have one partition, each its own rows; those of a weight update are rows of the gradient.  Where
+rows are not shared among tiles, the rows that a band has in common with the one before are in the buffers
+already; they do not travel again.  Weights are loaded for the first band only, unless they are streamed.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 from numba import njit
 
-from tilewright.formulation.scheduling.tiled.set.layers import CONVOLUTION
+from tilewright.formulation.scheduling.tiled.set.layers import CONVOLUTION, SUMMED
 from tilewright.formulation.scheduling.tiled.set.leaf_kernel import (
     Flow,
     Leaf,
@@ -39,14 +39,19 @@ NEVER = 1 << 40
 
 @njit(cache=True, nogil=True)
 def band_of(leaf: Leaf, low: int, high: int, known: int) -> Leaf:
-    """The rows of a leaf from ``low`` up to ``high``, where inputs before ``known`` do not travel."""
+    """The rows of a leaf (of a weight update, of the gradient) from ``low`` up to ``high``, where inputs
+    before ``known`` do not travel.
+    """
+    rows, taps = high - low, leaf.taps_rows
+    if leaf.window == SUMMED:
+        rows, taps = leaf.rows, high - low
     return Leaf(
         leaf.window,
         leaf.channels,
-        high - low,
+        rows,
         leaf.columns,
         leaf.inputs,
-        leaf.taps_rows,
+        taps,
         leaf.taps_columns,
         leaf.stride_rows,
         leaf.stride_columns,
@@ -64,6 +69,7 @@ def band_of(leaf: Leaf, low: int, high: int, known: int) -> Leaf:
         leaf.batch,
         low,
         known,
+        leaf.hop_rows,
     )
 
 
@@ -140,7 +146,7 @@ def band_costs(
             continue
         energy, moved = 0.0, 0
         for j in range(bands):
-            before = known[j] if parts[2] == 1 else 0
+            before = known[j] if parts[2] == 1 or leaf.window == SUMMED else 0
             band = band_of(leaf, borders[j], borders[j + 1], before)
             again = j > 0 and streamed == 0
             now, now_whole = (rest, rest_whole) if again else (flow, whole)

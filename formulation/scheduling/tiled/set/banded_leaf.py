@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import itertools
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import numpy.typing as npt
@@ -107,35 +107,41 @@ class BandEngine:
             self._menus[key] = self._menu(shape, borders, tiles, fixed)
         known = known_rows(engine.network.layers[shape], borders)
         return BandStatement(
-            engine.numbers(shape, 1),
+            self.numbers(shape),
             np.array(borders, dtype=np.int64),
             np.array(known, dtype=np.int64),
             engine.mesh(first, tiles),
             *self._menus[key],
         )
 
+    def numbers(self, layer: int) -> leaf_kernel.Leaf:
+        """A leaf of one sample as the kernels read it, before it is cut into bands."""
+        one = self.engine.network.layers[layer]
+        return self.engine.numbers(layer, 1)._replace(hop_rows=one.hop_rows if one.is_summed else 0)
+
     def _menu(
         self, layer: int, borders: Borders, tiles: int, fixed: Partition | None
     ) -> tuple[Longs, Floats, Floats, tuple[Partition, ...]]:
         engine = self.engine
         one = engine.network.layers[layer]
+        summed = one.is_summed
         rows = [high - low for low, high in itertools.pairwise(borders)]
         if fixed is None:
             least = 0
-            if one.is_mac and one.groups == 1:
+            if one.is_mac and one.groups == 1 and not summed:
                 most = max(reach(one, high) - reach(one, low) for low, high in itertools.pairwise(borders))
                 held = one.inputs * most * one.input_columns
                 least = int(held / (engine.room * tiles * INPUTS_IN_BUFFERS) + 1)
             # the largest band is what tiles are to be busy with; every tile has rows in each of them
-            sizes = (one.channels, 1, max(rows), one.columns)
+            sizes = (one.channels, 1, one.rows if summed else max(rows), one.columns)
             partitions = [
                 Partition(parts, order)
                 for parts in divisions(sizes, tiles, least)
-                if parts[2] <= min(rows)
+                if (parts[1] == 1 if summed else parts[2] <= min(rows))
                 for order in orders(parts)
             ]
         else:
-            partitions = [fixed] if fixed.tiles == tiles and fixed.parts[2] <= min(rows) else []
+            partitions = [fixed] if fixed.tiles == tiles and (summed or fixed.parts[2] <= min(rows)) else []
         energy, cycles = np.zeros((2, len(partitions), len(rows)))
         known: dict[tuple[object, ...], tuple[float, float]] = {}
         for i, partition in enumerate(partitions):
@@ -151,6 +157,8 @@ class BandEngine:
     def share_cost(self, layer: int, rows: int, partition: Partition) -> tuple[float, Floats]:
         """Cycles of the largest share of so many rows on its tile, and its pJ by component."""
         one = self.engine.network.layers[layer]
+        if one.is_summed:
+            one, rows = replace(one, taps_rows=rows), one.rows
         k, _, h, w = partition.parts
         cycles, *energy = self.engine.costs.share(
             one, 1, -(-one.channels // k), -(-rows // h), -(-one.columns // w)
@@ -210,7 +218,7 @@ class BandEngine:
         streamed: int,
     ) -> LeafCost:
         """Everything of one partition, with the loads of links band by band."""
-        engine = self.engine
+        engine, one = self.engine, self.engine.network.layers[layer]
         grid, prices, idle = engine.grid, engine.prices, engine.rules.idle_tiles_receive
         parts = np.array(partition.parts, dtype=np.int64)
         steps = np.array(partition.steps, dtype=np.int64)
@@ -218,9 +226,10 @@ class BandEngine:
         counts = np.zeros(LINKS + 4 * grid.tiles, dtype=np.int64)
         now = np.zeros_like(counts)
         shares_in, shares_weights = np.zeros(tiles, dtype=np.int64), np.zeros(tiles, dtype=np.int64)
+        apart = partition.parts[2] == 1 or one.is_summed
         energy, turns = np.zeros(4), []
         for j, (low, high) in enumerate(itertools.pairwise(borders)):
-            band = band_of(stated.leaf, low, high, int(stated.known[j]) if partition.parts[2] == 1 else 0)
+            band = band_of(stated.leaf, low, high, int(stated.known[j]) if apart else 0)
             again = flow if j == 0 or streamed else flow._replace(runs=NEVER)
             leaf_kernel.traffic(now, band, again, stated.mesh, parts, steps, True)
             leaf_kernel.usage(band, parts, idle, shares_in, shares_weights)
@@ -249,6 +258,6 @@ class BandEngine:
             inputs,
             weights,
             streamed > 0,
-            borders,
-            tuple(turns),
+            () if one.is_summed else borders,
+            () if one.is_summed else tuple(turns),
         )

@@ -4,6 +4,9 @@ The bands of a layer that none in the segment reads are even.  Those of any othe
 bands of the same number cease to read: a window of three rows moves the border of its producer one row on,
 one of stride 2 doubles it.  So a reader's band needs nothing of later bands, and what it needs of earlier
 ones is the halo; no row is computed twice.
+
+A weight update, alone in its segment, runs in even bands of the rows of the gradient that arrives, and adds
+them up.
 """
 
 from __future__ import annotations
@@ -24,11 +27,15 @@ Borders = tuple[int, ...]
 
 
 def reach(layer: SetLayer, rows: int) -> int:
-    """Rows of the inputs that the first ``rows`` rows of the results read: one behind the last of them."""
+    """Rows of the inputs that the first ``rows`` rows of the results read, one behind the last of them; of a
+    weight update, rows of the gradient.
+    """
     if rows <= 0:
         return 0
     if layer.spread:
         return min(layer.input_rows, (rows - 1) // layer.stride_rows + 1)
+    if layer.is_summed:
+        return max(0, min(layer.input_rows, (rows - 1) * layer.hop_rows + layer.stride_rows - layer.pad_rows))
     last = (rows - 1) * layer.stride_rows + layer.taps_rows - layer.pad_rows
     return max(0, min(layer.input_rows, last))
 
@@ -43,6 +50,9 @@ def band_borders(network: SetNetwork, layers: Sequence[int], bands: int) -> dict
     ----------
     layers : in the order in which they stand
     """
+    first = network.layers[layers[0]]
+    if first.is_summed and len(layers) == 1:
+        return {layers[0]: shares(first.taps_rows, bands)} if bands <= first.taps_rows else None
     inside = set(layers)
     reads: dict[int, list[tuple[SetLayer, Borders, bool]]] = {one: [] for one in layers}
     found: dict[int, Borders] = {}

@@ -65,7 +65,7 @@ def runs_of(tree: NodeCost, dataflow: DataFlow) -> list[Run]:
             return begin + max(1, cost.cycles)
         each = node.batch // node.groups
         end = begin
-        if node.bands > 1:
+        if node.bands > 1 and _in_bands(cost):
             return banded(cost, begin, sample)
         if node.kind == "T":
             for number in range(node.groups):
@@ -91,6 +91,11 @@ def runs_of(tree: NodeCost, dataflow: DataFlow) -> list[Run]:
     visit(tree, 0, 0)
     found.sort(key=lambda run: run.begin)
     return found
+
+
+def _in_bands(cost: NodeCost) -> bool:
+    """Whether the leaves of a cut in bands make bands of results; a weight update makes all at once."""
+    return all(child.leaf is not None and child.leaf.borders for child in cost.children)
 
 
 def band_slots(cost: NodeCost, dataflow: DataFlow) -> tuple[int, list[list[int]]]:

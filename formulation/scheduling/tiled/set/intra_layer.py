@@ -45,8 +45,8 @@ class LeafCost:
     counts : bytes times links, bytes of DRAM, bytes of every link
     buffer, inputs, weights : bytes per tile of the machine
     streamed : whether weights pass through the buffers at every run
-    borders : rows between which the bands lie in which the leaf runs, where it runs in bands
-    turns : cycles of every band; everything else is of all of them
+    borders : rows between which the bands lie in which the leaf runs, where it makes its results in bands
+    turns : cycles of every such band; everything else is of all of them
     """
 
     partition: Partition
@@ -182,7 +182,7 @@ class IntraLayerEngine:
         )
         at = first + share_tiles(partition)
         head = np.array([batch, *partition.parts], dtype=np.int64)
-        if borders:
+        if borders and not one.is_summed:
             h = np.array(band_shares(borders, partition.parts[2]), dtype=np.int64)
             at = np.tile(at.reshape(partition.parts), (1, 1, len(borders) - 1, 1)).ravel()
             head[3] = len(h) - 1
@@ -317,7 +317,7 @@ class IntraLayerEngine:
             names = {
                 field
                 for field in leaf_kernel.Leaf._fields
-                if field not in ("late", "weighs", "made", "batch", "first_row", "known_row")
+                if field not in ("late", "weighs", "made", "batch", "first_row", "known_row", "hop_rows")
             }
             values = {field.name: getattr(one, field.name) for field in fields(one) if field.name in names}
             made = one.makes_weights and not one.is_summed

@@ -71,6 +71,7 @@ class SetLayer:
     external : input channels that come from outside the network
     weight_bytes : stored weights, or those that other layers make
     is_output : whether the results leave the network
+    hop_rows : of a weight update, by how many rows of the inputs neighbouring rows of the gradient differ
 
     A weight update (``SUMMED``) has output channels x (input channels x filter rows) x filter columns as its
     results, of all samples together.  ``stride_rows`` are its filter rows, the taps are the positions of the
@@ -100,6 +101,7 @@ class SetLayer:
     external: int = 0
     weight_bytes: int = 0
     is_output: bool = False
+    hop_rows: int = 1
 
     @property
     def reads_all_channels(self) -> bool:

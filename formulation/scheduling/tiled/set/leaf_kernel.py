@@ -45,6 +45,8 @@ class Leaf(NamedTuple):
     batch : samples of one run
     first_row : of the layer's results, where the rows of this run begin
     known_row : of the inputs, rows before it are in the buffers from the run before
+    hop_rows : of a weight update over rows of the gradient from ``first_row`` on, by how many rows of the
+        inputs neighbours differ; 0 where it runs over all at once
     """
 
     window: int
@@ -70,6 +72,7 @@ class Leaf(NamedTuple):
     batch: int
     first_row: int = 0
     known_row: int = 0
+    hop_rows: int = 0
 
 
 class Flow(NamedTuple):
@@ -136,6 +139,11 @@ def _inputs(
         need[0] = k0 // out * into + h0 // leaf.stride_rows
         need[1] = (-(-k1 // out) - 1) * into - (-h1 // leaf.stride_rows)
         need[4], need[5], need[6], need[7] = 0, leaf.input_rows, 0, leaf.input_columns
+        if leaf.hop_rows > 0:
+            last = (leaf.first_row + leaf.taps_rows - 1) * leaf.hop_rows + leaf.stride_rows - leaf.pad_rows
+            need[4] = max(0, leaf.first_row * leaf.hop_rows - leaf.pad_rows, leaf.known_row)
+            need[5] = max(0, min(leaf.input_rows, last))
+            need[4] = min(need[4], need[5])
         return
     h0, h1 = h0 + leaf.first_row, h1 + leaf.first_row
     if leaf.spread:

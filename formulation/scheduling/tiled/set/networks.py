@@ -126,7 +126,9 @@ def _update(unit: Unit, before: Sequence[SetLayer], name: str) -> SetLayer:
     groups = math.prod(one.bound for one in operator.dimensions if one.like == "G")
     filters = operator.bounds["R"] if "R" in shape.loops[ROW] else 1
     inputs = groups * (rows // filters)
-    _, high, wide = _operand(operator, main)[0]
+    (_, high, wide), axes = _operand(operator, main)
+    axis = axes[ROW]
+    hop = next((one.stride for one in axis.terms if one.dim in positions), 1) if axis is not None else 1
     sizes = (inputs, taps[0], taps[1]) if product else (inputs, high // (rows // filters), wide)
     producers: list[Producer] = []
     external = outside = 0
@@ -161,10 +163,12 @@ def _update(unit: Unit, before: Sequence[SetLayer], name: str) -> SetLayer:
         groups=groups,
         input_rows=real[0],
         input_columns=real[1],
+        pad_rows=max(0, (taps[0] - 1) * hop + filters - real[0]) // 2,
         producers=tuple(producers),
         external=external,
         weight_bytes=outside,
         is_output=unit.is_output,
+        hop_rows=hop,
     )
 
 

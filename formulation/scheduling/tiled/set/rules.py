@@ -68,5 +68,19 @@ def rules_with(*names: str) -> Rules:
     return Rules(**changed)
 
 
+ROOMS = 16
+"""Part of a small buffer that `in_small_buffers` gives to streamed weights, and to results."""
+
+
+def in_small_buffers(rules: Rules, buffer_bytes: int) -> Rules:
+    """The rules with rooms for streamed weights and for results of at most a sixteenth of a buffer each.
+
+    Those of SET are made for buffers of 1 MB; in one of 32 kB they leave no room for anything else.
+    """
+    room = buffer_bytes // ROOMS
+    streamed, results = min(rules.streamed_bytes, room), min(rules.result_bytes, room)
+    return replace(rules, streamed_bytes=streamed, result_bytes=results)
+
+
 PUBLISHED = replace(rules_with(*DEFECTS), streamed_bytes=0)
 """What the released program computes."""

@@ -13,13 +13,13 @@ from tilewright.formulation.scheduling.tiled.kapla.estimate import Estimates, Es
 from tilewright.formulation.scheduling.tiled.kapla.segments import BOTH, SPATIAL, TEMPORAL, Kind, Orders
 from tilewright.formulation.scheduling.tiled.search import TiledSearch
 from tilewright.formulation.scheduling.tiled.set.closed_form import ClosedForm
+from tilewright.formulation.scheduling.tiled.set.rules import Rules, in_small_buffers
+from tilewright.hardware.scheduling.tiled.machine import TiledMachine
 from tilewright.heuristics.scheduling.tiled.kapla.solver import KaplaSolver, Slicing, tangram_chain
 from tilewright.heuristics.scheduling.tiled.set.methods import TreeMethod
 
 PIPELINING: dict[str, tuple[Kind, ...]] = {"both": BOTH, "spatial": SPATIAL, "temporal": TEMPORAL}
 """Kinds of segments by the names that options have."""
-
-BANDS = "parts of a sample that layers pass on: powers of two up to that, 1 for whole samples"
 
 ORDERS: dict[str, Orders] = {"auto": "auto", "own": "own", "sets": "sets", "all": "all"}
 
@@ -31,7 +31,31 @@ ESTIMATES: dict[str, Callable[[ClosedForm, int], Estimates]] = {
 
 
 @dataclass(frozen=True)
-class ChainMethod(TreeMethod):
+class PipelineMethod(TreeMethod):
+    """What all methods on segments share."""
+
+    bands: int = option(
+        1,
+        "parts of a sample that layers pass on: powers of two up to that, 1 for whole samples",
+        low=1,
+        high=256,
+    )
+    rooms: str = option(
+        "set",
+        "rooms for results and streamed weights: SET's, or less of small buffers",
+        choices=("set", "small"),
+    )
+
+    def rules_on(self, machine: TiledMachine) -> Rules:
+        """The rules of trees, with rooms that the machine's buffers have."""
+        rules = super().rules_on(machine)
+        if self.rooms == "set":
+            return rules
+        return in_small_buffers(rules, machine.in_elements().engine.buffer_bytes)
+
+
+@dataclass(frozen=True)
+class ChainMethod(PipelineMethod):
     """What all methods on chains of segments share."""
 
     pipelining: str = option("both", "segments side by side, in turn, or both", choices=tuple(PIPELINING))
@@ -41,7 +65,6 @@ class ChainMethod(TreeMethod):
     spatial: int = option(8, "layers of a segment side by side", low=1, high=1000)
     temporal: int = option(16, "layers of a segment in turn", low=1, high=1000)
     splits: bool = option(True, "whether the whole chain may run on parts of the batch in turn")
-    bands: int = option(1, BANDS, low=1, high=256)
 
     @property
     def slicing(self) -> Slicing:
@@ -90,11 +113,10 @@ class Kapla(ChainMethod):
 
 
 @dataclass(frozen=True)
-class Tangram(TreeMethod):
+class Tangram(PipelineMethod):
     """Tangram: segments of layers side by side, chained by dynamic programming over the network's order."""
 
     spatial: int = option(8, "layers of a segment", low=1, high=1000)
-    bands: int = option(1, BANDS, low=1, high=256)
 
     name = "tangram"
 

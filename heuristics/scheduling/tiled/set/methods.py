@@ -16,6 +16,7 @@ from tilewright.formulation.scheduling.tiled.set.expansion import expand
 from tilewright.formulation.scheduling.tiled.set.networks import set_network
 from tilewright.formulation.scheduling.tiled.set.rules import PUBLISHED, Rules
 from tilewright.formulation.scheduling.tiled.set.tree import Node
+from tilewright.hardware.scheduling.tiled.machine import TiledMachine
 from tilewright.heuristics.scheduling.tiled.planning import Heuristic
 from tilewright.heuristics.scheduling.tiled.set.annealing import Cooling, anneal, first_tree
 from tilewright.heuristics.scheduling.tiled.set.growing import Growth
@@ -56,10 +57,14 @@ class TreeMethod(Heuristic):
         problem = search.problem.problem
         network = set_network(problem.units, problem.network.name)
         make = engine_form if self.figures == "engine" else program_form
-        rules = Rules() if self.rules == "paper" else PUBLISHED
+        rules = self.rules_on(problem.machine)
         objective = problem.objective
         energy, delay = float(objective.energy_power), float(objective.delay_power)
         return make(network, problem.machine, problem.batch, rules, energy=energy, delay=delay)
+
+    def rules_on(self, machine: TiledMachine) -> Rules:
+        """The rules of the closed form on a machine."""
+        return Rules() if self.rules == "paper" else PUBLISHED
 
     def solve(self, search: TiledSearch) -> Outcome:
         """Offer plans; the message has the closed form of the best one's tree beside what the plan takes."""

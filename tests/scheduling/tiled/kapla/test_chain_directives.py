@@ -56,12 +56,14 @@ layers = st.builds(
     st.lists(parts, max_size=3).map(tuple),
     st.lists(stacks, max_size=3).map(tuple),
     numbers,
+    st.integers(0, 99),
 )
 segments = st.builds(
     SegmentDirectives,
     st.sampled_from(["S", "T"]),
     numbers,
     st.lists(layers, min_size=1, max_size=3).map(tuple),
+    st.integers(1, 9),
 )
 chains = st.builds(ChainDirectives, names, numbers, some(segments, 1))
 
@@ -83,7 +85,9 @@ def form_of(name: str, batch: int) -> ClosedForm:
 
 def random_chain(form: ClosedForm, random: Random) -> Chain:
     """Any chain that fits, in the network's own order."""
-    space = SegmentSpace(form.network, form.batch, longest_spatial=4, longest_temporal=4, orders="own")
+    space = SegmentSpace(
+        form.network, form.batch, longest_spatial=4, longest_temporal=4, orders="own", bands=4
+    )
     while True:
         chosen, at = [], 0
         while at < space.starts[-1]:
@@ -156,6 +160,7 @@ def good() -> tuple[SetNetwork, str]:
         ("from DRAM", "from disk", "cannot read"),
         ("C=3", "C=three", "cannot read 'C=three'"),
         ("segment", "piece", "expected segment"),
+        ("update(N+=1)", "update(N+=1, Yo+=3)", "update(Yo+=3), expected 0 rows"),
     ],
 )
 def test_bad_input_is_one_line(good: tuple[SetNetwork, str], old: str, new: str, message: str) -> None:

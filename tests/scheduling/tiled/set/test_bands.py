@@ -123,6 +123,19 @@ def test_bands_move_every_byte_once(kind: str) -> None:
         assert cost.buffer.max() < whole.buffer.max()
 
 
+def test_weight_updates_add_up_bands() -> None:
+    """A weight update in bands of the gradient's rows reads and stores each byte once, and holds fewer."""
+    found = form_of("alexnet:training").network.index["conv3.update"]
+    form = form_of("alexnet:training", {found: "K:16,W:1,H:1,B:1"})
+    form.room = form.engine.room = 1 << 40
+    whole = form.evaluate(rooted([banded("T", range(found, found + 1), 1)], 2))
+    for bands in (2, 4, 13):
+        cost = form.evaluate(rooted([banded("T", range(found, found + 1), bands)], 2))
+        np.testing.assert_array_equal(cost.counts, whole.counts)
+        assert cost.cycles >= whole.cycles
+        assert cost.buffer.max() < whole.buffer.max()
+
+
 def test_buffers_hold_two_bands_with_their_halos() -> None:
     """A tile of a pipeline holds twice the inputs of its largest band, counted row by row, not whole maps."""
     form = form_of("vgg16")
