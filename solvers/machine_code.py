@@ -1,10 +1,10 @@
 """Machine code that numba compiles once per installation, and that runs without numba from then on.
 
 To import numba and to make it ready for what it has kept takes half a second of every process; an object file
-is loaded in some milliseconds by llvmlite alone.  It therefore has to be complete: a function that allocates
-nothing and raises nothing, and calls nothing but itself and the C library.  The file is believed as other
-caches are (:mod:`tilewright.solvers.caches`): its name tells what it was made from and for which processor,
-its first bytes the digest of the rest.
+is loaded in some milliseconds by llvmlite alone.  It has to be complete for that: a function that allocates
+nothing, raises nothing, and calls nothing but the C library; other code runs where it was compiled, and is
+not kept.  The file is believed as other caches are (:mod:`tilewright.solvers.caches`): its name tells what it
+was made from and for which processor, its first bytes the digest of the rest.
 """
 
 from __future__ import annotations
@@ -63,12 +63,17 @@ class MachineCode:
         return next((file.parent for file in self._places() if is_writable(file.parent)), None)
 
     def load(self) -> Callable[..., int]:
-        """The function; compiled at first, for some seconds, and kept where possible."""
+        """The function; compiled at first, for some seconds, and kept if it is complete and there is room."""
         for file in self._places():
             code = _read(file)
             if code is not None:
                 return self._loaded(code)
-        code = _object_code(self.compile())
+        compiled = self.compile()
+        try:
+            code = _object_code(compiled)
+        except IncompleteCodeError:  # of another version of numba; each process compiles
+            self._engines.append(compiled)
+            return ctypes.CFUNCTYPE(ctypes.c_int64, *self.arguments)(compiled.address)
         function = self._loaded(code)
         for file in self._places():
             if _written(file, code):

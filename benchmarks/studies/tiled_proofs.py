@@ -75,7 +75,7 @@ def graphs(machine: TiledMachine, most: int) -> Iterator[SmallGraph]:
         yield block(name, machine, most)
     for name in BLOCKS:
         if name.startswith("inception"):
-            yield block(name, machine, most // 2)
+            yield block(name, machine, most * 3 // 5)
 
 
 def main(arguments: Sequence[str] | None = None) -> None:

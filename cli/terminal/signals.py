@@ -12,6 +12,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from types import FrameType
 
+from tilewright.cli.terminal import garbage
 from tilewright.solvers.interrupts import stop_on_signals
 
 _HANGUP = getattr(signal, "SIGHUP", None)  # not everywhere
@@ -49,7 +50,11 @@ def heeded() -> list[signal.Signals]:
 
 @contextmanager
 def graceful_stop() -> Iterator[threading.Event]:
-    """An event that the first signal sets; the second raises `Interruption` in the main thread."""
+    """An event that the first signal sets; the second raises `Interruption` in the main thread.
+
+    What has been loaded until here is taken for permanent.
+    """
+    garbage.from_now_on()
     again = [] if _HANGUP is None else [_HANGUP]
     with stop_on_signals(heeded(), Interruption, again) as stop:
         yield stop

@@ -66,11 +66,27 @@ class GroupTable:
 
     def reordered(self, order: Indices) -> GroupTable:
         """The same table with its rows in another sequence."""
-        result = object.__new__(GroupTable)
         group = self.group
-        result.group = AxisGroup(group.name, group.dims, group.variables, group.rows[order])
-        result.values = {node: values[order] for node, values in self.values.items()}
-        return result
+        rows = AxisGroup(group.name, group.dims, group.variables, group.rows[order])
+        return _filled(rows, {node: values[order] for node, values in self.values.items()})
+
+    def missing(self, roots: Sequence[Expr], limits: Limits | None = None) -> dict[Expr, Array]:
+        """The values that some expressions read and the table does not have."""
+        read = local_nodes(roots).get(self.group.name, [])
+        return GroupTable(self.group, [node for node in read if node not in self.values], limits).values
+
+    def reading(self, roots: Sequence[Expr], limits: Limits | None = None) -> GroupTable:
+        """The same rows with what some expressions read."""
+        values = {**self.values, **self.missing(roots, limits)}
+        read = local_nodes(roots).get(self.group.name, [])
+        return _filled(self.group, {node: values[node] for node in read})
+
+
+def _filled(group: AxisGroup, values: dict[Expr, Array]) -> GroupTable:
+    """A table of values that are known."""
+    result = object.__new__(GroupTable)
+    result.group, result.values = group, values
+    return result
 
 
 class Tables:

@@ -12,7 +12,7 @@ from __future__ import annotations
 import copy
 import heapq
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterator, Sequence
 from collections.abc import Mapping as MappingABC
 from contextlib import suppress
 from dataclasses import dataclass, replace
@@ -40,8 +40,8 @@ from tilewright.heuristics.mapping.annealing import Annealing
 from tilewright.solvers.mapping import program
 from tilewright.solvers.mapping.array_bounds import ArrayBounds
 from tilewright.solvers.mapping.by_arrangement import ByArrangement
-from tilewright.solvers.mapping.levels import by_levels
-from tilewright.solvers.mapping.stages import StagedTable, stages_of
+from tilewright.solvers.mapping.levels import Division, Relaxed, divided
+from tilewright.solvers.mapping.stages import STORAGE, StagedTable, stages_of
 from tilewright.solvers.mapping.tape import Tape
 
 BATCH = 1 << 16
@@ -49,8 +49,10 @@ _DIVE_WIDTHS = (128, 1024)  # nodes kept after every group; wider where a narrow
 _COMPILING = 3.0  # seconds that it takes at least
 _NOT_COMPILED = "annealed only: compiling the search, done once, took longer (see tilewright doctor)"
 _DIVE_LINES = 3  # choices of orders and residencies followed from stage to stage
+_PLAIN = 300_000  # parts bounded from which on the energy is divided
 _EASY = 2_000_000  # parts bounded from which on a search is a hard one
 _EFFORT = 2_000_000  # parts bounded in looking at the outer levels alone
+_RELAXED_EFFORT = 16_000_000  # and at one store alone, which has fewer terms
 _CHOICES = 32  # of orders and residencies at the outset, with which a search is a hard one
 _SHARE, _ANNEALED = 0.4, 1.5  # of the time that is left, and seconds
 BAND = 1e-12  # relative; products of two exact floats agree with the exact product well within it
@@ -169,13 +171,17 @@ class Minimum:
         self._search = search
         self._source = source
         self._powers = search.problem.objective.key_powers
+        self._goal: Fraction | None = None
+        self._scaled = Fraction(0)  # the goal in the scale of the keys that are read
 
     def wanted(self, energy: Array, cycles: Array, keys: Array) -> NDArray[np.bool_]:
         """Parts whose bound is below what the incumbent leaves to gain; products compared exactly."""
         goal = _goal(self._search)
         if goal is None:
             return np.ones(len(keys), dtype=bool)
-        return below(goal * self._search.problem.key_scale, self._powers, energy, cycles, keys)
+        if goal is not self._goal:
+            self._goal, self._scaled = goal, goal * self._search.problem.key_scale
+        return below(self._scaled, self._powers, energy, cycles, keys)
 
     def take(self, leaves: Leaves) -> None:
         """Offer the best of the complete decisions, unless something as good is known."""
@@ -205,7 +211,8 @@ def _goal(search: LayerSearch) -> Fraction | None:
     """The key from which on nothing is of interest; ``None`` while everything is."""
     goals = [part.key for part in search.limits.until.parts if isinstance(part, BoundReaches)]
     if search.key is not None:
-        goals.append(search.key * (1 - Fraction(search.limits.gap)))
+        gap = search.limits.gap
+        goals.append(search.key * (1 - Fraction(gap)) if gap else search.key)
     return min(goals, default=None)
 
 
@@ -302,81 +309,153 @@ class Tree:
         limits = [limit.expr for limit in self.problem.limits]
         if not program.await_compiled(lambda: search.limits.expired):
             raise LimitReachedError
-        energy, self._outer_levels = by_levels(self.problem)
         groups = legal_groups(self.problem, search.limits)
-        tables = Tables(groups, [energy, statement.cycles, *limits], search.limits)
-        # networks and DMA decide the cycles of perfect-only models: splits first prune little there
-        spread_first = self.powers[1] > 0 and not self.problem.model.perfect_only
-        self.stages = stages_of(space, spread_first=spread_first)
-        roots = [energy, statement.cycles]
+        roots = [statement.energy, statement.cycles]
+        tables = Tables(groups, [*roots, *limits], search.limits)
+        # networks and DMA decide the costs of perfect-only models: neither order prunes more there
+        known = not self.problem.model.perfect_only
+        spread_first, inner_first = known and self.powers[1] > 0, known and not self.powers[1]
+        self.stages = stages_of(space, spread_first, inner_first)
         array = ArrayBounds(space.nest, tables, search.limits.heed)
         self.empty = not array.fits
         self.staged: list[StagedTable] = []
         for table in tables.tables:
             search.limits.heed()
             self.staged.append(StagedTable(table, space.nest, self.stages))
-        self._floors = {**array.bounds(roots), **dict.fromkeys(self._outer_levels, 0.0)}
-        read = [root for root, power in zip(roots, self.powers, strict=True) if power or goal.both]
-        self._begin(read)
+        self._floors = array.bounds(roots)
+        self._read = [root for root, power in zip(roots, self.powers, strict=True) if power or goal.both]
+        self._ceilings = [(limit.expr, limit.bound) for limit in self.problem.limits]
         self.most: int | None = None
-        self._is_hard = False
+        self._is_hard, self._is_plain = False, True
+        self._division: Division | None = None
+        self._given: MappingABC[Variable, int] = {}
         self.on_hard: Callable[[], None] = lambda: None
+        self._begin()
 
-    def _begin(self, read: Sequence[Expr]) -> None:
-        """With nothing bounded yet, and bounds of some expressions."""
-        if not self.empty:
-            ceilings = [(limit.expr, limit.bound) for limit in self.problem.limits]
-            self.tape = Tape(self.staged, ceilings, read, self._floors, self.search.limits)
+    def _begin(self) -> None:
+        """With nothing bounded yet."""
+        self._lay_tape()
         self.tick = count()
         self._beam: int | None = None
         self._stopped = False
-        self._fringe: list[tuple[float, int, _Nodes]] = []
+        self._fringe: list[tuple[float, int, int, _Nodes]] = []
         self._size = 1  # nodes that are opened together
         self._bounded = 0
 
-    def _alone(self, energy: Expr, most: int) -> float:
-        """Lower bound of a part of the energy over the whole space, from a search for its least value.
+    def _lay_tape(self) -> None:
+        if not self.empty:
+            owners = self._owners
+            self.tape = Tape(
+                self.staged, self._ceilings, self._read, self._floors, self.search.limits, owners
+            )
+
+    @property
+    def _owners(self) -> tuple[Variable, ...]:
+        """The choices of storage."""
+        return self.stages[0].selectors if self.stages[0].name == STORAGE else ()
+
+    def _storage(self, nodes: _Nodes) -> dict[Variable, int]:
+        """The storage chosen for some nodes."""
+        return {variable: nodes.chosen[variable] for variable in self._owners}
+
+    def least_value(self, term: Expr, storage: MappingABC[Variable, int], most: int = _EFFORT) -> float:
+        """Lower bound of a term of the divided energy over the whole space, from a search of its own.
 
         Parameters
         ----------
+        storage : options of the choices of storage
         most : nodes that the search may bound
         """
+        assert self._division is not None
+        relaxed = self._division.relaxed.get(term)
         search = copy.copy(self)
         search.goal = goal = LeastEnergy()
         search.powers = (1, 0)
-        search._begin([energy])
+        search._given, search._division = storage, None
+        search._read = [term if relaxed is None else relaxed.energy]
+        limits = self.problem.statement.limits if relaxed is None else relaxed.limits
+        search._ceilings = [(limit.expr, limit.bound) for limit in limits]
+        if relaxed is not None:
+            search.stages, search.staged = list(relaxed.stages), self._tables_of(relaxed)
+        search._begin()
         search.most = most
-        search._is_hard = True
+        search._is_hard, search._is_plain = True, False
         left = search.run()
         least = min(goal.best, math.inf if left is None else left)
         return least if least < EXACT_LIMIT else least * (1 - BAND)
 
-    def _take_pains(self, asked: bool = False) -> None:
-        """Where the search is hard, look for a mapping elsewhere, and at the outer levels alone.
+    def _tables_of(self, relaxed: Relaxed) -> list[StagedTable]:
+        """The tables for a search of one part alone, in its own stages."""
+        found = self._part_tables.get(relaxed.energy)
+        if found is None:
+            roots = [relaxed.energy, *(limit.expr for limit in relaxed.limits)]
+            nest, limits = self.problem.space.nest, self.search.limits
+            found = [
+                StagedTable(staged.table.reading(roots, limits), nest, relaxed.stages)
+                for staged in self.staged
+            ]
+            self._part_tables[relaxed.energy] = found
+        return found
 
-        Parameters
-        ----------
-        asked : whether mappings have been looked for
-        """
-        self._is_hard = True
-        if not asked:
-            self.on_hard()
-        if not (self.powers[0] or self.goal.both):
+    def _take_pains(self) -> None:
+        """Where the search is not over soon, divide the energy."""
+        self._is_plain = False
+        if self.powers[0] or self.goal.both:
+            with suppress(LimitReachedError):
+                self.divide()
+
+    def divide(self) -> None:
+        """Read the energy as a sum of parts that have floors; raises where a limit strikes."""
+        division = divided(self.problem)
+        if not division.terms:
             return
-        for energy in self._outer_levels:
-            try:
-                least = self._alone(energy, _EFFORT)
-            except LimitReachedError:
-                return
-            if math.isinf(least):  # nothing is legal, which the search itself will find
-                return
-            self._floors[energy] = least
-            self.tape.raise_floor(energy, least)
-        open_nodes, self._fringe = self._fringe, []
-        for _, _, nodes in open_nodes:
-            raised = self._prune(nodes)
-            if len(raised):
-                self._push(raised.take(np.argsort(raised.keys, kind="stable")))
+        old = self.problem.statement.energy
+        for staged in self.staged:
+            staged.table.values.update(staged.table.missing([division.energy], self.search.limits))
+        self._read = [division.energy if root is old else root for root in self._read]
+        self._floors = {**self._floors, **dict.fromkeys(division.terms, 0.0)}
+        self._lay_tape()
+        self._division = division
+        self._raised: set[tuple[int, ...]] = set()
+        self._least: dict[Hashable, float] = {}
+        self._part_tables: dict[Expr, list[StagedTable]] = {}
+
+    def _raise(self, nodes: _Nodes) -> bool:
+        """Find what the parts of the energy cost at least under the storage of some nodes, once."""
+        if self._division is None:
+            return False
+        storage = self._storage(nodes)
+        key = tuple(storage.values())
+        if key in self._raised:
+            return False
+        self._raised.add(key)
+        for term in self._division.terms:
+            with suppress(LimitReachedError):
+                least = self._known_least(term, storage)
+                if not math.isinf(least):  # nothing is legal, which the search itself will find
+                    self.tape.raise_floor(term, least, storage)
+        mine = [entry for entry in self._fringe if self._storage(entry[-1]) == storage]
+        self._fringe = [entry for entry in self._fringe if self._storage(entry[-1]) != storage]
+        heapq.heapify(self._fringe)
+        for _, _, stage, others in mine:
+            self._push_again(others, stage)
+        return True
+
+    def _known_least(self, term: Expr, storage: MappingABC[Variable, int]) -> float:
+        """The least value of a term, found once for all storages that are alike for it."""
+        assert self._division is not None
+        relaxed = self._division.relaxed.get(term)
+        alike = tuple(storage.values()) if relaxed is None else relaxed.under(storage)
+        if (term, alike) not in self._least:
+            most = _EFFORT if relaxed is None else _RELAXED_EFFORT
+            self._least[term, alike] = self.least_value(term, storage, most)
+        return self._least[term, alike]
+
+    def _push_again(self, nodes: _Nodes, stage: int) -> None:
+        """Put nodes back with the bounds that are known now."""
+        raised = self._prune(nodes)
+        if len(raised):
+            self._push(raised.take(np.argsort(raised.keys, kind="stable")), stage)
 
     def run(self, tell: Callable[[float], None] = lambda _least: None) -> float | None:
         """Search until the goal wants nothing that is open, or a limit strikes.
@@ -395,21 +474,27 @@ class Tree:
         """Lower bound of the objective key of all that is still open; infinite where nothing is."""
         return self._fringe[0][0] if self._fringe else math.inf
 
+    @property
+    def least_energy(self) -> float:
+        """Lower bound of the energy of all that is still open; infinite where nothing is."""
+        return min((float(nodes.energy.min()) for *_, nodes in self._fringe), default=math.inf)
+
     def begin(self, tell: Callable[[float], None] = lambda _least: None, dive: bool = True) -> None:
         """Bound the whole, dive for a first incumbent unless told not to, and open the first stage."""
         root = self._root()
         tell(float(root.keys[0]))
         choices = math.prod(len(selector.domain) for selector in self.stages[0].selectors)
         if choices > _CHOICES and not self._is_hard:
+            self._is_hard = True
             self.on_hard()
         if dive:
             self._dive(root)
-        if choices > _CHOICES and not self._is_hard:
-            self._take_pains(asked=True)
+        if choices > _CHOICES and self._is_plain:
+            self._take_pains()
         for nodes in self._refine(root, 0):
-            self._push(nodes)
+            self._push(nodes, 1)
         if self._stopped:
-            self._fringe = [(float(root.keys[0]), next(self.tick), root)]
+            self._fringe = [(float(root.keys[0]), next(self.tick), 0, root)]
 
     def go_on(
         self,
@@ -421,24 +506,36 @@ class Tree:
         while self._fringe and not self._stopped:
             if self.least > until or over():
                 return self.least
-            if not self._is_hard and self._bounded > _EASY:
+            if self._is_plain and self._bounded > _PLAIN:
                 self._take_pains()
-                continue
-            least, _, nodes = heapq.heappop(self._fringe)
+            if not self._is_hard and self._bounded > _EASY:
+                self._is_hard = True
+                self.on_hard()
+            least, _, stage, nodes = heapq.heappop(self._fringe)
             tell(least)
             whole = nodes
             if not self.search.done:
                 nodes = self._open(nodes)
                 if not len(nodes):
                     continue
-                head, rest = nodes.between(0, self._size), nodes.between(self._size, None)
-                self._explore(head, 1)
-                if not (self.search.done or self._stopped):
-                    if len(rest):
-                        self._push(rest)
-                    self._size = min(4 * self._size, 1024)
+                if self._raise(nodes):
+                    self._push_again(nodes, stage)
                     continue
-            self._push(whole)
+                if stage == 1 and self._owners:
+                    children = list(self._refine(nodes, stage))
+                    if not (self.search.done or self._stopped):
+                        for part in children:
+                            self._push(part, stage + 1)
+                        continue
+                else:
+                    head, rest = nodes.between(0, self._size), nodes.between(self._size, None)
+                    self._explore(head, stage)
+                    if not (self.search.done or self._stopped):
+                        if len(rest):
+                            self._push(rest, stage)
+                        self._size = min(4 * self._size, 1024)
+                        continue
+            self._push(whole, stage)
             break
         return self.least if self._fringe else None
 
@@ -446,7 +543,7 @@ class Tree:
         """The whole space as one node."""
         zero = np.zeros(1)
         start = np.zeros((len(self.staged), 1), dtype=np.int64)
-        root = _Nodes(start, tuple(-1 for _ in self.staged), {}, zero, zero, zero)
+        root = _Nodes(start, tuple(-1 for _ in self.staged), self._given, zero, zero, zero)
         bounded = self._prune(root)
         return bounded if len(bounded) else root
 
@@ -464,8 +561,9 @@ class Tree:
         for nodes in lines:
             self.goal.take(Leaves(self, nodes))
 
-    def _push(self, nodes: _Nodes) -> None:
-        heapq.heappush(self._fringe, (float(nodes.keys[0]), next(self.tick), nodes))
+    def _push(self, nodes: _Nodes, stage: int) -> None:
+        """Keep nodes, in the order of their bounds, whose stage is the next to be decided."""
+        heapq.heappush(self._fringe, (float(nodes.keys[0]), next(self.tick), stage, nodes))
 
     def _explore(self, nodes: _Nodes, stage: int) -> None:
         """Depth first, cheapest first, in growing pieces."""
@@ -486,7 +584,7 @@ class Tree:
 
     def _refine(self, nodes: _Nodes, stage: int) -> Iterator[_Nodes]:
         """All children of some nodes that may beat the incumbent, cheapest first, by choice."""
-        names = self.stages[stage].selectors
+        names = [selector for selector in self.stages[stage].selectors if selector not in nodes.chosen]
         for values in cartesian(*(selector.domain for selector in names)):
             chosen = {**nodes.chosen, **dict(zip(names, values, strict=True))}
             start = replace(nodes, chosen=chosen)

@@ -1,14 +1,145 @@
-"""Energy by levels: what the outer levels cost at least bounds every part of the space.
+"""The energy as a sum of parts, each of which costs something at least over the whole space.
 
-Energy is a sum over memory levels.  The least energy of the outermost ones alone, over the whole space, is
-found in milliseconds, because it depends on the outermost tiles only; wherever intervals know less of it than
-that, it counts instead (``docs/proofs.md``, energy by levels).
+A part is what moves into the stores at one boundary; wherever intervals know less of it than its least value
+over the whole space, that counts instead (``docs/proofs.md``, energy by stores).  Cost models that do not
+tell where energy goes are divided by their memory levels.
 """
 
 from __future__ import annotations
 
-from tilewright.formulation.expression import Expr, tighten, total
+from collections.abc import Collection, Hashable, Iterable
+from collections.abc import Mapping as MappingABC
+from dataclasses import dataclass
+
+from tilewright.formulation.expression import Choice, Constant, Expr, Variable, tighten, total
+from tilewright.formulation.mapping.cost.base import ByStore, Limit
+from tilewright.formulation.mapping.merged import MergedNest
+from tilewright.formulation.mapping.nest import Nest
 from tilewright.formulation.mapping.problem import LayerProblem
+from tilewright.formulation.mapping.rules import InnermostRule
+from tilewright.solvers.mapping.stages import Stage
+
+
+@dataclass(frozen=True, slots=True)
+class Relaxed:
+    """What bounds a part from below, and the stages of a search for its least value.
+
+    Parameters
+    ----------
+    energy : at most the part's, whatever is decided in no stage
+    limits : those that what is decided can break
+    stages : innermost tiles first
+    stored : what depends on storage
+    """
+
+    energy: Expr
+    limits: tuple[Limit, ...]
+    stages: tuple[Stage, ...]
+    stored: tuple[Choice, ...]
+
+    def under(self, storage: MappingABC[Variable, int]) -> Hashable:
+        """What two storages of one least value have in common."""
+        return tuple(choice.options[storage[choice.selector]] for choice in self.stored)
+
+
+@dataclass(frozen=True, slots=True)
+class Division:
+    """The energy, and terms of it whose least values bound it.
+
+    Parameters
+    ----------
+    energy : the whole, as a sum of such terms and others
+    outer : terms that depend on outer tiles alone, found by a search of the statement; the smallest first
+    relaxed : terms with what bounds them from below, by a smaller search
+    """
+
+    energy: Expr
+    outer: tuple[Expr, ...]
+    relaxed: dict[Expr, Relaxed]
+
+    @property
+    def terms(self) -> tuple[Expr, ...]:
+        return (*self.relaxed, *self.outer)
+
+
+def divided(problem: LayerProblem) -> Division:
+    """The energy by stores where the cost model tells them, else by levels."""
+    model, nest = problem.model, problem.space.nest
+    pinned = any(isinstance(rule, InnermostRule) for rule in problem.constraints.rules)
+    if (
+        not isinstance(model, ByStore)
+        or pinned
+        or problem.even_space is not None
+        or model.statement(nest).energy is not problem.statement.energy  # it counts less, or knows more
+    ):
+        return Division(*by_levels(problem), {})
+    merged = MergedNest(
+        nest.operator, nest.engine, nest.boundaries, nest.blocks, nest.residency, nest.perfect
+    )
+    below = _at_stores(merged, model.energy_by_store(merged))
+    relaxed: dict[Expr, Relaxed] = {}
+    chain: list[Expr] = []
+    inner: list[Expr] = []
+    outer: list[Expr] = []
+    array = nest.spatial[0] if nest.spatial else len(nest.blocks)
+    for boundary, part in _at_stores(nest, model.energy_by_store(nest)).items():
+        term = tighten(part)
+        if not isinstance(term, Constant):
+            relaxed[term] = _relaxed(problem, merged, boundary, below[boundary])
+        if 0 < boundary < array:
+            chain = [tighten(total([*chain, term]))] if chain else [term]
+            outer += [one for one in chain if one not in relaxed]
+        else:
+            inner.append(term)
+    return Division(total([*chain, *inner]), tuple(outer), relaxed)
+
+
+def _at_stores(nest: Nest, parts: MappingABC[int, Expr]) -> dict[int, Expr]:
+    """Parts by boundary, what PEs read with what moves into the innermost level: both see the same tiles."""
+    last = nest.temporal[-1]
+    edges = dict.fromkeys(min(boundary, last) for boundary in parts)
+    return {
+        edge: total(part for boundary, part in parts.items() if min(boundary, last) == edge) for edge in edges
+    }
+
+
+def _relaxed(problem: LayerProblem, nest: MergedNest, boundary: int, energy: Expr) -> Relaxed:
+    """The tile at a boundary, then what is spread around it; nothing of the levels between.
+
+    Innermost tiles come first: a small store excludes most of them, and what lies outside is bounded well
+    once they are known.
+    """
+    between = {block for run in nest.runs(boundary) for block in run[1:]}
+    rest = tuple(edge for edge in range(1, boundary) if edge not in between)
+    heads = [nest.blocks[run[0]].selector for run in nest.runs(boundary)]
+    orders = tuple(head for head in heads if isinstance(head, Variable) and head in energy.support)
+    stages = [
+        Stage("rough tile", None, (boundary,), orders, coarse=True),
+        Stage("tile", None, (boundary,), ()),
+    ]
+    if rest:
+        stages += [Stage("rough rest", None, rest, (), coarse=True), Stage("rest", None, rest, ())]
+    stores = {r.selector for r in nest.residency.values() if isinstance(r.selector, Variable)}
+    decided = {expr for edge in (*rest, boundary) for expr in nest.boundaries[edge].values()}
+    known = {*stores, *decided}
+    limits = tuple(limit for limit in problem.statement.limits if limit.expr.support <= known)
+    return Relaxed(energy, limits, tuple(stages), _choices([energy, *(one.expr for one in limits)], stores))
+
+
+def _choices(roots: Iterable[Expr], selectors: Collection[Expr]) -> tuple[Choice, ...]:
+    """The choices that some selectors make."""
+    found: dict[Choice, None] = {}
+    seen: set[Expr] = set()
+    stack = list(roots)
+    while stack:
+        node = stack.pop()
+        if node in seen or not node.support.intersection(selectors):
+            continue
+        seen.add(node)
+        if isinstance(node, Choice) and node.selector in selectors:
+            found[node] = None
+        stack.extend(node.children())
+    return tuple(found)
 
 
 def by_levels(problem: LayerProblem) -> tuple[Expr, tuple[Expr, ...]]:

@@ -36,7 +36,10 @@ from tilewright.solvers.mapping.branch import BAND, Goal, LeastEnergy, Leaves, T
 
 CYCLES = parse_objective("cycles")
 _EFFORT = 2_000_000  # nodes bounded in looking for the least energy of a part
-_MOST = 300_000  # nodes bounded in listing what a part leaves, for every arrangement that this may save
+_MOST_NEAR, _MOST_INSIDE = (
+    100_000,
+    1_000_000,
+)  # in listing what is left, for every arrangement that it may save
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,13 +67,20 @@ class SegmentBounds:
 
     Raises ``LimitReachedError`` where a limit strikes.
 
+    Parameters
+    ----------
+    given : arrangements that are given out already; those of :meth:`parts` are added
+
     Attributes
     ----------
     least : lower bound of the objective key (scaled) of all that has not been given out yet; infinite where
         nothing is left
     """
 
-    def __init__(self, search: LayerSearch, goal: Goal, problem: LayerProblem) -> None:
+    def __init__(
+        self, search: LayerSearch, goal: Goal, problem: LayerProblem, given: set[Arrangement]
+    ) -> None:
+        self._given = given
         self.least = 0.0
         self._search, self._goal, self._problem = search, goal, problem
         self._powers = problem.objective.key_powers
@@ -98,7 +108,7 @@ class SegmentBounds:
             (
                 (self._key(one, other), number, one, other)
                 for number, (one, other) in enumerate(combined)
-                if self._wanted(one, other)
+                if (*one.slots, *other.slots) not in given and self._wanted(one, other)
             ),
             key=lambda pair: pair[:2],
         )
@@ -112,6 +122,7 @@ class SegmentBounds:
             if self._wanted(near, inner):
                 part = self._stated(near, inner)
                 if part is not None:
+                    self._given.add((*near.slots, *inner.slots))
                     yield part
         self.least = math.inf
 
@@ -132,7 +143,7 @@ class SegmentBounds:
         found: list[Survivors] = []
         for near in self._near:
             part = outside_part(self._problem, near, self._inside, self._busy)
-            found += self._survivors(near, part, around(near), self._inside, len(self._inner))
+            found += self._survivors(near, part, around(near), self._inside, _MOST_NEAR * len(self._inner))
         self._outside = max(self._outside, _floor(min((one.energy for one in found), default=0.0)))
         return found
 
@@ -141,7 +152,9 @@ class SegmentBounds:
         found: list[Survivors] = []
         for inner in self._inner:
             part = inside_part(self._problem, inner, self._outside)
-            found += self._survivors(inner, part, within(part.space), self._outside, len(self._near))
+            found += self._survivors(
+                inner, part, within(part.space), self._outside, _MOST_INSIDE * len(self._near)
+            )
         self._inside = max(self._inside, _floor(min((one.energy for one in found), default=0.0)))
         return found
 
@@ -164,7 +177,7 @@ class SegmentBounds:
         return None if tree.empty else tree
 
     def _survivors(
-        self, slots: Arrangement, part: LayerProblem, edges: range, elsewhere: int, served: int
+        self, slots: Arrangement, part: LayerProblem, edges: range, elsewhere: int, most: int
     ) -> list[Survivors]:
         """What a part leaves, if anything.
 
@@ -172,21 +185,22 @@ class SegmentBounds:
         ----------
         edges : the boundaries that it decides
         elsewhere : energy in the part's bounds that is spent in the other one
-        served : arrangements with these points
+        most : nodes that the search may bound
         """
         listed = _Listed(self._goal, part, edges)
-        tree = self._tree(listed, part, _MOST * served)
+        tree = self._tree(listed, part, most)
         if tree is None:
             return []
         tree.begin(dive=False)
         left = tree.go_on()
-        if left is not None:
-            self._search.limits.heed()
-            return [Survivors(slots, min(left, listed.key), 0.0, 0.0, None)]
-        if not listed.count:
+        if left is None and not listed.count:
             return []
-        own = max(0.0, listed.energy * (1 - BAND) - elsewhere) if self._counts_energy else 0.0
-        return [Survivors(slots, listed.key, own, listed.cycles, listed.tiles())]
+        self._search.limits.heed()
+        energy = min(listed.energy, tree.least_energy)
+        own = max(0.0, energy * (1 - BAND) - elsewhere) if self._counts_energy else 0.0
+        if left is None:
+            return [Survivors(slots, listed.key, own, listed.cycles, listed.tiles())]
+        return [Survivors(slots, min(left, listed.key), own, 0.0, None)]
 
     def _bounds(self, near: Survivors, inner: Survivors) -> tuple[float, float]:
         """Least energy and cycles of the arrangement with given points near and inside."""

@@ -43,40 +43,53 @@ class Stage:
 
 
 COARSE = 3
+STORAGE = "storage"
 MANY = 1_000_000  # outermost tiles, before any limit
 
 
-def stages_of(space: MapSpace, spread_first: bool = False) -> list[Stage]:
-    """Outer tile first, then the spatial split inside it, then the next tile, down to single iterations.
+def stages_of(space: MapSpace, spread_first: bool = False, inner_first: bool = False) -> list[Stage]:
+    """Storage, then outer tile first, the spatial split inside it, the next tile, down to single iterations.
 
-    The order of a level's loops is decided together with the tile that they step through; residencies
-    are decided first.  Tiles that need not divide are many: their size is decided roughly first, that of the
-    outermost one where there are very many.
+    The order of a level's loops is decided together with the tile that they step through; which tensors
+    levels store is decided before all else.  Tiles that need not divide are many: their size is decided
+    roughly first, that of the outermost one where there are very many.
 
     Parameters
     ----------
     spread_first : whether spatial splits are decided before all tiles: they settle the cycles of computing
+    inner_first : whether a tile inside an array is decided before what is spread: it must fit a small store
     """
     nest = space.nest
     temporal = [(index, nest.blocks[index]) for index in nest.temporal]
     orders = [block.selector for _, block in temporal if isinstance(block.selector, Variable)]
-    first = [selector for selector in space.selectors if selector not in orders]
+    stores = tuple(selector for selector in space.selectors if selector not in orders)
     stages: list[Stage] = []
     done = 0
     for (place, outside), (position, _) in pairwise(temporal):
-        for level in {nest.blocks[index].level for index in nest.spatial_between(place, position)}:
-            stages.append(Stage(f"spread below {nest.engine.levels[level].name}", level, (), ()))
-        chosen = [outside.selector] if isinstance(outside.selector, Variable) else []
+        between = nest.spatial_between(place, position)
+        chosen = (outside.selector,) if isinstance(outside.selector, Variable) else ()
         edges = tuple(range(done + 1, position + 1))
-        tile = Stage(f"tile of {space.sites[position]}", None, edges, (*first, *chosen))
-        if not nest.perfect and (done or _tiles(space, position) > MANY):
-            stages.append(replace(tile, name=f"rough {tile.name}", coarse=True))
-            tile = replace(tile, selectors=())
-        stages.append(tile)
-        first, done = [], position
-    last = tuple(range(done + 1, len(nest.boundaries)))
-    stages.append(Stage("innermost loops", None, last, tuple(first)))
-    return sorted(stages, key=lambda stage: stage.spread is None) if spread_first else stages
+        site = space.sites[position]
+        if between and inner_first:
+            stages += _twice(Stage(f"tile of {site}", None, edges[-1:], chosen))
+            stages += _twice(Stage(f"array around {site}", None, edges[:-1], ()))
+        else:
+            for level in {nest.blocks[index].level for index in between}:
+                stages.append(Stage(f"spread below {nest.engine.levels[level].name}", level, (), ()))
+            tile = Stage(f"tile of {site}", None, edges, chosen)
+            many = not nest.perfect and (done or _tiles(space, position) > MANY)
+            stages += _twice(tile) if many else [tile]
+        done = position
+    stages.append(Stage("innermost loops", None, tuple(range(done + 1, len(nest.boundaries))), ()))
+    if spread_first:
+        stages.sort(key=lambda stage: stage.spread is None)
+    return [Stage(STORAGE, None, (), stores), *stages] if stores else stages
+
+
+def _twice(stage: Stage) -> list[Stage]:
+    """A stage that decides roughly, and then the stage itself."""
+    rough = replace(stage, name=f"rough {stage.name}", coarse=True)
+    return [rough, replace(stage, selectors=())]
 
 
 def _tiles(space: MapSpace, boundary: int) -> int:

@@ -48,6 +48,7 @@ class Tape:
     limits : expressions with what they may reach
     roots : expressions whose lower bounds are asked for
     floors : lower bounds of expressions that are known another way
+    owners : selectors whose choices have floors of their own
     search_limits : ``LimitReachedError`` is raised where one strikes
     """
 
@@ -58,8 +59,10 @@ class Tape:
         roots: Sequence[Expr],
         floors: MappingABC[Expr, float],
         search_limits: Limits | None = None,
+        owners: Sequence[Variable] = (),
     ) -> None:
         self._limits = search_limits
+        self._owners = tuple(owners)
         self._staged = staged
         self._position = {table.table.group.name: i for i, table in enumerate(staged)}
         self._known_floors = floors
@@ -88,12 +91,21 @@ class Tape:
         )
         self._tables.clear()
         self._constants_read = laid_out.constants
+        self._raised: dict[tuple[int, ...], NDArray[np.float64]] = {(): laid_out.constants.copy()}
+        self._raised_of: tuple[int, ...] | None = None  # whose constants are read
         self._runner = Runner(laid_out, len(staged), len(self._selectors))
 
-    def raise_floor(self, expr: Expr, value: float) -> None:
-        """Take note that an expression which has a floor is at least so much."""
+    def raise_floor(self, expr: Expr, value: float, chosen: MappingABC[Variable, int]) -> None:
+        """Take note that an expression which has a floor is at least so much, where owners are chosen so."""
+        constants = self._raised.setdefault(self._owner(chosen), self._raised[()].copy())
         place = self._floors[expr]
-        self._constants_read[place] = max(self._constants_read[place], value)
+        constants[place] = max(constants[place], value)
+        self._raised_of = None
+
+    def _owner(self, chosen: MappingABC[Variable, int]) -> tuple[int, ...]:
+        """Whose floors count; empty while some owner is open."""
+        found = tuple(chosen.get(variable, NONE) for variable in self._owners)
+        return (*found, NONE) if NONE not in found else ()
 
     def bounds(
         self, cells: NDArray[np.int64], at: Sequence[int], chosen: MappingABC[Variable, int]
@@ -112,6 +124,10 @@ class Tape:
         bases = np.array(
             [table.offsets[stage + 1] for table, stage in zip(self._staged, at, strict=True)], dtype=np.int64
         )
+        owner = self._owner(chosen)
+        if owner != self._raised_of:
+            self._constants_read[:] = self._raised.get(owner, self._raised[()])
+            self._raised_of = owner
         return self._runner.bounds(cells, bases, selected)
 
     def _emit(self, operation: int, a: int = NONE, b: int = NONE, third: int = NONE, c: float = 0.0) -> int:

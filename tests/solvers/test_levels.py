@@ -1,22 +1,25 @@
-"""What hard searches do besides: outer levels alone, rough tiles, rows left out, parts of the space first."""
+"""What hard searches do besides: parts of the energy alone, rough tiles, parts of the space first."""
 
 from __future__ import annotations
+
+from itertools import product as cartesian
 
 import numpy as np
 import pytest
 from effort import effort
-from hypothesis import given, settings
-from instances import Instance, instances
+from hypothesis import assume, given, settings
+from hypothesis import strategies as st
+from instances import Instance, hierarchies, instances, operators
 
 from tilewright.formulation.expression.batch import BatchReader
 from tilewright.formulation.limits import Limits
 from tilewright.formulation.mapping import relaxation
 from tilewright.formulation.mapping.chains import balanced_chains, halved_chains
-from tilewright.formulation.mapping.relaxation import problem_tables
 from tilewright.formulation.mapping.search import LayerSearch
+from tilewright.formulation.mapping.tables import Tables
 from tilewright.solvers.mapping import branch, stages
 from tilewright.solvers.mapping.branch import Minimum, Tree
-from tilewright.solvers.mapping.levels import by_levels
+from tilewright.solvers.mapping.levels import divided
 from tilewright.solvers.mapping.solve import solve
 
 
@@ -26,6 +29,7 @@ def test_hard_searches_find_what_enumeration_finds(instance: Instance) -> None:
     """The same optimum where every search counts as a hard one with very many tiles."""
     wanted = solve(instance.problem(), "exhaustive")
     with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(branch, "_PLAIN", 0)
         patch.setattr(branch, "_EASY", 0)
         patch.setattr(branch, "_CHOICES", 1)
         patch.setattr(stages, "MANY", 0)
@@ -34,31 +38,48 @@ def test_hard_searches_find_what_enumeration_finds(instance: Instance) -> None:
     assert (found.status, found.key, found.bound) == (wanted.status, wanted.key, wanted.bound)
 
 
-@settings(max_examples=effort(15))
-@given(instances("hierarchy", most=24, largest=5_000))
-def test_no_legal_mapping_has_less_than_the_outer_levels_alone(instance: Instance) -> None:
-    """The floor of each part of the energy is its least value over all rows, orders and residencies."""
+@st.composite
+def divisible(draw: st.DrawFn) -> Instance:
+    """A problem of either kind of factors, often on arrays and with tensors that may bypass levels."""
+    factors = draw(st.sampled_from(["perfect", "imperfect"]))
+    arrays = draw(st.booleans())
+    engine = draw(hierarchies(arrays=arrays, sharing=draw(st.integers(0, 3)) == 0))
+    instance = Instance(draw(operators(most=18)), engine, "energy", factors=factors)
+    assume(instance.problem().space.size <= 20_000)
+    return instance
+
+
+@settings(max_examples=effort(40))
+@given(divisible())
+def test_no_legal_mapping_has_less_than_a_part_of_the_energy_alone(instance: Instance) -> None:
+    """Parts add up to the energy, and none is below its floor under any storage, in any row and order."""
     problem = instance.problem()
     tree = Tree(LayerSearch(problem, Limits()), Minimum(LayerSearch(problem, Limits()), "test"))
-    _, parts = by_levels(problem)
-    if tree.empty or not parts:
+    tree.divide()
+    division = divided(problem)
+    rows = [index.ravel() for index in np.indices([len(group) for group in problem.space.groups])]
+    if tree.empty or (rows and not len(rows[0])):
         return
-    tables = problem_tables(problem)
-    sizes = [len(table) for table in tables.tables]
-    if not all(sizes):
-        return
-    rows = [index.ravel() for index in np.indices(sizes)]
-    for energy in parts:
-        least = np.inf
-        for chosen in np.ndindex(*(len(selector.domain) for selector in problem.space.selectors)):
-            selected = dict(zip(problem.space.selectors, chosen, strict=True))
-            reader = BatchReader(selected, tables.known(rows))
+    roots = [division.energy, *division.terms, problem.statement.energy]
+    limits = [limit.expr for limit in problem.limits]
+    tables = Tables(problem.space.groups, [*roots, *limits])
+    stores = [s for s in problem.space.selectors if s.name.startswith("stores@")]
+    orders = [s for s in problem.space.selectors if s not in stores]
+    for chosen in cartesian(*(store.domain for store in stores)):
+        storage = dict(zip(stores, chosen, strict=True))
+        least = dict.fromkeys(division.terms, np.inf)
+        for order in cartesian(*(selector.domain for selector in orders)):
+            reader = BatchReader({**storage, **dict(zip(orders, order, strict=True))}, tables.known(rows))
             legal = np.ones(len(rows[0]) if rows else 1, dtype=bool)
             for limit in problem.limits:
                 legal &= reader.read(limit.expr) <= limit.bound
-            values = np.broadcast_to(reader.read(energy), legal.shape)[legal]
-            least = min(least, values.min(initial=np.inf))
-        assert tree._alone(energy, 10**9) == least
+            assert np.array_equal(reader.read(division.energy), reader.read(problem.statement.energy))
+            for term in division.terms:
+                values = np.broadcast_to(reader.read(term), legal.shape)[legal]
+                least[term] = min(least[term], values.min(initial=np.inf))
+        for term in division.terms:
+            found = tree.least_value(term, storage, 10**9)
+            assert found <= least[term] if term in division.relaxed else found == least[term]
 
 
 def test_halved_tiles_are_least_tiles_of_trip_counts() -> None:

@@ -275,7 +275,8 @@ def test_a_short_limit_leaves_a_mapping_and_a_true_bound() -> None:
     assert full.key is not None
     for seconds in (0.02, 0.1, 0.3):
         cut = solve(problem, "branch", Limits(seconds=seconds))
-        assert cut.bound is None or cut.bound <= full.key
+        assert cut.bound is None or 0 < cut.bound <= full.key
+        assert cut.bound is not None or cut.key is None
         assert cut.key is None or cut.key >= full.key
 
 

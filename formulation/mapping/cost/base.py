@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from collections.abc import Mapping as MappingABC
 from dataclasses import dataclass, field
 from fractions import Fraction
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 from tilewright.formulation.expression import Expr, as_expr, ceil_div, choose, product, total
 from tilewright.formulation.mapping.nest import Nest
@@ -96,6 +96,20 @@ class CostModel(Protocol):
 
     def statement(self, nest: Nest) -> Statement:
         """Energy, cycles and constraints of a nest."""
+
+
+@runtime_checkable
+class ByStore(Protocol):
+    """A cost model that tells where the energy goes."""
+
+    def energy_by_store(self, nest: Nest) -> dict[int, Expr]:
+        """The energy, divided by the boundary at which what is moved is stored, outermost first.
+
+        What is not stored but read by the PEs stands at the boundary behind the last block.  Every part is
+        never negative, and all of them add up to the statement's energy.  In a
+        :class:`~tilewright.formulation.mapping.merged.MergedNest` none is larger than in the nest itself,
+        for some order of every run.
+        """
 
 
 def energy_scale(energies: Iterable[Fraction]) -> int:

@@ -82,18 +82,8 @@ class Hierarchy:
     def statement(self, nest: Nest) -> Statement:
         """Energy, cycles and constraints; energies are exact decimals, scaled to integers."""
         engine = nest.engine
-        fans = [level.fanout for level in engine.levels if level.fanout is not None]
-        scale = energy_scale(
-            [
-                engine.mac_energy,
-                *(energy for level in engine.levels for energy in level.energies),
-                *(fan.energy for fan in fans),
-                *(fan.hop_energy for fan in fans),
-            ]
-        )
-        components: dict[str, Expr] = {
-            "MAC": as_expr(int(engine.mac_energy * scale) * nest.operator.iterations)
-        }
+        scale = self._scale(engine)
+        components: dict[str, Expr] = {"MAC": self._computing(nest, scale)}
         traffic: list[Traffic] = []
         details: dict[str, Expr] = {}
         for index, level in enumerate(engine.levels):
@@ -133,6 +123,59 @@ class Hierarchy:
             traffic=tuple(traffic),
             details={**times, **details},
         )
+
+    def energy_by_store(self, nest: Nest) -> dict[int, Expr]:
+        """The energy, divided by the boundary at which what is moved is stored, or read by the PEs.
+
+        What moves into a store, and partial sums out of it, depends on the tiles there and on the loops
+        around them; so do the energy of the store outside that it takes, and of the networks between.
+        """
+        engine = nest.engine
+        scale = self._scale(engine)
+        parts: dict[int, list[Expr]] = {len(nest.blocks): [self._computing(nest, scale)]}
+        for index, level in enumerate(engine.levels):
+            fan = engine.levels[index - 1].fanout if index else None
+            for tensor in nest.operator.tensors:
+                read = int(level.read_energy_of(tensor.role) * scale)
+                write = int(level.write_energy_of(tensor.role) * scale)
+                residency = nest.residency[tensor.name]
+                for store, chosen in _served(nest, tensor, index).items():
+                    inner = len(nest.blocks) if store is None else residency.positions[store]
+                    into = parts.setdefault(inner, [])
+                    if level.fanout is not None and level.fanout.energy:
+                        moved = _transported(nest, tensor, index, chosen)
+                        into.append(int(level.fanout.energy * scale) * moved)
+                    if index not in residency.positions:
+                        continue
+                    counts = _selected(nest, tensor, index, whole_run=True, among=chosen)
+                    into += [read * counts.reads, write * counts.updates]
+                    parts.setdefault(residency.positions[index], []).append(write * counts.fills)
+                    if fan is not None and fan.sharing and fan.hop_energy:
+                        into.append(int(fan.hop_energy * scale) * _hops(nest, tensor, index, chosen))
+        return {boundary: total(terms) for boundary, terms in sorted(parts.items())}
+
+    @staticmethod
+    def _scale(engine: Engine) -> int:
+        fans = [level.fanout for level in engine.levels if level.fanout is not None]
+        return energy_scale(
+            [
+                engine.mac_energy,
+                *(energy for level in engine.levels for energy in level.energies),
+                *(fan.energy for fan in fans),
+                *(fan.hop_energy for fan in fans),
+            ]
+        )
+
+    @staticmethod
+    def _computing(nest: Nest, scale: int) -> Expr:
+        return as_expr(int(nest.engine.mac_energy * scale) * nest.operator.iterations)
+
+
+def _served(nest: Nest, tensor: Tensor, level: int) -> dict[int | None, list[bool]]:
+    """By the next store inside a level (``None``: the PEs), the residencies in which it is that one."""
+    alternatives = nest.residency[tensor.name].alternatives
+    inner = [next((store for store in stores if store > level), None) for stores in alternatives]
+    return {store: [other == store for other in inner] for store in dict.fromkeys(inner)}
 
 
 def _selected(
@@ -188,7 +231,7 @@ def _reads(nest: Nest, tensor: Tensor, store: int | None, below: Spread, times: 
     return nest.delivered(tensor, position, below, nest.engine.levels[store].sliding_window, times)
 
 
-def _hops(nest: Nest, tensor: Tensor, level: int) -> Expr:
+def _hops(nest: Nest, tensor: Tensor, level: int, among: Sequence[bool] | None = None) -> Expr:
     """Elements that a level's buffers pass on to each other.
 
     Whenever the inside reads a shared tile, it goes round its ``n`` buffers: ``n - 1`` hops for every element
@@ -217,7 +260,7 @@ def _hops(nest: Nest, tensor: Tensor, level: int) -> Expr:
         leaders = replace(spread, pooled=spread.pooled | pool)
         return total(_reads(nest, tensor, store, leaders, ring) for ring in rings)
 
-    return choose(residency.selector, [passed(stores) for stores in residency.alternatives])
+    return _chosen(nest, tensor, passed, among)
 
 
 def _spread(
@@ -276,7 +319,7 @@ def _output_counts(
     return _Counts(reads, fills, updates)
 
 
-def _transported(nest: Nest, tensor: Tensor, level: int) -> Expr:
+def _transported(nest: Nest, tensor: Tensor, level: int, among: Sequence[bool] | None = None) -> Expr:
     """Elements that cross a level's network, counted at every instance that receives or sends them."""
     residency = nest.residency[tensor.name]
     reached = frozenset(b for b in nest.spatial if nest.blocks[b].level <= level)
@@ -297,7 +340,20 @@ def _transported(nest: Nest, tensor: Tensor, level: int) -> Expr:
         partners = nest.partners(tensor, target, spread)
         return nest.visits(tensor, target, spread, lambda n: product([*elements, 2 * n - partners]))
 
-    return choose(residency.selector, [crossing(stores) for stores in residency.alternatives])
+    return _chosen(nest, tensor, crossing, among)
+
+
+def _chosen(
+    nest: Nest, tensor: Tensor, count: Callable[[Sequence[int]], Expr], among: Sequence[bool] | None
+) -> Expr:
+    """A count under the chosen residency, 0 where that is not ``among`` those that count."""
+    residency = nest.residency[tensor.name]
+    counting = [True] * len(residency.alternatives) if among is None else among
+    options = [
+        count(stores) if counts else as_expr(0)
+        for stores, counts in zip(residency.alternatives, counting, strict=True)
+    ]
+    return choose(residency.selector, options)
 
 
 def _cycles(nest: Nest) -> tuple[Expr, dict[str, Expr]]:
@@ -397,6 +453,6 @@ def _transfer(
     """Whole cycles that elements of some roles take on a port of a level."""
     widths = {role: engine.width(level, role) for role, _ in moved}
     unit = math.gcd(*widths.values())
-    rate = bandwidth * engine.element_bits / unit
+    rate = Fraction(bandwidth * engine.element_bits) / unit
     units = total(widths[role] // unit * elements for role, elements in moved)
     return ceil_div(rate.denominator * units, rate.numerator)

@@ -128,6 +128,12 @@ class Counts:
         return tuple(sorted(self.given, key=lambda one: -min(self.instance.cycles[t] for t in one)))
 
     @cached_property
+    def exact(self) -> bool:
+        """Whether all classes are of tasks that can change places."""
+        kinds = {task: i for i, one in enumerate(twins(self.instance)) for task in one}
+        return all(len({kinds[t] for t in one}) == 1 for one in self.classes)
+
+    @cached_property
     def cycles(self) -> Longs:
         unit = self.instance.unit
         return np.array([unit * min(self.instance.cycles[t] for t in one) for one in self.classes])

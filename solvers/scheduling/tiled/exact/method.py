@@ -43,7 +43,7 @@ from tilewright.solvers.scheduling.tiled.exact.sequences import RoundSequence, s
 from tilewright.solvers.scheduling.tiled.exact.space import RoundSpace, idle_steps
 from tilewright.solvers.scheduling.tiled.exact.statement import PlanModel, PlanStatement
 
-CLIMB_SHARE = 0.15
+CLIMB_SHARE = 0.1
 """Part of the time left that climbing from the heuristics' best plan may take."""
 
 CLIMB_FROM = 12
@@ -61,18 +61,33 @@ SEQUENCES = ((alike, 40), (twins, 40), (alike, 1000), (twins, 1000))
 SPARE = 2
 """Rounds beyond those of the best sequence, or the fewest possible, in which a first order is sought."""
 
-TARGETS = (Fraction(0), Fraction(1, 8), Fraction(1, 3), Fraction(1))
+TARGETS = (Fraction(0), Fraction(1, 4), Fraction(1))
 """Orders are sought that close so much of the gap, but for this part of it, one after the other."""
 
-FIRST_SHARE = 0.12
-"""Part of the time left that each of them may take."""
+TARGET_SHARE = 0.15
+"""Part of the time left that the first of them may take."""
+
+FIRST_SHARE = 0.08
+"""Part of the time left that each of the others may take."""
 
 ORDERS_SHARE = 0.5
 """Part of the time left that the relaxation may take."""
 
-FIXED_SHARE = 0.2
+FIXED_SHARE = 0.08
 """Part of the time left after it that placing its order may take: once within the order's own cycles, and
 once within those of the best plan."""
+
+POLISH_SHARE = 0.35
+"""Part of the time left that improving the best plan by windows of its rounds may take."""
+
+FEWEST_OPEN = 2
+"""Rounds that are open at first."""
+
+LONGEST_WINDOW = 3.0
+"""Seconds that one window may take."""
+
+CLOSING_SHARE = 0.3
+"""The same of an order that the relaxation gives no more than the bound."""
 
 MOST_DECISIONS = 200_000
 """Movements that the whole statement may decide, at most: beyond, only the relaxation is solved."""
@@ -248,33 +263,37 @@ class RoundProof:
         )
 
     def sequenced(self) -> None:
-        """Bounds of sequences of rounds, in finer and finer detail, and plans of the best of them."""
-        limits = self.search.limits.share(SEQUENCE_SHARE)
+        """Bounds of sequences of rounds, in finer and finer detail, until plans of one meet its bound."""
+        limits, best = self.search.limits.share(SEQUENCE_SHARE), None
         for together, ways in SEQUENCES:
             if self.search.done or limits.expired or not self.count:
-                return
-            counts = Counts(self.instance, together(self.instance), ways)
+                break
             mine = limits.share(SEQUENCE_SHARE)
             found = searched(
-                counts,
+                Counts(self.instance, together(self.instance), ways),
                 self.most,
                 lambda one=mine: self.search.done or one.expired,  # type: ignore[misc]
                 lambda cycles: self.raise_bound(cycles, "sequences"),
-                linked=together is twins and self.space.idle == 0 and self.instance.networked,
+                steady=self.space.idle == 0,
             )
-            if found.rounds is None:
+            if found.rounds is None or self.search.done:
                 continue
             self.fewest = len(found.rounds)
-            order = self.ordered(self.fewest + 1, self.search.limits.share(FIRST_SHARE), False, None, found)
-            if order is not None:
-                self.placed(order)
+            order = self.ordered(self.fewest + 1, limits.share(FIRST_SHARE), False, None, found)
+            if order is not None and (best is None or order.cycles < best.cycles):
+                best = order
+                if order.cycles <= self.least:
+                    self.placed(order)
+        if best is not None and best.cycles > self.least:
+            self.placed(best)
 
     fewest = 0
     """Rounds of the best sequence."""
 
     def relaxed(self) -> None:
-        """Orders of few rounds close to the bound, then bound and order of the relaxation."""
+        """Orders of the best sequence, of all rounds, and of few rounds close to the bound; plans of each."""
         self.sequenced()
+        self.targeted(TARGETS[0], TARGET_SHARE)
         if self.search.done or self.closed():
             return
         order = self.ordered(self.count, self.search.limits.share(FIRST_SHARE), True)
@@ -282,22 +301,25 @@ class RoundProof:
             return
         if order is not None:
             self.placed(order)
-        few = self.fewest or -(-self.instance.tasks // self.instance.engines) + self.space.idle
-        for target in TARGETS:
-            if self.search.done or self.closed():
-                return
-            key = self.search.key
-            most = None if key is None else self.least + int(target * (int(key) - 1 - self.least))
-            count = min(few + SPARE + 1, self.count)
-            order = self.ordered(count, self.search.limits.share(FIRST_SHARE), False, most)
-            if order is not None:
-                self.placed(order)
-            if target == 0:
-                self.climbed()
+        self.climbed()
+        self.polished()
+        for target in TARGETS[1:]:
+            self.targeted(target, FIRST_SHARE)
         if self.search.done or self.closed():
             return
         order = self.ordered(self.count, self.search.limits.share(ORDERS_SHARE), True)
         if order is not None and not self.refuted:
+            self.placed(order)
+
+    def targeted(self, part: Fraction, share: float) -> None:
+        """Seek an order of few rounds that leaves no more than a part of the gap, and plans of it."""
+        if self.search.done or self.closed():
+            return
+        key = self.search.key
+        few = self.fewest or -(-self.instance.tasks // self.instance.engines) + self.space.idle
+        most = None if key is None else self.least + int(part * (int(key) - 1 - self.least))
+        order = self.ordered(min(few + SPARE + 1, self.count), self.search.limits.share(share), False, most)
+        if order is not None:
             self.placed(order)
 
     def ordered(
@@ -348,8 +370,41 @@ class RoundProof:
             if search.done or self.most < max(self.least, order.cycles):
                 return
             statement = self.statement(order.rounds, min(most, self.most))
-            run = self.start(statement, "places", search.limits.share(FIXED_SHARE), None)
+            share = CLOSING_SHARE if order.cycles <= self.least else FIXED_SHARE
+            run = self.start(statement, "places", search.limits.share(share), None)
             run.solve()
+
+    def polished(self) -> None:
+        """Open the best plan's rounds a few at a time, all others keeping their atoms and engines, until no
+        window of so many rounds holds anything better; then open more."""
+        search = self.search
+        limits = search.limits.share(POLISH_SHARE)
+        chance, width, left = random.Random(search.limits.seed), FEWEST_OPEN, list[int]()
+        while search.answer is not None and not (search.done or limits.expired):
+            plan, key = search.answer.plan, search.key
+            rounds = int(plan.first.max()) + 1
+            if not left:
+                left = chance.sample(range(max(1, rounds - width + 1)), k=max(1, rounds - width + 1))
+            begin = left.pop()
+            statement = PlanModel(
+                self.instance,
+                rounds + 1,
+                self.space.idle,
+                self.least,
+                self.most,
+                order=plan.first.tolist(),
+                places=plan.engine.tolist(),
+                open_rounds=range(begin, min(begin + width, rounds)),
+                heed=search.limits.heed,
+            ).build()
+            hint(statement, plan)
+            self.start(statement, "windows", limits.share(1.0, LONGEST_WINDOW), None).solve()
+            if search.key != key:
+                left = []
+            elif not left:
+                width += 1
+                if width > rounds:
+                    return
 
     def whole(self) -> None:
         """Solve the whole statement."""

@@ -35,6 +35,7 @@ class Tables(NamedTuple):
     hop : from an engine to the next one, and from a port to the engines beyond those beside it
     beside : engines beside a DRAM port
     ports : of DRAM
+    steady : whether every round runs a task: with idle ones, data may come before any task waits for it
     linked : whether what the round before has run is told apart, and hops and results count
     engines : tasks of a round at most
     ceiling : of what is of interest
@@ -61,6 +62,7 @@ class Tables(NamedTuple):
     hop: int
     beside: int
     ports: int
+    steady: int
     linked: int
     engines: int
     ceiling: int
@@ -302,12 +304,12 @@ def advance(t: Tables, memory: Memory, pops: int) -> int:
                 continue
             late = max(0, needed - fetched)
             wait = late + late_counted
-            if done == 0:
+            if t.steady and done == 0:
                 shortest = longest
-            elif late_counted > 0:
+            elif t.steady and late_counted > 0:
                 shortest = max(shortest, _waiting(t, s, m, held))
             least_length = max(longest, _passed(t, s, m, held))
-            if done == 0:
+            if t.steady and done == 0:
                 least_length = max(least_length, _begun(t, s, wait))
             elif t.linked:
                 least_length = _exchanged(t, s, fresh, room, least_length)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from math import prod
@@ -30,8 +31,8 @@ LINKED = 6
 LARGEST_KEY = 1 << 62
 """Numbers below which all that may have run must be told apart."""
 
-SLICE = 500
-"""Labels followed between two looks at the limits."""
+SLICE = 0.1
+"""Seconds between two looks at the limits, about; a label may take some thousandths of them."""
 
 LABELS_AT_MOST = 1_000_000
 
@@ -56,18 +57,22 @@ class RoundSequence:
     labels: int
 
 
-def tables_of(counts: Counts, most: int, *, linked: bool) -> Tables:
-    """Arrays for the kernel; ``most`` cycles are still of interest; ``linked`` as of `searched`."""
+def tables_of(counts: Counts, most: int, *, steady: bool) -> Tables:
+    """Arrays for the kernel; ``most`` cycles are still of interest; ``steady`` as of `searched`.
+
+    Hops and results of the round before count for classes that tell exactly what has run, on few engines.
+    """
     instance = counts.instance
+    linked = steady and counts.exact and instance.networked and instance.engines <= LINKED
     classes, groups = counts.classes, counts.groups
     width = 1 + max(len(one) for one in classes)
     least = np.zeros((len(classes), len(classes), width), dtype=np.int64)
     for c, p, k, n in counts.needs:
         least[c, p, k] = n
     blocks = np.zeros((len(groups), len(classes), width), dtype=np.int64)
-    time, size = np.zeros((2, len(groups)), dtype=np.int64)
+    moving, size = np.zeros((2, len(groups)), dtype=np.int64)
     for g, group in enumerate(groups):
-        time[g], size[g] = instance.duration(group.size, instance.dram_rate), group.number
+        moving[g], size[g] = instance.duration(group.size, instance.dram_rate), group.number
         for c, reads in group.least.items():
             blocks[g, c, : len(reads)] = reads
     strides, stride = np.zeros(len(classes), dtype=np.int64), 1
@@ -92,10 +97,10 @@ def tables_of(counts: Counts, most: int, *, linked: bool) -> Tables:
         np.array(blocks.any(axis=(0, 2)), dtype=np.int64),
         least,
         blocks,
-        time,
+        moving,
         size,
         group_strides,
-        int((time * size)[group_strides == 0].sum()),
+        int((moving * size)[group_strides == 0].sum()),
         sum(counts.leaving(t) for t in range(instance.tasks)),
         np.array([counts.passing(group.size) for group in groups], dtype=np.int64),
         counts.results if linked else np.zeros((len(classes), len(classes)), dtype=np.int64),
@@ -107,7 +112,8 @@ def tables_of(counts: Counts, most: int, *, linked: bool) -> Tables:
         instance.hop_cycles * instance.unit if linked else 0,
         instance.beside_ports,
         len(instance.ports),
-        int(linked and instance.networked),
+        int(steady),
+        int(linked),
         instance.engines,
         most * instance.unit + 1,
     )
@@ -120,7 +126,7 @@ def searched(
     told: Callable[[int], None],
     labels: int = LABELS_AT_MOST,
     *,
-    linked: bool = False,
+    steady: bool = True,
 ) -> RoundSequence:
     """Search until an optimum is proven, memory is full, or the time is over; at once where there are more
     states than numbers.
@@ -129,20 +135,18 @@ def searched(
     ----------
     most : cycles of what is of interest
     told : called with every better bound
-    linked : whether hops and results of the round before count: for classes that tell exactly what has run
-        (`twins`), where no step may be idle; up to `LINKED` engines
+    steady : whether every step before the last atom runs one
     """
     if prod(len(one) + 1 for one in counts.classes) >= LARGEST_KEY:
         return RoundSequence(0, False, counts, None, 0)
-    tables, memory = (
-        tables_of(counts, most, linked=linked and counts.instance.engines <= LINKED),
-        memory_of(labels),
-    )
+    tables, memory = (tables_of(counts, most, steady=steady), memory_of(labels))
     unit = counts.instance.unit
     start(tables, memory)
-    status, bound = RUNNING, 0
+    status, bound, pops = RUNNING, 0, 1
     while status == RUNNING and not over():
-        status = advance(tables, memory, SLICE)
+        begun = time.monotonic()
+        status = advance(tables, memory, pops)
+        pops = 2 * pops if time.monotonic() - begun < SLICE else max(1, pops // 2)
         found = -(-int(memory.state[BOUND]) // unit)
         if found > bound:
             bound = found

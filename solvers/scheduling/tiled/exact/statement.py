@@ -51,6 +51,7 @@ class PlanModel:
     least, most : cycles
     order : the round of each task, where it is given
     places : the engine of each task, where it is given
+    open_rounds : tasks that the order puts into them may run in any of them, on any engine
     heed : raises where a limit has struck
     """
 
@@ -64,6 +65,7 @@ class PlanModel:
         *,
         order: Sequence[int] | None = None,
         places: Sequence[int] | None = None,
+        open_rounds: range = range(0),
         heed: Callable[[], None] = lambda: None,
     ) -> None:
         self.instance, self.heed = instance, heed
@@ -78,8 +80,16 @@ class PlanModel:
             range(head, count - 1 - tail) for head, tail in zip(instance.heads, instance.tails, strict=True)
         ]
         if order is not None:
-            self.window = [range(r, r + 1) for r in order]
-        self.may_run = [self.engines if places is None else (places[t],) for t in range(instance.tasks)]
+            self.window = [
+                range(max(open_rounds.start, all_rounds.start), min(open_rounds.stop, all_rounds.stop))
+                if r in open_rounds
+                else range(r, r + 1)
+                for r, all_rounds in zip(order, self.window, strict=True)
+            ]
+        self.may_run = [
+            self.engines if places is None or order is None or order[t] in open_rounds else (places[t],)
+            for t in range(instance.tasks)
+        ]
         self.stored: dict[tuple[int, int], Literal] = {}
 
     def build(self) -> PlanStatement:

@@ -1,0 +1,42 @@
+"""Limits that strike while arrangements of storage are stated one after the other."""
+
+from __future__ import annotations
+
+import pytest
+
+from tilewright.formulation.limits import Limits
+from tilewright.formulation.mapping.problem import LayerProblem, layer_problem
+from tilewright.formulation.objective import parse_objective
+from tilewright.formulation.result import Status
+from tilewright.hardware.mapping.load import load_engine
+from tilewright.solvers.mapping.solve import solve
+from tilewright.workloads.mapping.operators import gemm
+
+EDP = parse_objective("edp")
+
+
+@pytest.mark.parametrize(("solver", "factors"), [("branch", "imperfect"), ("exhaustive", "perfect")])
+def test_a_limit_while_arrangements_are_stated(
+    solver: str, factors: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Stopped at the second of them: the even mapping stands, with a bound of all that was never stated."""
+    engine = load_engine("tpu-v4i")
+    problem = layer_problem(gemm(m=2, n=2, k=2), engine, EDP, factors=factors, storage="uneven")
+    limits, real = Limits(), LayerProblem.arranged_space
+    stated: list[object] = []
+
+    def counted(self: LayerProblem, *arguments: object) -> object:
+        stated.append(arguments)
+        if len(stated) == 2:
+            limits.stop.set()
+        return real(self, *arguments)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(LayerProblem, "arranged_space", counted)
+    cut = solve(problem, solver, limits)
+    assert len(stated) == 2
+    assert cut.status is Status.INTERRUPTED
+    assert cut.key is not None
+    assert cut.bound is not None
+    assert 0 < cut.bound < cut.key
+    assert cut.answer is not None
+    assert problem.outside(cut.answer) is None
