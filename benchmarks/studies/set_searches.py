@@ -14,7 +14,7 @@ from tilewright.formulation.scheduling.tiled.kapla.segments import SPATIAL, TEMP
 from tilewright.formulation.scheduling.tiled.set.closed_form import ClosedForm
 from tilewright.formulation.scheduling.tiled.set.tree import Node
 from tilewright.heuristics.scheduling.tiled.kapla.solver import KaplaSolver, Slicing, tangram_chain
-from tilewright.heuristics.scheduling.tiled.set.annealing import Cooling, anneal, anneal_for, first_tree
+from tilewright.heuristics.scheduling.tiled.set.annealing import FOREVER, Cooling, anneal, first_tree
 from tilewright.heuristics.scheduling.tiled.set.tree_search import Clock, TreeSearch
 from tilewright.solvers.scheduling.tiled.set.exact import best_tree
 
@@ -68,8 +68,8 @@ def _annealed(best: Best, seed: int) -> str:
 def _annealed_long(best: Best, seed: int) -> str:
     """As many steps as the time allows."""
     if best.tree is not None:
-        begun = best.tree, best.value
-        anneal_for(best.form, begun, Random(seed), lambda: best.spent / best.limit, best.late, best.offer)
+        begun, used = (best.tree, best.value), lambda: best.spent / best.limit
+        anneal(best.form, begun, Cooling(steps=FOREVER), Random(seed), best.late, best.offer, used)
     return "found"
 
 

@@ -201,7 +201,8 @@ def all_tasks() -> dict[str, TimedWork]:
 
     tasks["start of Python"] = start("-c", "pass")
     tasks["import tilewright"] = start("-c", "import tilewright")
-    for words in (("--version",), ("--help",), ("map", "--help"), ("list", "archs")):
+    small = ("map", "gemm:M=4,N=4,K=4", "--arch", ARCH)
+    for words in (("--version",), ("--help",), ("map", "--help"), ("list", "archs"), small):
         tasks[f"tilewright {' '.join(words)}"] = start("-m", "tilewright.cli", *words)
     return tasks
 

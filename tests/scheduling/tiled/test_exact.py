@@ -48,6 +48,14 @@ def test_layers_of_equal_width_are_proven(layers: int, width: int, free: bool) -
     assert RoundSpace(case.problem, case.dag).outside(search.answer) is None
 
 
+@pytest.mark.parametrize(("name", "cycles"), [("residual block", 21_611), ("bottleneck", 34_090)])
+def test_blocks_are_proven_with_hops_and_links(name: str, cycles: int) -> None:
+    """Blocks of ResNet on the machine as it is; the whole statement alone comes to the same cycles."""
+    search = proven(block(name, machine_of("atomic-2x2", free=False), 24), 60, threads=1)
+    assert search.proven
+    assert search.key == cycles
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("name", ["inception 3a", "inception 4a"])
 def test_inception_cells_are_proven(name: str) -> None:

@@ -385,6 +385,9 @@ def search(
 ) -> int:
     """The row of a menu of partitions that costs the leaf least, or -1 where none fits the buffers.
 
+    Of equal ones the first.  What moves is counted for the most promising rows first, and not for those that
+    cost more even without it.
+
     Parameters
     ----------
     menu : shares and steps per dimension, shape (rows, 8); rows of equal shares follow each other
@@ -395,28 +398,32 @@ def search(
     tiles = len(mesh.x)
     counts = np.zeros(2, dtype=np.int64)
     inputs, weights = np.zeros(tiles, dtype=np.int64), np.zeros(tiles, dtype=np.int64)
-    best, least = -1, np.inf
-    fits, base = False, 0.0
+    bases, bounds = np.zeros(len(menu)), np.full(len(menu), np.inf)
     for row in range(len(menu)):
-        parts, steps = menu[row, :4], menu[row, 4:]
+        parts = menu[row, :4]
         again = row > 0
         for i in range(4):
             again = again and parts[i] == menu[row - 1, i]
-        if not again:
-            usage(leaf, parts, mesh.idle_receive, inputs, weights)
-            most_inputs, most_weights = 0, 0
-            for i in range(tiles):
-                most_inputs, most_weights = max(most_inputs, inputs[i]), max(most_weights, weights[i])
-            if streamed > 0:
-                most_weights = min(most_weights, streamed)
-            fits = result_room + most_inputs + most_weights <= room and tile_cycles[row] > 0
-            base = tile_energy[row] * tiles + buffer_energy(leaf, inputs, weights, flow.runs, prices)
-        if not fits:
+        if again:
+            bases[row], bounds[row] = bases[row - 1], bounds[row - 1]
             continue
-        traffic(counts, leaf, flow, mesh, parts, steps, False)
-        energy = base + (counts[HOPS] * prices.hop + counts[DRAM] * prices.dram)
+        usage(leaf, parts, mesh.idle_receive, inputs, weights)
+        most_inputs, most_weights = 0, 0
+        for i in range(tiles):
+            most_inputs, most_weights = max(most_inputs, inputs[i]), max(most_weights, weights[i])
+        if streamed > 0:
+            most_weights = min(most_weights, streamed)
+        bases[row] = tile_energy[row] * tiles + buffer_energy(leaf, inputs, weights, flow.runs, prices)
+        if result_room + most_inputs + most_weights <= room and tile_cycles[row] > 0:
+            bounds[row] = bases[row] ** prices.energy_power * tile_cycles[row] ** prices.delay_power
+    best, least = -1, np.inf
+    for row in np.argsort(bounds):
+        if bounds[row] > least or bounds[row] == np.inf:
+            break
+        traffic(counts, leaf, flow, mesh, menu[row, :4], menu[row, 4:], False)
+        energy = bases[row] + (counts[HOPS] * prices.hop + counts[DRAM] * prices.dram)
         cycles = max(tile_cycles[row], np.ceil(counts[DRAM] / prices.rate))
         cost = energy**prices.energy_power * cycles**prices.delay_power
-        if cost < least:
+        if cost < least or (cost == least and row < best):
             best, least = row, cost
     return best

@@ -52,6 +52,7 @@ def anneal(
     random: Random,
     stop: Callable[[], bool],
     found: Callable[[Node, float], None],
+    used: Callable[[], float] = lambda: 0.0,
 ) -> tuple[Node, float]:
     """The best tree seen, with its value.
 
@@ -59,15 +60,21 @@ def anneal(
     ----------
     begun : tree and value to begin with
     found : told of every better tree
+    used : part of the time that has passed; where that is more than the part of the steps, the temperature
+        falls with it, so that an annealing that the clock ends has cooled down by then
     """
     now, cost = begun
     best = begun
     steps = cooling.steps * len(form.network)
+    last = False
     for number in range(steps):
         if stop():
             break
-        if number == steps * 9 // 10:
-            now, cost = best
+        passed = max(number / steps, used())
+        if passed >= 1:
+            break
+        if passed >= LAST and not last:
+            last, (now, cost) = True, best
         made = random_step(now, form.network, random)
         if made is None:
             continue
@@ -75,7 +82,6 @@ def anneal(
         if isinstance(judged, str):
             continue
         value = form.value(judged.energy, judged.cycles)
-        passed = number / steps
         heat = cooling.start * (1 - passed) / (1 + cooling.speed * passed)
         if value <= cost or (heat > 0 and random.random() < exp((cost - value) / (cost * heat))):
             now, cost = made, value
@@ -85,33 +91,8 @@ def anneal(
     return best
 
 
-FIRST = 20
-"""Steps per layer of the first of several annealings."""
+LAST = 0.9
+"""Part of an annealing from which on it goes on from the best tree."""
 
-
-def anneal_for(
-    form: ClosedForm,
-    begun: tuple[Node, float],
-    random: Random,
-    used: Callable[[], float],
-    stop: Callable[[], bool],
-    found: Callable[[Node, float], None],
-) -> tuple[Node, float]:
-    """Annealings one after the other, each from the best tree of the one before, as long as there is time.
-
-    The temperature falls with the steps, so an annealing that the clock cuts short never cools down: steps
-    are chosen by the pace of those before, so that one ends when the time does.
-
-    Parameters
-    ----------
-    used : part of the time that has passed; where that never changes there is one annealing
-    """
-    steps, best = FIRST, begun
-    while not stop():
-        before = used()
-        best = anneal(form, best, Cooling(steps=steps), random, stop, found)
-        spent = used() - before
-        if spent <= 0:
-            break
-        steps = max(FIRST, int(steps * (1 - used()) / spent))
-    return best
+FOREVER = 10**6
+"""Steps per layer of an annealing that only the clock ends."""

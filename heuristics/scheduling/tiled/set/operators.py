@@ -17,6 +17,7 @@ networks).
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
+from functools import lru_cache
 from itertools import pairwise
 from random import Random
 from typing import Literal
@@ -180,11 +181,17 @@ def _made(number: int, trees: Iterable[Node | None]) -> Iterator[tuple[int, Node
     return ((number, tree) for tree in trees if tree is not None)
 
 
-def random_step(tree: Node, network: SetNetwork, random: Random) -> Node | None:
-    """One operator at random on a place at random; ``None`` where it does not apply there."""
+@lru_cache(maxsize=4)
+def _places(tree: Node) -> tuple[list[Path], list[tuple[Path, Cut]]]:
+    """Ways to all leaves, and all cuts with the ways to them; random steps ask often for the same tree."""
     places = list(paths(tree))
     leafs = [path for path, node in places if isinstance(node, Leaf)]
-    cuts = [(path, node) for path, node in places if isinstance(node, Cut)]
+    return leafs, [(path, node) for path, node in places if isinstance(node, Cut)]
+
+
+def random_step(tree: Node, network: SetNetwork, random: Random) -> Node | None:
+    """One operator at random on a place at random; ``None`` where it does not apply there."""
+    leafs, cuts = _places(tree)
     which = random.randrange(1, 7)
     if which == 1:
         if len(leafs) < 2:

@@ -1,8 +1,9 @@
 """Better trees than annealing finds: growing segments, chains of them, merging and polishing, then shaking.
 
-First comes annealing with the paper's number of steps; its best tree is one to chain and polish like others.
-Where these steps take more than three fifths of the time, segments would not grow far in what is left, so
-nearly all of it goes into annealing.
+First comes annealing from SET's first tree with the paper's number of steps.  Where these take longer than
+the time allows, the temperature falls with the clock, and annealing gets most of the time: segments would not
+grow far in it.  Where there is time for a few steps per layer only, it begins with KAPLA's chain of layers
+in turn, in the network's own order.  What annealing finds is one more tree to chain and polish.
 
 Every number of subbatches of the root is tried.  Segments grow in the network's own order first, then, where
 the network has not too many down-sets, from all of these with whatever layer is ready; both times the best
@@ -16,15 +17,25 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from random import Random
 
+from tilewright.formulation.scheduling.tiled.kapla.segments import TEMPORAL
 from tilewright.formulation.scheduling.tiled.set.closed_form import ClosedForm
 from tilewright.formulation.scheduling.tiled.set.tree import Cut, Leaf, Node, rooted
-from tilewright.heuristics.scheduling.tiled.set.annealing import FIRST, Cooling, anneal, first_tree
+from tilewright.heuristics.scheduling.tiled.kapla.solver import KaplaSolver, Slicing
+from tilewright.heuristics.scheduling.tiled.set.annealing import Cooling, anneal, first_tree
 from tilewright.heuristics.scheduling.tiled.set.chains import Segment, Segments, best_chain, down_sets
 from tilewright.heuristics.scheduling.tiled.set.growing import Growth, grow_from
 from tilewright.heuristics.scheduling.tiled.set.polishing import Polisher, Row
 
-ANNEALING, ALONE = 0.6, 0.95
-"""Part of the time that annealing takes at most; and where its steps take more, part that it gets."""
+PROBED, FEW = 0.05, 20
+"""Part of the time after which the pace of annealing is known; and steps per layer in all of the time, below
+which a chain comes first.
+"""
+
+CHAINED, ANNEALED = 0.6, 0.85
+"""Part of the time that has passed at most when that chain, and when annealing is done."""
+
+LONGEST = 6
+"""Layers in turn in a segment of that chain."""
 
 LABELS = 200
 """Labels per down-set of a chain that is polished anyway."""
@@ -78,7 +89,7 @@ class TreeSearch:
         """Search until the clock ends it; the best tree."""
         batch = self.form.batch
         groups = [one for one in range(1, batch + 1) if batch % one == 0]
-        self._anneal()
+        self._begin()
         begun = self.clock.used()
         rest = max(0.0, 1 - begun)
         for number, group in enumerate(groups, 1):
@@ -93,27 +104,37 @@ class TreeSearch:
             self._shake(ranked)
         return self.best
 
-    def _anneal(self) -> None:
-        """SET's annealing from its first tree, with the paper's steps or as many as there is time for."""
+    def _begin(self) -> None:
+        """SET's first tree, or a chain where annealing is too slow, and annealing from there."""
         begun = first_tree(self.form)
         if begun is None:
             return
+        clock = self.clock
         self._take(begun[0])
-        steps, clock = Cooling().steps, self.clock
+        tried = 0
 
-        def run(begun: tuple[Node, float], steps: int) -> tuple[Node, float]:
-            cooling = Cooling(steps=steps)
-            return anneal(
-                self.form, begun, cooling, self.random, clock.stop, lambda tree, _: self._take(tree)
-            )
+        def probed() -> bool:
+            nonlocal tried
+            tried += 1
+            return clock.stop() or clock.used() > PROBED
 
-        best = run(begun, FIRST)
-        spent = clock.used()
-        if spent > 0:
-            whole = spent * (1 + steps / FIRST)
-            share = ANNEALING if whole <= ANNEALING else ALONE
-            best = run(best, max(1, min(steps, int(FIRST * (share - spent) / spent))))
-        self._take(best[0])
+        self._anneal(probed)
+        steps = tried / len(self.form.network)
+        if steps >= Cooling().steps:
+            return
+        if steps < FEW * PROBED:
+            slicing, stop = Slicing(TEMPORAL, 1, LONGEST, "own"), clock.until(CHAINED)
+            KaplaSolver(self.form, slicing, 1, stop=stop, found=lambda chain: self._take(chain.tree)).solve()
+        self._anneal(clock.stop)
+
+    def _anneal(self, stop: Callable[[], bool]) -> None:
+        """SET's annealing from the best tree; what it takes of the time ends with `ANNEALED`."""
+        assert self.best is not None
+        used = self.clock.used
+        before = used()
+        left = max(ANNEALED - before, 1e-9)
+        begun, keep = (self.best, self.value), lambda tree, _: self._take(tree)
+        anneal(self.form, begun, Cooling(), self.random, stop, keep, lambda: (used() - before) / left)
 
     def _take(self, tree: Node) -> None:
         """A tree as a row of segments."""

@@ -24,7 +24,7 @@ LARGEST = 12
 
 
 def twins(instance: RoundInstance) -> Classes:
-    """Tasks that can change places in every plan: same readers and sources, own data of the same sizes."""
+    """Tasks that can change places in every plan: same readers and sources, same bytes, own data alike."""
     found: dict[object, list[int]] = {}
     for task in range(instance.tasks):
         own, shared = [], []
@@ -37,13 +37,19 @@ def twins(instance: RoundInstance) -> Classes:
             instance.cycles[task],
             instance.outputs[task],
             instance.size[task],
-            instance.before[task],
-            instance.after[task],
+            tuple((p, read_bytes(instance, task, p)) for p in sorted(instance.before[task])),
+            tuple((s, read_bytes(instance, s, task)) for s in sorted(instance.after[task])),
             tuple(sorted(own)),
             tuple(shared),
         )
         found.setdefault(key, []).append(task)
     return _chunks(found.values())
+
+
+def read_bytes(instance: RoundInstance, task: int, producer: int) -> int:
+    """Bytes of a result that a task needs, at least: the parts that it reads, or all of it."""
+    parts = sum(instance.size[b] for b in instance.reads[task] if instance.parent[b] == producer)
+    return min(parts, instance.size[producer])
 
 
 def alike(instance: RoundInstance) -> Classes:
@@ -193,10 +199,7 @@ class Counts:
         for c, one in enumerate(self.classes):
             for p, before in enumerate(self.classes):
                 if before[0] in instance.before[one[0]]:
-                    parts = sum(
-                        instance.size[b] for b in instance.reads[one[0]] if instance.parent[b] == before[0]
-                    )
-                    size = min(parts, instance.size[before[0]])
+                    size = read_bytes(instance, one[0], before[0])
                     found[c, p] = 1 if rate is None else max(1, instance.duration(size, rate))
         return found
 

@@ -89,6 +89,12 @@ LONGEST_WINDOW = 3.0
 CLOSING_SHARE = 0.3
 """The same of an order that the relaxation gives no more than the bound."""
 
+EARLY_DECISIONS = 5_000
+"""Movements up to which the whole statement is tried early."""
+
+EARLY_SHARE = 0.4
+"""Part of the time left that this may take."""
+
 MOST_DECISIONS = 200_000
 """Movements that the whole statement may decide, at most: beyond, only the relaxation is solved."""
 
@@ -190,7 +196,7 @@ class RoundProof:
                 message=f"{self.space.space}; stated as a whole only up to {MOST_DECISIONS:,} movements, "
                 f"here {self.decisions:,}: the bound is that of a relaxation"
             )
-        self.whole()
+        self.whole(self.search.limits)
         return self.outcome()
 
     def outcome(self) -> Outcome:
@@ -262,8 +268,8 @@ class RoundProof:
             CLIMB_TRIALS * instance.tasks,
         )
 
-    def sequenced(self) -> None:
-        """Bounds of sequences of rounds, in finer and finer detail, until plans of one meet its bound."""
+    def sequenced(self) -> Order | None:
+        """Bounds of sequences of rounds, in finer and finer detail, and the best order that follows one."""
         limits, best = self.search.limits.share(SEQUENCE_SHARE), None
         for together, ways in SEQUENCES:
             if self.search.done or limits.expired or not self.count:
@@ -282,25 +288,30 @@ class RoundProof:
             order = self.ordered(self.fewest + 1, limits.share(FIRST_SHARE), False, None, found)
             if order is not None and (best is None or order.cycles < best.cycles):
                 best = order
+                self.offer_placed(order)
                 if order.cycles <= self.least:
-                    self.placed(order)
-        if best is not None and best.cycles > self.least:
-            self.placed(best)
+                    break
+        return best
 
     fewest = 0
     """Rounds of the best sequence."""
 
     def relaxed(self) -> None:
         """Orders of the best sequence, of all rounds, and of few rounds close to the bound; plans of each."""
-        self.sequenced()
-        self.targeted(TARGETS[0], TARGET_SHARE)
+        orders = [self.sequenced()]
         if self.search.done or self.closed():
             return
-        order = self.ordered(self.count, self.search.limits.share(FIRST_SHARE), True)
+        orders.append(self.ordered(self.count, self.search.limits.share(FIRST_SHARE), True))
         if self.refuted:
             return
-        if order is not None:
-            self.placed(order)
+        for order in orders:
+            if order is not None:
+                self.placed(order)
+        if self.decisions <= EARLY_DECISIONS and not self.search.done:
+            self.whole(self.search.limits.share(EARLY_SHARE))
+            if self.refuted:
+                return
+        self.targeted(TARGETS[0], TARGET_SHARE)
         self.climbed()
         self.polished()
         for target in TARGETS[1:]:
@@ -361,11 +372,16 @@ class RoundProof:
             else None
         )
 
+    def offer_placed(self, order: Order) -> None:
+        """Offer plans of one order by heuristics for places."""
+        dag, machine = self.space.dag, self.space.problem.machine
+        for plan in placed_plans(dag, machine, np.array(order.rounds, dtype=np.int32)):
+            self.search.offer(AtomicPlan(dag, plan), "orders, placed", Origin.HEURISTIC)
+
     def placed(self, order: Order) -> None:
         """Offer plans of one order: by heuristics for places, then by the statement with the order given."""
-        search, space = self.search, self.space
-        for plan in placed_plans(space.dag, space.problem.machine, np.array(order.rounds, dtype=np.int32)):
-            search.offer(AtomicPlan(space.dag, plan), "orders, placed", Origin.HEURISTIC)
+        search = self.search
+        self.offer_placed(order)
         for most in (order.cycles, self.most):
             if search.done or self.most < max(self.least, order.cycles):
                 return
@@ -406,16 +422,14 @@ class RoundProof:
                 if width > rounds:
                     return
 
-    def whole(self) -> None:
-        """Solve the whole statement."""
+    def whole(self, limits: Limits) -> None:
+        """Solve the whole statement within limits."""
         if self.closed():
             return
         statement = self.statement(None)
         if self.search.answer is not None:
             hint(statement, self.search.answer.plan)
-        run = self.start(
-            statement, "plans", self.search.limits, lambda bound: self.raise_bound(bound, "plans")
-        )
+        run = self.start(statement, "plans", limits, lambda bound: self.raise_bound(bound, "plans"))
         self.closed(run.solve(), run, "plans")
 
     def statement(self, order: Sequence[int] | None, most: int | None = None) -> PlanStatement:

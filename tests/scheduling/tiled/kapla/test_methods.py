@@ -17,7 +17,7 @@ METHODS = (
     "tangram",
     "kapla",
     "kapla[k=1,pipelining=temporal,orders=own,estimate=aggregate]",
-    "chains[spatial=4]",
+    "chains[spatial=4,bands=4,rooms=small]",
 )
 
 

@@ -96,7 +96,7 @@ def test_plans_are_never_longer_than_the_closed_form(kind: str, kinds: str, seed
 
 
 @pytest.mark.parametrize("kind", ["inception", "bottleneck"])
-@settings(max_examples=8, deadline=None)
+@settings(max_examples=5, deadline=None)
 @given(seed=st.integers(0, 10**6))
 def test_plans_of_bands_are_never_longer_than_the_closed_form(kind: str, seed: int) -> None:
     """Where nothing binds, segments that pass on parts of samples take no more cycles as plans than in closed

@@ -11,7 +11,7 @@ from set_cases import form_of, part, value_of
 from tilewright.formulation.scheduling.tiled.set.closed_form import ClosedForm, UnfitTreeError
 from tilewright.formulation.scheduling.tiled.set.program_networks import program_network
 from tilewright.formulation.scheduling.tiled.set.tree import Cut, Leaf, Node, chain, nodes, rooted
-from tilewright.heuristics.scheduling.tiled.set.annealing import Cooling, anneal, first_tree
+from tilewright.heuristics.scheduling.tiled.set.annealing import FOREVER, Cooling, anneal, first_tree
 from tilewright.heuristics.scheduling.tiled.set.growing import Growth
 from tilewright.heuristics.scheduling.tiled.set.tree_search import Clock, TreeSearch
 from tilewright.solvers.scheduling.tiled.set.bounds import tree_bounds
@@ -83,7 +83,7 @@ def flattened(tree: Node) -> list[Node]:
         return []
     found: list[Node] = []
     for at, child in enumerate(tree.children):
-        inner = [(one,) for one in flattened(child)]
+        inner: list[tuple[Node, ...]] = [(one,) for one in flattened(child)]
         if isinstance(child, Cut) and child.kind == tree.kind == "T" and child.groups == 1:
             inner.append(child.children)
         for row in inner:
@@ -112,7 +112,8 @@ def test_trees_left_out_as_needless_have_a_flat_one(layers: tuple[int, ...], bat
             if not isinstance(cost, str):
                 assert any(
                     not isinstance(one, str)
-                    and (one.cycles, one.energy) == (cost.cycles, pytest.approx(cost.energy, rel=1e-12))
+                    and one.cycles == cost.cycles
+                    and one.energy == pytest.approx(cost.energy, rel=1e-12)
                     and bool((one.buffer + one.weights <= cost.buffer + cost.weights).all())
                     for one in costs
                 )
@@ -202,6 +203,20 @@ def test_searches_are_above_the_optimum_and_below_annealing() -> None:
         assert begun is not None
         annealed = anneal(form, begun, Cooling(steps=20), Random(1), lambda: False, lambda tree, value: None)
         assert want * (1 - 1e-12) <= annealed[1] <= begun[1]
+
+
+def test_annealing_cools_down_with_the_clock() -> None:
+    """An annealing that only the clock ends does so when its time is up, no worse than it began."""
+    form = form_of(part("darknet", (10, 11, 12, 13)))
+    begun = first_tree(form)
+    assert begun is not None
+    times = iter(range(300))
+    endless, never = Cooling(steps=FOREVER), lambda: False
+    found = anneal(
+        form, begun, endless, Random(1), never, lambda tree, value: None, lambda: next(times) / 200
+    )
+    assert next(times) == 201
+    assert found[1] < begun[1]
 
 
 @pytest.mark.slow
