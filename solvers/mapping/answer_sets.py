@@ -1,6 +1,6 @@
 """Answers beyond one optimum: Pareto fronts, the k best mappings, all optimal ones, clashing constraints.
 
-All are searches of the same tree (:mod:`tilewright.solvers.mapping.branch`) with another goal, and as
+All are searches of the same tree (:mod:`tilewright.solvers.mapping.tree`) with another goal, and as
 proven: a part of the space is closed only when its bounds show that it holds nothing that is asked for.
 """
 
@@ -20,8 +20,10 @@ from tilewright.formulation.mapping.mapping import Mapping
 from tilewright.formulation.mapping.membership import Placement, placement
 from tilewright.formulation.mapping.problem import LayerProblem, layer_problem
 from tilewright.formulation.mapping.search import LayerSearch
-from tilewright.solvers.mapping.branch import BAND, Goal, Leaves, Tree, below
 from tilewright.solvers.mapping.forest import Forest
+from tilewright.solvers.mapping.goals import BAND, Goal, below
+from tilewright.solvers.mapping.nodes import Leaves
+from tilewright.solvers.mapping.tree import Tree
 
 _LOOKED_AT = 4096  # complete decisions taken from one batch before the goal closes more of them
 

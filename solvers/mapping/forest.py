@@ -21,7 +21,8 @@ from tilewright.formulation.mapping.compulsory import least_key
 from tilewright.formulation.mapping.problem import LayerProblem
 from tilewright.formulation.mapping.search import LayerSearch
 from tilewright.formulation.mapping.segment_parts import has_parts, storages
-from tilewright.solvers.mapping.branch import BAND, Goal, Tree
+from tilewright.solvers.mapping.goals import BAND, Goal
+from tilewright.solvers.mapping.tree import Tree
 
 _AHEAD = 0.02  # by which a tree's bound may pass the others' before they go on
 _FIRST = 3  # trees, of those whose bounds are known, after which a better incumbent begins the bounds anew

@@ -19,7 +19,8 @@ from tilewright.formulation.mapping.mapping import Mapping
 from tilewright.formulation.mapping.problem import LayerProblem
 from tilewright.formulation.mapping.search import LayerSearch
 from tilewright.formulation.result import Origin
-from tilewright.solvers.mapping.branch import BAND, Branch
+from tilewright.solvers.mapping.branch import Branch
+from tilewright.solvers.mapping.goals import BAND
 
 LARGE = 100_000  # rows of all axis groups together
 HUGE = 200_000  # rows whose tables take seconds

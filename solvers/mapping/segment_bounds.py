@@ -32,7 +32,9 @@ from tilewright.formulation.mapping.segment_parts import (
     within,
 )
 from tilewright.formulation.objective import parse_objective
-from tilewright.solvers.mapping.branch import BAND, Goal, LeastEnergy, Leaves, Tree
+from tilewright.solvers.mapping.goals import BAND, Goal, LeastEnergy
+from tilewright.solvers.mapping.nodes import Leaves
+from tilewright.solvers.mapping.tree import Tree
 
 CYCLES = parse_objective("cycles")
 _EFFORT = 2_000_000  # nodes bounded in looking for the least energy of a part

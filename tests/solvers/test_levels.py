@@ -17,10 +17,11 @@ from tilewright.formulation.mapping import relaxation
 from tilewright.formulation.mapping.chains import balanced_chains, halved_chains
 from tilewright.formulation.mapping.search import LayerSearch
 from tilewright.formulation.mapping.tables import Tables
-from tilewright.solvers.mapping import branch, stages
-from tilewright.solvers.mapping.branch import Minimum, Tree
+from tilewright.solvers.mapping import stages, tree
+from tilewright.solvers.mapping.goals import Minimum
 from tilewright.solvers.mapping.levels import divided
 from tilewright.solvers.mapping.solve import solve
+from tilewright.solvers.mapping.tree import Tree
 
 
 @settings(max_examples=effort(15))
@@ -29,9 +30,9 @@ def test_hard_searches_find_what_enumeration_finds(instance: Instance) -> None:
     """The same optimum where every search counts as a hard one with very many tiles."""
     wanted = solve(instance.problem(), "exhaustive")
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(branch, "_PLAIN", 0)
-        patch.setattr(branch, "_EASY", 0)
-        patch.setattr(branch, "_CHOICES", 1)
+        patch.setattr(tree, "_PLAIN", 0)
+        patch.setattr(tree, "_EASY", 0)
+        patch.setattr(tree, "_CHOICES", 1)
         patch.setattr(stages, "MANY", 0)
         patch.setattr(relaxation, "_FEW", 0)
         found = solve(instance.problem(), "branch")

@@ -1,0 +1,104 @@
+"""Partial decisions in bulk, and complete ones with their mappings."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping as MappingABC
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tilewright.formulation.expression import Variable
+from tilewright.formulation.expression.batch import Array
+from tilewright.formulation.mapping.chains import AxisGroup
+from tilewright.formulation.mapping.mapping import Mapping
+
+if TYPE_CHECKING:
+    from tilewright.solvers.mapping.tree import Tree
+
+
+@dataclass(frozen=True, slots=True)
+class Nodes:
+    """Partial decisions of one stage under the same choices.
+
+    Parameters
+    ----------
+    cells : the cell of every node in every group, shape (groups, nodes)
+    at : per group, the stage that its cells belong to; -1 where nothing is decided yet
+    energy, cycles, keys : lower bounds of energy (scaled), cycles and objective key, as floats
+    """
+
+    cells: NDArray[np.int64]
+    at: tuple[int, ...]
+    chosen: MappingABC[Variable, int]
+    energy: Array
+    cycles: Array
+    keys: Array
+
+    def __len__(self) -> int:
+        return len(self.keys)
+
+    def take(self, index: NDArray[np.intp] | NDArray[np.bool_]) -> Nodes:
+        places = np.flatnonzero(index) if index.dtype == bool else index
+        return Nodes(
+            self.cells.take(places, axis=1),  # several times faster than indexing
+            self.at,
+            self.chosen,
+            self.energy.take(places),
+            self.cycles.take(places),
+            self.keys.take(places),
+        )
+
+    def between(self, start: int, stop: int | None) -> Nodes:
+        piece = slice(start, stop)
+        return Nodes(
+            self.cells[:, piece],
+            self.at,
+            self.chosen,
+            self.energy[piece],
+            self.cycles[piece],
+            self.keys[piece],
+        )
+
+
+def joined(parts: Sequence[Nodes]) -> Nodes:
+    """Nodes of the same stage and choices in one."""
+    if len(parts) == 1:
+        return parts[0]
+    return replace(
+        parts[0],
+        cells=np.concatenate([part.cells for part in parts], axis=1),
+        energy=np.concatenate([part.energy for part in parts]),
+        cycles=np.concatenate([part.cycles for part in parts]),
+        keys=np.concatenate([part.keys for part in parts]),
+    )
+
+
+class Leaves:
+    """Complete decisions, with their energy (scaled), cycles and objective keys."""
+
+    def __init__(self, tree: Tree, nodes: Nodes) -> None:
+        self._tree = tree
+        self._nodes = nodes
+        self.energy, self.cycles, self.keys = nodes.energy, nodes.cycles, nodes.keys
+
+    def __len__(self) -> int:
+        return len(self.keys)
+
+    def groups(self) -> list[AxisGroup]:
+        """Every axis group with one row for each decision."""
+        return [
+            replace(staged.table.group, rows=staged.table.group.rows[staged.starts[-1][cells]])
+            for staged, cells in zip(self._tree.staged, self._nodes.cells, strict=True)
+        ]
+
+    def mapping(self, index: int) -> Mapping:
+        """The mapping of one of them."""
+        assignment = dict(self._nodes.chosen)
+        for staged, cell in zip(self._tree.staged, self._nodes.cells[:, index], strict=True):
+            row = int(staged.starts[-1][cell])
+            for column, variable in enumerate(staged.table.group.variables):
+                assignment[variable] = int(staged.table.group.rows[row, column])
+        return self._tree.problem.decode(assignment)
