@@ -25,7 +25,7 @@ from tilewright.formulation.result import Origin
 from tilewright.formulation.scheduling.tiled.search import AtomicPlan, TiledSearch
 from tilewright.hardware.scheduling.tiled.machine import TiledMachine
 from tilewright.solvers.scheduling.tiled.exact.incumbent import quick_plans
-from tilewright.solvers.scheduling.tiled.exact.method import RoundProof
+from tilewright.solvers.scheduling.tiled.exact.proof import RoundProof
 from tilewright.solvers.scheduling.tiled.exact.space import RoundSpace
 
 ROWS = ((10, 4), (5, 4), (4, 6), (2, 6), (5, 6), (3, 5), (4, 8))

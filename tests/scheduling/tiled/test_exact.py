@@ -23,7 +23,7 @@ from tilewright.formulation.scheduling.tiled.search import AtomicPlan, TiledResu
 from tilewright.formulation.scheduling.tiled.tiling import AtomSize
 from tilewright.solvers.scheduling.tiled.exact.climbing import climb
 from tilewright.solvers.scheduling.tiled.exact.incumbent import coarse_sizes, quick_plans
-from tilewright.solvers.scheduling.tiled.exact.method import RoundProof
+from tilewright.solvers.scheduling.tiled.exact.proof import RoundProof
 from tilewright.solvers.scheduling.tiled.exact.space import RoundSpace, as_round_plan
 from tilewright.solvers.scheduling.tiled.running import plan_run
 

@@ -22,7 +22,7 @@ from tilewright.hardware.scheduling.tiled.machine import TiledMachine
 from tilewright.solvers.scheduling.tiled.exact.counts import Counts, alike, twins
 from tilewright.solvers.scheduling.tiled.exact.incumbent import quick_plans
 from tilewright.solvers.scheduling.tiled.exact.instance import RoundInstance
-from tilewright.solvers.scheduling.tiled.exact.method import RoundProof
+from tilewright.solvers.scheduling.tiled.exact.proof import RoundProof
 from tilewright.solvers.scheduling.tiled.exact.sequences import searched
 from tilewright.solvers.scheduling.tiled.exact.space import RoundSpace
 from tilewright.workloads.errors import InputError

@@ -1,0 +1,404 @@
+"""The proof of the best round plan of given atoms, stage by stage.
+
+1. Shortest sequences of rounds (`sequences`) give a bound, and how many atoms of which kind a round runs.
+2. A relaxation without places (`OrderModel`) gives orders close to the bound, and a better bound.
+3. Places, movements and residency of an order (`PlanModel` with every round fixed) give a plan.
+4. Climbing, and windows of rounds that are opened, improve the best plan.
+5. The whole statement closes what is left, within the time limit.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+
+import numpy as np
+from ortools.sat.python import cp_model
+
+from tilewright.formulation.limits import Limits
+from tilewright.formulation.method import Outcome
+from tilewright.formulation.result import Origin
+from tilewright.formulation.scheduling.tiled.plan import Plan
+from tilewright.formulation.scheduling.tiled.search import AtomicPlan, TiledSearch
+from tilewright.solvers.cpsat_run import CpSatRun, Values
+from tilewright.solvers.scheduling.tiled.bounds import dag_bounds
+from tilewright.solvers.scheduling.tiled.exact.climbing import climb
+from tilewright.solvers.scheduling.tiled.exact.counts import Counts, alike, twins
+from tilewright.solvers.scheduling.tiled.exact.decode import hint, plan_of
+from tilewright.solvers.scheduling.tiled.exact.incumbent import placed_plans
+from tilewright.solvers.scheduling.tiled.exact.instance import RoundInstance
+from tilewright.solvers.scheduling.tiled.exact.order import OrderModel
+from tilewright.solvers.scheduling.tiled.exact.sequences import RoundSequence, searched
+from tilewright.solvers.scheduling.tiled.exact.space import RoundSpace
+from tilewright.solvers.scheduling.tiled.exact.statement import PlanModel, PlanStatement
+
+CLIMB_SHARE = 0.1
+"""Part of the time left that climbing from the heuristics' best plan may take."""
+
+CLIMB_FROM = 12
+"""Atoms from which on it is of use: fewer are proven at once."""
+
+CLIMB_TRIALS = 60
+"""Trials per atom."""
+
+SEQUENCE_SHARE = 0.4
+"""Part of the time left that sequences of rounds may take, and of that the next of them."""
+
+SEQUENCES = ((alike, 40), (twins, 40), (alike, 1000), (twins, 1000))
+"""How tasks are put together, and in how many ways the blocks that are counted may have been fetched."""
+
+SPARE = 2
+"""Rounds beyond those of the best sequence, or the fewest possible, in which a first order is sought."""
+
+TARGETS = (Fraction(0), Fraction(1, 4), Fraction(1))
+"""Orders are sought that close so much of the gap, but for this part of it, one after the other."""
+
+TARGET_SHARE = 0.15
+"""Part of the time left that the first of them may take."""
+
+FIRST_SHARE = 0.08
+"""Part of the time left that each of the others may take."""
+
+ORDERS_SHARE = 0.5
+"""Part of the time left that the relaxation may take."""
+
+FIXED_SHARE = 0.08
+"""Part of the time left after it that placing its order may take: once within the order's own cycles, and
+once within those of the best plan."""
+
+POLISH_SHARE = 0.35
+"""Part of the time left that improving the best plan by windows of its rounds may take."""
+
+FEWEST_OPEN = 2
+"""Rounds that are open at first."""
+
+LONGEST_WINDOW = 3.0
+"""Seconds that one window may take."""
+
+CLOSING_SHARE = 0.3
+"""The same of an order that the relaxation gives no more than the bound."""
+
+EARLY_DECISIONS = 5_000
+"""Movements up to which the whole statement is tried early."""
+
+EARLY_SHARE = 0.4
+"""Part of the time left that this may take."""
+
+MOST_DECISIONS = 200_000
+"""Movements that the whole statement may decide, at most: beyond, only the relaxation is solved."""
+
+
+@dataclass(frozen=True, slots=True)
+class Order:
+    """Per atom its round, and the cycles that the relaxation gives to them."""
+
+    rounds: list[int]
+    cycles: int
+
+
+class RoundProof:
+    """Proves the best round plan of given atoms.
+
+    Parameters
+    ----------
+    search : its problem is the space
+    """
+
+    def __init__(self, search: TiledSearch, space: RoundSpace) -> None:
+        self.search, self.space = search, space
+        self.instance = RoundInstance(space.dag, space.problem.machine)
+
+    def run(self) -> Outcome:
+        """Close the gap, or as much of it as limits allow; the message names the space."""
+        search, instance = self.search, self.instance
+        self.raise_bound(dag_bounds(instance.dag, instance.machine).cycles, "these atoms")
+        if not search.done:
+            self.relaxed()
+        if search.done or self.refuted:
+            return self.outcome()
+        if self.decisions > MOST_DECISIONS:
+            return Outcome(
+                message=f"{self.space.space}; stated as a whole only up to {MOST_DECISIONS:,} movements, "
+                f"here {self.decisions:,}: the bound is that of a relaxation"
+            )
+        self.whole(self.search.limits)
+        return self.outcome()
+
+    def outcome(self) -> Outcome:
+        """The space that the claim is about; that it has no plan, where that is proven."""
+        if self.search.key is None and self.refuted:
+            return Outcome(True, f"no plan in the space: {self.space.space}; buffers are too small for it")
+        return Outcome(message=self.space.space)
+
+    refuted = False
+    """Whether a model without a solution has shown that there is nothing better than the best plan."""
+
+    # -- limits of the statement ---------------------------------------------------------------------
+
+    @property
+    def most(self) -> int:
+        """Cycles of what is still of interest: fewer than the best plan's, or anything that may be needed."""
+        key = self.search.key
+        return self.longest if key is None else int(key) - 1
+
+    @property
+    def longest(self) -> int:
+        """Cycles that no best plan exceeds: every round with its longest task and all data everywhere."""
+        instance = self.instance
+        slowest = min(rate for rate in (instance.dram_rate, *instance.link_rates) if rate is not None)
+        copies = instance.engines + 1
+        moved = -(-copies * sum(instance.size) // slowest)
+        hops = instance.hop_cycles * len(instance.net.rates)
+        return (instance.tasks + self.space.idle + 1) * (max(instance.cycles) + 2 * int(moved) + hops + 1)
+
+    @property
+    def least(self) -> int:
+        """The bound so far."""
+        return 0 if self.search.bound is None else int(self.search.bound)
+
+    @property
+    def count(self) -> int:
+        """Rounds that a plan of interest may have, with one for the last write-backs; 0 where none can be."""
+        rounds = self.instance.most_rounds(self.most)
+        return rounds and rounds + self.space.idle + 1
+
+    @property
+    def decisions(self) -> int:
+        """Movements that the whole statement decides, at most."""
+        instance = self.instance
+        return (
+            len(instance.readers) * instance.engines * (instance.engines + len(instance.ports)) * self.count
+        )
+
+    # -- stages --------------------------------------------------------------------------------------
+
+    def climbed(self) -> None:
+        """Improve the best plan that is known, so that less is left to be stated."""
+        search, instance = self.search, self.instance
+        if search.answer is None or search.done or instance.tasks < CLIMB_FROM:
+            return
+        limits = search.limits.share(CLIMB_SHARE)
+
+        def judge(plan: Plan) -> float | None:
+            key = search.offer(AtomicPlan(instance.dag, plan), "climbing", Origin.HEURISTIC)
+            return None if key is None else float(key)
+
+        climb(
+            instance.dag,
+            instance.machine,
+            search.answer.plan,
+            judge,
+            lambda: search.done or limits.expired,
+            random.Random(search.limits.seed),
+            CLIMB_TRIALS * instance.tasks,
+        )
+
+    def sequenced(self) -> Order | None:
+        """Bounds of sequences of rounds, in finer and finer detail, and the best order that follows one."""
+        limits, best = self.search.limits.share(SEQUENCE_SHARE), None
+        for together, ways in SEQUENCES:
+            if self.search.done or limits.expired or not self.count:
+                break
+            mine = limits.share(SEQUENCE_SHARE)
+            found = searched(
+                Counts(self.instance, together(self.instance), ways),
+                self.most,
+                lambda one=mine: self.search.done or one.expired,  # type: ignore[misc]
+                lambda cycles: self.raise_bound(cycles, "sequences"),
+                steady=self.space.idle == 0,
+            )
+            if found.rounds is None or self.search.done:
+                continue
+            self.fewest = len(found.rounds)
+            order = self.ordered(self.fewest + 1, limits.share(FIRST_SHARE), False, None, found)
+            if order is not None and (best is None or order.cycles < best.cycles):
+                best = order
+                self.offer_placed(order)
+                if order.cycles <= self.least:
+                    break
+        return best
+
+    fewest = 0
+    """Rounds of the best sequence."""
+
+    def relaxed(self) -> None:
+        """Orders of the best sequence, of all rounds, and of few rounds close to the bound; plans of each."""
+        orders = [self.sequenced()]
+        if self.search.done or self.closed():
+            return
+        orders.append(self.ordered(self.count, self.search.limits.share(FIRST_SHARE), True))
+        if self.refuted:
+            return
+        for order in orders:
+            if order is not None:
+                self.placed(order)
+        if self.decisions <= EARLY_DECISIONS and not self.search.done:
+            self.whole(self.search.limits.share(EARLY_SHARE))
+            if self.refuted:
+                return
+        self.targeted(TARGETS[0], TARGET_SHARE)
+        self.climbed()
+        self.polished()
+        for target in TARGETS[1:]:
+            self.targeted(target, FIRST_SHARE)
+        if self.search.done or self.closed():
+            return
+        order = self.ordered(self.count, self.search.limits.share(ORDERS_SHARE), True)
+        if order is not None and not self.refuted:
+            self.placed(order)
+
+    def targeted(self, part: Fraction, share: float) -> None:
+        """Seek an order of few rounds that leaves no more than a part of the gap, and plans of it."""
+        if self.search.done or self.closed():
+            return
+        key = self.search.key
+        few = self.fewest or -(-self.instance.tasks // self.instance.engines) + self.space.idle
+        most = None if key is None else self.least + int(part * (int(key) - 1 - self.least))
+        order = self.ordered(min(few + SPARE + 1, self.count), self.search.limits.share(share), False, most)
+        if order is not None:
+            self.placed(order)
+
+    def ordered(
+        self,
+        count: int,
+        limits: Limits,
+        whole: bool,
+        most: int | None = None,
+        sequence: RoundSequence | None = None,
+    ) -> Order | None:
+        """The best order in so many rounds that the relaxation finds; a bound where no plan has more.
+
+        Parameters
+        ----------
+        whole : whether every plan of interest has as many rounds
+        most : cycles, fewer than those of interest
+        sequence : what each round runs, where it is given
+        """
+        model = OrderModel(
+            self.instance,
+            count,
+            self.space.idle,
+            self.least,
+            self.most if most is None else most,
+            heed=self.search.limits.heed,
+        ).build()
+        if sequence is not None:
+            model.follow(sequence)
+        elif self.search.answer is not None and most is None:
+            model.hint(self.search.answer.plan.first.tolist())
+        on_bound = (lambda bound: self.raise_bound(bound, "orders")) if whole else None
+        run = CpSatRun(model.model, limits, lambda: self.search.done, None, on_bound)
+        status = run.solve()
+        if whole and self.closed(status, run, "orders"):
+            return None
+        return (
+            Order(model.order(run.solver), run.solver.value(model.rounds.cycles))
+            if run.has_solution
+            else None
+        )
+
+    def offer_placed(self, order: Order) -> None:
+        """Offer plans of one order by heuristics for places."""
+        dag, machine = self.space.dag, self.space.problem.machine
+        for plan in placed_plans(dag, machine, np.array(order.rounds, dtype=np.int32)):
+            self.search.offer(AtomicPlan(dag, plan), "orders, placed", Origin.HEURISTIC)
+
+    def placed(self, order: Order) -> None:
+        """Offer plans of one order: by heuristics for places, then by the statement with the order given."""
+        search = self.search
+        self.offer_placed(order)
+        for most in (order.cycles, self.most):
+            if search.done or self.most < max(self.least, order.cycles):
+                return
+            statement = self.statement(order.rounds, min(most, self.most))
+            share = CLOSING_SHARE if order.cycles <= self.least else FIXED_SHARE
+            run = self.start(statement, "places", search.limits.share(share), None)
+            run.solve()
+
+    def polished(self) -> None:
+        """Open the best plan's rounds a few at a time, all others keeping their atoms and engines, until no
+        window of so many rounds holds anything better; then open more."""
+        search = self.search
+        limits = search.limits.share(POLISH_SHARE)
+        chance, width, left = random.Random(search.limits.seed), FEWEST_OPEN, list[int]()
+        while search.answer is not None and not (search.done or limits.expired):
+            plan, key = search.answer.plan, search.key
+            rounds = int(plan.first.max()) + 1
+            if not left:
+                left = chance.sample(range(max(1, rounds - width + 1)), k=max(1, rounds - width + 1))
+            begin = left.pop()
+            statement = PlanModel(
+                self.instance,
+                rounds + 1,
+                self.space.idle,
+                self.least,
+                self.most,
+                order=plan.first.tolist(),
+                places=plan.engine.tolist(),
+                open_rounds=range(begin, min(begin + width, rounds)),
+                heed=search.limits.heed,
+            ).build()
+            hint(statement, plan)
+            self.start(statement, "windows", limits.share(1.0, LONGEST_WINDOW), None).solve()
+            if search.key != key:
+                left = []
+            elif not left:
+                width += 1
+                if width > rounds:
+                    return
+
+    def whole(self, limits: Limits) -> None:
+        """Solve the whole statement within limits."""
+        if self.closed():
+            return
+        statement = self.statement(None)
+        if self.search.answer is not None:
+            hint(statement, self.search.answer.plan)
+        run = self.start(statement, "plans", limits, lambda bound: self.raise_bound(bound, "plans"))
+        self.closed(run.solve(), run, "plans")
+
+    def statement(self, order: Sequence[int] | None, most: int | None = None) -> PlanStatement:
+        """The statement of what is still of interest."""
+        count = self.count if order is None else max(order) + 2
+        return PlanModel(
+            self.instance,
+            count,
+            self.space.idle,
+            self.least,
+            self.most if most is None else most,
+            order=order,
+            heed=self.search.limits.heed,
+        ).build()
+
+    def start(
+        self, statement: PlanStatement, source: str, limits: Limits, on_bound: Callable[[int], None] | None
+    ) -> CpSatRun:
+        """A run that offers what it finds."""
+
+        def on_solution(values: Values) -> None:
+            self.search.confirm(AtomicPlan(self.space.dag, plan_of(statement, values)), source)
+
+        return CpSatRun(statement.model, limits, lambda: self.search.done, on_solution, on_bound)
+
+    def closed(
+        self,
+        status: cp_model.CpSolverStatus | None = None,
+        run: CpSatRun | None = None,
+        source: str = "rounds",
+    ) -> bool:
+        """Whether nothing better than the best plan is left; raises the bound accordingly."""
+        if status is not None and run is not None and status == cp_model.OPTIMAL:
+            self.raise_bound(run.bound, source)
+            return self.search.done
+        if status == cp_model.INFEASIBLE or (status is None and not self.count):
+            self.refuted = True
+            if self.search.key is not None:
+                self.raise_bound(int(self.search.key), source)
+            return True
+        return False
+
+    def raise_bound(self, cycles: int, source: str) -> None:
+        """Tell a bound on round plans of these atoms."""
+        self.search.raise_bound(Fraction(cycles), source)
