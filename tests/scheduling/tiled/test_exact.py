@@ -27,6 +27,8 @@ from tilewright.solvers.scheduling.tiled.exact.proof import RoundProof
 from tilewright.solvers.scheduling.tiled.exact.space import RoundSpace, as_round_plan
 from tilewright.solvers.scheduling.tiled.running import plan_run
 
+pytestmark = pytest.mark.usefixtures("sequences_compiled")
+
 
 def solved(problem: TiledProblem, method: str, limits: Limits) -> TiledResult:
     """What the method comes to when it is run as users run it."""
