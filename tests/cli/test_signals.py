@@ -60,8 +60,10 @@ def test_signal_returns_the_incumbent(tmp_path: Path, number: signal.Signals) ->
         "eyeriss-168",
         "--solver",
         "branch",
-        "--factors",
-        "perfect",
+        "--storage",
+        "uneven",
+        "-o",
+        "edp",
         "-f",
         "json",
         "--log",
@@ -94,8 +96,10 @@ def test_signal_skips_the_remaining_layers(tmp_path: Path) -> None:
         "eyeriss-168",
         "--solver",
         "branch",
-        "--factors",
-        "perfect",
+        "--storage",
+        "uneven",
+        "-o",
+        "edp",
         "--threads",
         "2",
         "--out",
@@ -125,8 +129,10 @@ def test_signal_before_any_mapping_exits_130(tmp_path: Path) -> None:
         "eyeriss-168",
         "--solver",
         "branch",
-        "--factors",
-        "perfect",
+        "--storage",
+        "uneven",
+        "-o",
+        "edp",
         "-f",
         "json",
         "--log",
@@ -170,8 +176,10 @@ def test_kill_leaves_the_finished_layers(tmp_path: Path) -> None:
         "eyeriss-168",
         "--solver",
         "branch",
-        "--factors",
-        "perfect",
+        "--storage",
+        "uneven",
+        "-o",
+        "edp",
         "--out",
         "r.json",
         "--log",
@@ -191,7 +199,7 @@ def test_kill_leaves_the_finished_layers(tmp_path: Path) -> None:
 def test_time_limit_is_kept(call: Call) -> None:
     """A limit ends the call long before the search would, with a mapping and a bound."""
     began = time.monotonic()
-    args = ("--solver", "branch", "--factors", "perfect", "-f", "json", "-t", "6")
+    args = ("--solver", "branch", "--storage", "uneven", "-o", "edp", "-f", "json", "-t", "6")
     outcome = call("map", HARD, "-a", "eyeriss-168", *args)
     assert time.monotonic() - began < 12
     assert outcome.code == 0
