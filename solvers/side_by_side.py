@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from queue import Empty, SimpleQueue
-from threading import Event
+from threading import Condition, Event
 from typing import TypeVar
 
 from tilewright.formulation.result import TracePoint
@@ -13,6 +14,7 @@ from tilewright.solvers.observer import Observer
 from tilewright.workloads.selection import SelectedLayer
 
 _STEP = 0.05  # seconds between two looks at a search that tells nothing
+_ALONE = 0.5  # seconds that a search has to itself: short ones hardly leave the interpreter, which is one
 
 Answer = TypeVar("Answer")
 Told = Callable[[Observer], None]
@@ -33,7 +35,7 @@ def in_order(
     Parameters
     ----------
     tasks : each is given whom to tell; they begin in their order
-    workers : tasks that run at once
+    workers : tasks that run at once; the next one joins those that have run for half a second
     over : set once nobody waits for the answers any more; tasks that run should heed it
     ended : given every answer soon after it is there, and before it is yielded, in the thread of the caller
     """
@@ -46,7 +48,11 @@ def in_order(
     events: list[SimpleQueue[Told]] = [SimpleQueue() for _ in tasks]
     pool = ThreadPoolExecutor(workers, thread_name_prefix="searches")
     try:
-        futures = [pool.submit(task, _Kept(kept)) for task, kept in zip(tasks, events, strict=True)]
+        turns = _Turns()
+        futures = [
+            pool.submit(turns.take, index, task, _Kept(kept))
+            for index, (task, kept) in enumerate(zip(tasks, events, strict=True))
+        ]
         waiting = dict(enumerate(futures))
 
         def look() -> None:
@@ -60,6 +66,36 @@ def in_order(
     finally:
         over.set()
         pool.shutdown(wait=False, cancel_futures=True)
+
+
+class _Turns:
+    """Tasks begin in their order, and beside others only once these have been at work for a while."""
+
+    def __init__(self) -> None:
+        self._changed = Condition()
+        self._next = 0
+        self._begun: dict[int, float] = {}
+
+    def take(self, index: int, task: Callable[[Observer], Answer], observer: Observer) -> Answer:
+        """Wait for the task's turn, and run it."""
+        with self._changed:
+            while (left := self._wait_of(index)) > 0:
+                self._changed.wait(left)
+            self._begun[index] = time.monotonic()
+            self._next = index + 1
+            self._changed.notify_all()
+        try:
+            return task(observer)
+        finally:
+            with self._changed:
+                del self._begun[index]
+                self._changed.notify_all()
+
+    def _wait_of(self, index: int) -> float:
+        """Seconds until the task may begin, as far as is known now."""
+        if index != self._next:
+            return _ALONE
+        return max((begun + _ALONE - time.monotonic() for begun in self._begun.values()), default=0.0)
 
 
 def _awaited(
