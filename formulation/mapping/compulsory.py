@@ -11,9 +11,12 @@ from __future__ import annotations
 import math
 from fractions import Fraction
 
+from tilewright.formulation.expression import Expr, as_expr
+from tilewright.formulation.expression.exact import evaluate
+from tilewright.formulation.mapping.cost.hierarchy import port_times
 from tilewright.formulation.mapping.problem import LayerProblem
 from tilewright.hardware.mapping.engine import Engine
-from tilewright.workloads.mapping.operator import Axis, Operator, Tensor
+from tilewright.workloads.mapping.operator import Axis, Operator, Role, Tensor
 
 
 def least_key(problem: LayerProblem) -> Fraction:
@@ -31,14 +34,15 @@ def least_energy(operator: Operator, engine: Engine) -> Fraction:
     for tensor in operator.tensors:
         elements = touched(operator, tensor)
         outermost = engine.levels[0]
-        energy += elements * (outermost.write_energy if tensor.is_output else outermost.read_energy)
+        spent = outermost.write_energy_of if tensor.is_output else outermost.read_energy_of
+        energy += elements * spent(tensor.role)
         musts = [
             index
             for index, level in enumerate(engine.levels)
             if index and tensor.role in level.keeps - level.may_bypass
         ]
         for index in musts:
-            energy += elements * engine.levels[index].write_energy
+            energy += elements * engine.levels[index].write_energy_of(tensor.role)
         last = max(
             (index for index, level in enumerate(engine.levels) if tensor.role in level.keeps), default=0
         )
@@ -46,23 +50,20 @@ def least_energy(operator: Operator, engine: Engine) -> Fraction:
             level = engine.levels[last]
             accesses = -(-operator.iterations // _instances_below(engine, last))
             if tensor.is_output:
-                energy += max(0, accesses - elements) * level.write_energy
+                energy += max(0, accesses - elements) * level.write_energy_of(tensor.role)
             else:
-                energy += accesses * level.read_energy
+                energy += accesses * level.read_energy_of(tensor.role)
     return energy
 
 
 def least_cycles(operator: Operator, engine: Engine) -> int:
     """Cycles of a full array, or of compulsory transfers through the outermost level's ports."""
     cycles = -(-operator.iterations // engine.instances)
-    outermost = engine.levels[0]
-    sizes = {True: 0, False: 0}
+    moved: dict[bool, list[tuple[Role, Expr]]] = {True: [], False: []}
     for tensor in operator.tensors:
-        sizes[tensor.is_output] += touched(operator, tensor)
-    for written, bandwidth in ((True, outermost.write_bandwidth), (False, outermost.read_bandwidth)):
-        if bandwidth is not None:
-            cycles = max(cycles, math.ceil(sizes[written] / bandwidth))
-    return cycles
+        moved[tensor.is_output].append((tensor.role, as_expr(touched(operator, tensor))))
+    times = port_times(engine, engine.levels[0], moved[False], moved[True])
+    return max([cycles, *(evaluate(time, {}) for time in times)])
 
 
 def touched(operator: Operator, tensor: Tensor) -> int:

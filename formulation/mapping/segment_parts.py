@@ -11,14 +11,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
-from fractions import Fraction
 from functools import partial
 from itertools import product as cartesian
 
 import numpy as np
 from numpy.typing import NDArray
 
-from tilewright.formulation.expression import Constant, Expr, Variable, ceil_div, maximum, tighten, total
+from tilewright.formulation.expression import Constant, Expr, Variable, maximum, tighten, total
 from tilewright.formulation.mapping.arrangements import (
     Arrangement,
     Reduction,
@@ -30,11 +29,12 @@ from tilewright.formulation.mapping.arrangements import (
 )
 from tilewright.formulation.mapping.chains import AxisGroup
 from tilewright.formulation.mapping.cost.base import Statement
-from tilewright.formulation.mapping.cost.hierarchy import first_and_last
+from tilewright.formulation.mapping.cost.hierarchy import first_and_last, port_times
 from tilewright.formulation.mapping.problem import LayerProblem
 from tilewright.formulation.mapping.space import MapSpace, build_space
 from tilewright.formulation.objective import parse_objective
 from tilewright.hardware.mapping.engine import Engine
+from tilewright.workloads.mapping.operator import Role
 
 _ENERGY = parse_objective("energy")
 INSIDE = "inside"
@@ -103,13 +103,15 @@ def inside_part(problem: LayerProblem, inner: Arrangement, outside: int | None =
     for index in near.levels:
         levels[index] = replace(levels[index], capacity=None, partitions={}, bank=None)
     for index in range(near.levels[-1]):  # they may fill no first tile of a near level: it is larger here
-        levels[index] = replace(levels[index], read_bandwidth=None, write_bandwidth=None)
+        levels[index] = replace(
+            levels[index], read_bandwidth=None, write_bandwidth=None, shared_bandwidth=None
+        )
     engine = replace(problem.engine, levels=tuple(levels))
     outermost = leading(operator, engine, found[0], found[0].items(operator, engine))
     head = [replace(slot, dims=frozenset()) for slot in outermost]
     middle = leading(operator, engine, near, near.items(operator, engine))
     part = _part(problem, engine, (*head, *middle, *inner))
-    energy = total([_inside(part.statement, engine), outside or 0])
+    energy = total([_inside(part), outside or 0])
     stated = replace(part.statement, energy=energy, components={INSIDE: energy})
     return replace(part, statement=stated, objective=_ENERGY if outside is None else problem.objective)
 
@@ -151,7 +153,7 @@ def outside_part(
     slots = (*near[:-1], replace(near[-1], dims=frozenset(operator.bounds)))
     part = _part(problem, shell, slots)
     stated, scale = part.statement, problem.statement.energy_scale
-    energy = scale // stated.energy_scale * _outside(stated, shell) + (inside or 0)
+    energy = scale // stated.energy_scale * _outside(part) + (inside or 0)
     nest = part.space.nest
     exposed = [
         time
@@ -160,7 +162,7 @@ def outside_part(
         for time in first_and_last(nest, index)
     ]
     peak = -(-operator.iterations // engine.instances)
-    cycles = total([maximum([max(peak, busy), *_busy(stated, shell)]), *exposed])
+    cycles = total([maximum([max(peak, busy), *_busy(part)]), *exposed])
     statement = Statement(energy, scale, cycles, stated.limits, {INSIDE: energy}, scale)
     return replace(part, statement=statement, objective=_ENERGY if inside is None else problem.objective)
 
@@ -168,7 +170,7 @@ def outside_part(
 def knowing(part: LayerProblem, inside: int) -> LayerProblem:
     """The problem of one arrangement, knowing what is spent inside at least."""
     stated = part.statement
-    outside, rest = _outside(stated, part.engine), _inside(stated, part.engine)
+    outside, rest = _outside(part), _inside(part)
     parts = {part.engine.levels[0].name: outside, INSIDE: tighten(rest, lower=inside)}
     return replace(part, statement=replace(stated, energy=total(parts.values()), components=parts))
 
@@ -228,47 +230,46 @@ def _part(problem: LayerProblem, engine: Engine, slots: Arrangement) -> LayerPro
     )
 
 
-def _outside(statement: Statement, engine: Engine) -> Expr:
+def _outside(part: LayerProblem) -> Expr:
     """Energy of moving the tensors of near levels between the outermost level and those."""
+    engine, unit = part.engine, part.statement.energy_scale
     outermost, *near = (engine.levels[index] for index in (0, *segments(engine)[1].levels))
-    unit = statement.energy_scale
-    reads, writes = int(outermost.read_energy * unit), int(outermost.write_energy * unit)
-    fills = {level.name: int(level.write_energy * unit) for level in near}
-    stored = _stored(statement, engine)
-    parts: list[Expr] = []
-    for traffic in statement.traffic:
+    filled = {level.name: level for level in near}
+    roles, stored = _roles(part), _stored(part)
+    terms: list[Expr] = []
+    for traffic in part.statement.traffic:
+        role = roles[traffic.tensor]
         if traffic.level == outermost.name and traffic.tensor in stored:
-            parts.append(total([reads * traffic.reads, writes * traffic.fills, writes * traffic.updates]))
-        elif traffic.level in fills:
-            parts.append(fills[traffic.level] * traffic.fills)
-    return total(parts)
+            read = int(outermost.read_energy_of(role) * unit)
+            write = int(outermost.write_energy_of(role) * unit)
+            terms.append(total([read * traffic.reads, write * traffic.fills, write * traffic.updates]))
+        elif traffic.level in filled:
+            terms.append(int(filled[traffic.level].write_energy_of(role) * unit) * traffic.fills)
+    return total(terms)
 
 
-def _inside(statement: Statement, engine: Engine) -> Expr:
+def _inside(part: LayerProblem) -> Expr:
     """All other energy."""
-    return total([*statement.components.values(), -1 * _outside(statement, engine)])
+    return total([*part.statement.components.values(), -1 * _outside(part)])
 
 
-def _stored(statement: Statement, engine: Engine) -> set[str]:
+def _roles(part: LayerProblem) -> dict[str, Role]:
+    return {tensor.name: tensor.role for tensor in part.operator.tensors}
+
+
+def _stored(part: LayerProblem) -> set[str]:
     """The tensors that near levels store."""
-    near = {engine.levels[index].name for index in segments(engine)[1].levels}
-    return {traffic.tensor for traffic in statement.traffic if traffic.level in near}
+    near = {part.engine.levels[index].name for index in segments(part.engine)[1].levels}
+    return {traffic.tensor for traffic in part.statement.traffic if traffic.level in near}
 
 
-def _busy(statement: Statement, engine: Engine) -> Iterator[Expr]:
+def _busy(part: LayerProblem) -> list[Expr]:
     """Cycles in which the outermost level's ports move the tensors of near levels."""
-    outermost, stored = engine.levels[0], _stored(statement, engine)
-    own = [one for one in statement.traffic if one.level == outermost.name and one.tensor in stored]
-    if outermost.read_bandwidth is not None:
-        yield _transfer(total(one.reads for one in own), outermost.read_bandwidth)
-    if outermost.write_bandwidth is not None:
-        yield _transfer(
-            total(part for one in own for part in (one.fills, one.updates)), outermost.write_bandwidth
-        )
-
-
-def _transfer(elements: Expr, bandwidth: Fraction) -> Expr:
-    return ceil_div(bandwidth.denominator * elements, bandwidth.numerator)
+    outermost, roles, stored = part.engine.levels[0], _roles(part), _stored(part)
+    own = [one for one in part.statement.traffic if one.level == outermost.name and one.tensor in stored]
+    reads = [(roles[one.tensor], one.reads) for one in own]
+    writes = [(roles[one.tensor], moved) for one in own for moved in (one.fills, one.updates)]
+    return port_times(part.engine, outermost, reads, writes)
 
 
 def _values(expr: Expr, group: AxisGroup, place: dict[Variable, int]) -> NDArray[np.int64]:

@@ -396,15 +396,23 @@ def _port_time(nest: Nest, level: int, behind: bool) -> Expr | None:
             counts = _selected(nest, tensor, level, whole_run=False, among=chosen)
             reads.append((tensor.role, counts.reads))
             writes += [(tensor.role, counts.fills), (tensor.role, counts.updates)]
-    ports = (
-        (memory.read_bandwidth, reads),
-        (memory.write_bandwidth, writes),
-        (memory.shared_bandwidth, [*reads, *writes]),
-    )
-    times = [
-        _transfer(nest.engine, memory, moved, rate) for rate, moved in ports if moved and rate is not None
-    ]
+    times = port_times(nest.engine, memory, reads, writes)
     return maximum(times) if times else None
+
+
+def port_times(
+    engine: Engine,
+    level: MemoryLevel,
+    reads: Sequence[tuple[Role, Expr]],
+    writes: Sequence[tuple[Role, Expr]],
+) -> list[Expr]:
+    """Cycles in which each port of a level that limits anything moves some elements of some roles."""
+    ports = (
+        (level.read_bandwidth, reads),
+        (level.write_bandwidth, writes),
+        (level.shared_bandwidth, [*reads, *writes]),
+    )
+    return [transfer(engine, level, moved, rate) for rate, moved in ports if moved and rate is not None]
 
 
 def _hides(nest: Nest, stores: Sequence[int], level: int) -> bool:
@@ -429,7 +437,7 @@ def first_and_last(nest: Nest, level: int) -> list[Expr]:
             taken = [(role, size) for role, size in sizes if size is not None]
             for rate in (own, outer.shared_bandwidth):
                 if taken and rate is not None:
-                    times.append(_transfer(nest.engine, outer, taken, rate))
+                    times.append(transfer(nest.engine, outer, taken, rate))
         if times:
             result.append(maximum(times))
     return result
@@ -447,7 +455,7 @@ def _first_tiles(nest: Nest, tensor: Tensor, source: int, level: int) -> Expr | 
     return choose(residency.selector, [size if follow else as_expr(0) for follow in follows])
 
 
-def _transfer(
+def transfer(
     engine: Engine, level: MemoryLevel, moved: Sequence[tuple[Role, Expr]], bandwidth: Fraction
 ) -> Expr:
     """Whole cycles that elements of some roles take on a port of a level."""

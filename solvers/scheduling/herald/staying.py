@@ -73,8 +73,9 @@ def dram_energies(
     roles = {tensor.name: tensor.role for tensor in operator.tensors}
     for row in found.accesses:
         if row.level == DRAM:
-            written = (row.fills + row.updates) * level.write_energy
-            spent[roles[row.tensor]] += row.reads * level.read_energy + written
+            role = roles[row.tensor]
+            written = (row.fills + row.updates) * level.write_energy_of(role)
+            spent[role] += row.reads * level.read_energy_of(role) + written
     return spent[Role.INPUT] * sub.energy_factor, spent[Role.OUTPUT] * sub.energy_factor
 
 
