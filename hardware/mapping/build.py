@@ -5,7 +5,7 @@ from __future__ import annotations
 from fractions import Fraction
 
 from tilewright.hardware.description import FieldError, Location
-from tilewright.hardware.mapping.elements import Elements
+from tilewright.hardware.mapping.elements import Elements, of_roles
 from tilewright.hardware.mapping.engine import ArrayAxis, Dma, Engine, Fanout, MemoryLevel
 from tilewright.hardware.mapping.level_energies import level_energies
 from tilewright.hardware.mapping.schema import BanksSection, FanoutSection, LevelSection, MachineFile
@@ -160,19 +160,13 @@ def _check_banks(
 
 
 def _partitions(section: LevelSection, here: Location, elements: Elements) -> dict[Role, int]:
+    field = (*here, "partitions")
     found: dict[Role, int] = {}
-    if section.partitions is None:
-        return found
-    for role in Role:
-        size = getattr(section.partitions, role.value)
-        if size is None:
-            continue
-        location = (*here, "partitions", role.value)
-        if role not in elements.widths:
-            raise FieldError(location, f"expected partitions of roles that the level keeps, got {role}")
+    for role, size in of_roles(
+        section.partitions, field, elements.widths, "partitions", "a size for"
+    ).items():
+        location = (*field, role.value)
         found[role] = _usable(elements.in_partition(role, size, location), section, location)
-    if not found:
-        raise FieldError((*here, "partitions"), "expected a size for at least one role")
     return found
 
 

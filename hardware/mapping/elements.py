@@ -10,6 +10,9 @@ from collections.abc import Collection
 from collections.abc import Mapping as MappingABC
 from dataclasses import dataclass
 from fractions import Fraction
+from typing import Any
+
+from pydantic import BaseModel
 
 from tilewright.hardware.description import FieldError, Location
 from tilewright.hardware.mapping.schema import LevelSection, MachineFile, WidthsSection
@@ -38,8 +41,8 @@ class Elements:
         section, here = machine.levels[index], ("levels", index)
         keeps = frozenset(Role) if section.keeps is None else frozenset(section.keeps)
         bits = machine.compute.element_bits
-        found = dict.fromkeys(Role, bits) | _written(machine.compute.widths, ("compute", "widths"), None)
-        found |= _written(section.widths, (*here, "widths"), keeps)
+        found = dict.fromkeys(Role, bits) | _widths(machine.compute.widths, ("compute", "widths"), None)
+        found |= _widths(section.widths, (*here, "widths"), keeps)
         parts = section.partitions
         parted = {role for role in Role if parts is not None and getattr(parts, role.value) is not None}
         return cls(bits, {role: found[role] for role in Role if role in keeps}, frozenset(parted))
@@ -103,22 +106,35 @@ class Elements:
         return self.element_bits
 
 
-def _written(
-    section: WidthsSection | None, here: Location, keeps: Collection[Role] | None
-) -> dict[Role, int]:
-    """Widths of a section, of the roles that are kept or any."""
+def of_roles(
+    section: BaseModel | None, here: Location, keeps: Collection[Role] | None, what: str, missing: str
+) -> dict[Role, Any]:
+    """What a section has of single roles, those that are kept or any.
+
+    Parameters
+    ----------
+    what : it has of roles, in the plural
+    missing : what was expected where it has nothing
+
+    Raises
+    ------
+    FieldError : for an empty section, and for a role that is not kept
+    """
     if section is None:
         return {}
     found = {role: getattr(section, role.value) for role in Role}
-    found = {role: bits for role, bits in found.items() if bits is not None}
+    found = {role: value for role, value in found.items() if value is not None}
     if not found:
-        raise FieldError(here, "expected the bits of at least one role")
+        raise FieldError(here, f"expected {missing} at least one role")
     for role in found:
         if keeps is not None and role not in keeps:
-            raise FieldError(
-                (*here, role.value), f"expected widths of roles that the level keeps, got {role}"
-            )
+            message = f"expected {what} of roles that the level keeps, got {role}"
+            raise FieldError((*here, role.value), message)
     return found
+
+
+def _widths(section: WidthsSection | None, here: Location, keeps: Collection[Role] | None) -> dict[Role, int]:
+    return of_roles(section, here, keeps, "widths", "the bits of")
 
 
 def _whole(size: Size, bits: int, location: Location) -> int:

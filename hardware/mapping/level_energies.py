@@ -5,7 +5,7 @@ from __future__ import annotations
 from fractions import Fraction
 
 from tilewright.hardware.description import FieldError, Location
-from tilewright.hardware.mapping.elements import Elements
+from tilewright.hardware.mapping.elements import Elements, of_roles
 from tilewright.hardware.mapping.energies import AccessEnergy
 from tilewright.hardware.mapping.schema import LevelSection
 from tilewright.hardware.units import MAX_DECIMALS, exact
@@ -48,19 +48,9 @@ def level_energies(
 
 def _role_energies(section: LevelSection, here: Location, elements: Elements) -> dict[Role, AccessEnergy]:
     """pJ per access of some roles, as written."""
-    found: dict[Role, AccessEnergy] = {}
-    if section.energy_by_role is None:
-        return found
-    for role in Role:
-        energy = getattr(section.energy_by_role, role.value)
-        if energy is not None and role not in elements.widths:
-            message = f"expected energies of roles that the level keeps, got {role}"
-            raise FieldError((*here, "energy_by_role", role.value), message)
-        if energy is not None:
-            found[role] = AccessEnergy(energy.read, energy.write)
-    if not found:
-        raise FieldError((*here, "energy_by_role"), "expected the energy of at least one role")
-    return found
+    field = (*here, "energy_by_role")
+    found = of_roles(section.energy_by_role, field, elements.widths, "energies", "the energy of")
+    return {role: AccessEnergy(energy.read, energy.write) for role, energy in found.items()}
 
 
 def _energy(section: LevelSection, here: Location, elements: Elements) -> AccessEnergy:

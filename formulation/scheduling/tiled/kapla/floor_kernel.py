@@ -18,6 +18,7 @@ from tilewright.formulation.scheduling.tiled.set.leaf_kernel import (
     Mesh,
     Prices,
     buffer_energy,
+    fullest,
     traffic,
     usage,
 )
@@ -65,11 +66,7 @@ def floor_rows(
     for row in range(len(menu)):
         parts, steps = menu[row, :4], menu[row, 4:]
         usage(leaf, parts, mesh.idle_receive, inputs, weights)
-        most_inputs, most_weights = 0, 0
-        for i in range(tiles):
-            most_inputs, most_weights = max(most_inputs, inputs[i]), max(most_weights, weights[i])
-        if streamed > 0:
-            most_weights = min(most_weights, streamed)
+        most_inputs, most_weights = fullest(inputs, weights, streamed)
         if result_room + most_inputs + most_weights > room or tile_cycles[row] <= 0:
             continue
         traffic(counts, leaf, fetched, mesh, parts, steps, False)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -127,20 +128,16 @@ class LeafFloors:
     ) -> LeafFloor | None:
         engine, rules = self.form.engine, self.form.rules
         stated = self.form.banded.statement(layer, borders, first, tiles, self.form.partitions.get(layer))
-        one = self.form.network.layers[layer]
-        near = [p for p, passed in zip(one.producers, direct, strict=True) if passed]
-        counted = () if rules.free_concatenation else direct
-        for streamed in (0, rules.streamed_bytes) if engine.may_stream(layer) else (0,):
-            now = 1 if streamed else runs
+        for streamed, fetched, whole in self._flows(layer, direct, stored, runs):
             rows, cycles = band_costs(
                 stated.leaf,
                 stated.borders,
                 stated.known,
-                _fetches(one, direct, (), stored, now),
-                _fetches(one, direct, counted, stored, now),
+                fetched,
+                whole,
                 True,
                 apart,
-                all(p.role == 0 and not p.scattered for p in near),
+                self._reads_alike(layer, direct),
                 stated.mesh,
                 engine.prices,
                 stated.menu,
@@ -178,17 +175,13 @@ class LeafFloors:
     ) -> LeafFloor | None:
         engine, rules = self.form.engine, self.form.rules
         leaf, mesh, menu, energy, cycles = engine.statement(layer, batch, first, tiles)
-        one = self.form.network.layers[layer]
-        near = [p for p, passed in zip(one.producers, direct, strict=True) if passed]
-        shared = all(p.role == 0 and not p.scattered for p in near)
-        counted = () if rules.free_concatenation else direct
-        for streamed in (0, rules.streamed_bytes) if engine.may_stream(layer) else (0,):
+        for streamed, fetched, whole in self._flows(layer, direct, stored, runs):
             rows = floor_kernel.floor_rows(
                 leaf,
-                _fetches(one, direct, (), stored, 1 if streamed else runs),
-                _fetches(one, direct, counted, stored, 1 if streamed else runs),
+                fetched,
+                whole,
                 apart,
-                shared,
+                self._reads_alike(layer, direct),
                 mesh,
                 engine.prices,
                 menu,
@@ -210,6 +203,24 @@ class LeafFloors:
                     int(least[TWICE]),
                 )
         return None
+
+    def _flows(
+        self, layer: int, direct: tuple[bool, ...], stored: bool, runs: int
+    ) -> Iterator[tuple[int, Flow, Flow]]:
+        """Bytes of a buffer that weights are streamed through, first none; what comes from DRAM then, and the
+        same with what comes from layers directly."""
+        rules, one = self.form.rules, self.form.network.layers[layer]
+        counted = () if rules.free_concatenation else direct
+        for streamed in (0, rules.streamed_bytes) if self.form.engine.may_stream(layer) else (0,):
+            loads = 1 if streamed else runs
+            fetched = _fetches(one, direct, (), stored, loads)
+            yield streamed, fetched, _fetches(one, direct, counted, stored, loads)
+
+    def _reads_alike(self, layer: int, direct: tuple[bool, ...]) -> bool:
+        """Whether the shares of channels all read the same of what comes directly."""
+        producers = self.form.network.layers[layer].producers
+        near = [one for one, passed in zip(producers, direct, strict=True) if passed]
+        return all(one.role == 0 and not one.scattered for one in near)
 
 
 def _fetches(

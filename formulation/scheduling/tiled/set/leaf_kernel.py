@@ -355,6 +355,17 @@ def traffic(
 
 
 @njit(cache=True, nogil=True)
+def fullest(inputs: Longs, weights: Longs, streamed: int) -> tuple[int, int]:
+    """Most bytes of inputs and of weights that a buffer holds, weights as far as they are not streamed."""
+    most_inputs, most_weights = 0, 0
+    for i in range(len(inputs)):
+        most_inputs, most_weights = max(most_inputs, inputs[i]), max(most_weights, weights[i])
+    if streamed > 0:
+        most_weights = min(most_weights, streamed)
+    return most_inputs, most_weights
+
+
+@njit(cache=True, nogil=True)
 def buffer_energy(leaf: Leaf, inputs: Longs, weights: Longs, runs: int, prices: Prices) -> float:
     """pJ at the tiles' buffers outside the arrays: inputs and weights written, results read."""
     all_inputs, all_weights = 0, 0
@@ -408,11 +419,7 @@ def search(
             bases[row], bounds[row] = bases[row - 1], bounds[row - 1]
             continue
         usage(leaf, parts, mesh.idle_receive, inputs, weights)
-        most_inputs, most_weights = 0, 0
-        for i in range(tiles):
-            most_inputs, most_weights = max(most_inputs, inputs[i]), max(most_weights, weights[i])
-        if streamed > 0:
-            most_weights = min(most_weights, streamed)
+        most_inputs, most_weights = fullest(inputs, weights, streamed)
         bases[row] = tile_energy[row] * tiles + buffer_energy(leaf, inputs, weights, flow.runs, prices)
         if result_room + most_inputs + most_weights <= room and tile_cycles[row] > 0:
             bounds[row] = bases[row] ** prices.energy_power * tile_cycles[row] ** prices.delay_power
