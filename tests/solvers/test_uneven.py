@@ -161,6 +161,11 @@ def test_claims_are_those_of_enumeration(kind: str) -> None:
     assert sum(agrees(one, kind) for one in islice(few, effort(67))) > effort(20)
 
 
+def test_bounds_know_energies_by_role() -> None:
+    """A machine on which bounds that charge one energy for all roles leave out the best mapping."""
+    assert agrees(instance(1014, 8), DIVISORS)
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("part", range(10))
 @pytest.mark.parametrize("kind", KINDS)
