@@ -5,8 +5,7 @@
 On one node nothing is pipelined, so that every layer stands alone: B is its proven mapping (``auto``), K is
 KAPLA's algorithm 1, R the random search (the median of five seeds), A annealing in place of the learned one.
 Sums are over the layers that multiply and accumulate, batch 1; seconds are those of the processor, for each
-layer.  Cells that the store lacks are computed, each
-kept as it ends.
+layer.  Cells that the store lacks are computed, each kept as it ends.
 """
 
 from __future__ import annotations
