@@ -25,6 +25,7 @@ from tilewright.heuristics.scheduling.tiled.set.annealing import Cooling, anneal
 from tilewright.heuristics.scheduling.tiled.set.chains import Segment, Segments, best_chain, down_sets
 from tilewright.heuristics.scheduling.tiled.set.growing import Growth, grow_from
 from tilewright.heuristics.scheduling.tiled.set.polishing import Polisher, Row
+from tilewright.heuristics.scheduling.tiled.set.wide_steps import wide_step
 
 PROBED, FEW = 0.05, 20
 """Part of the time after which the pace of annealing is known; and steps per layer in all of the time, below
@@ -37,6 +38,10 @@ CHAINED, ANNEALED = 0.6, 0.85
 LONGEST = 6
 """Layers in turn in a segment of that chain."""
 
+import os
+OWN = Cooling(steps=int(os.environ.get("OWN","100")))
+ANNEALED=float(os.environ.get("ANN","0.85"))
+FEW=float(os.environ.get("FEW","20"))
 LABELS = 200
 """Labels per down-set of a chain that is polished anyway."""
 
@@ -120,7 +125,7 @@ class TreeSearch:
 
         self._anneal(probed)
         steps = tried / len(self.form.network)
-        if steps >= Cooling().steps:
+        if steps >= OWN.steps:
             return
         if steps < FEW * PROBED:
             slicing, stop = Slicing(TEMPORAL, 1, LONGEST, "own"), clock.until(CHAINED)
@@ -134,7 +139,9 @@ class TreeSearch:
         before = used()
         left = max(ANNEALED - before, 1e-9)
         begun, keep = (self.best, self.value), lambda tree, _: self._take(tree)
-        anneal(self.form, begun, Cooling(), self.random, stop, keep, lambda: (used() - before) / left)
+        anneal(
+            self.form, begun, OWN, self.random, stop, keep, lambda: (used() - before) / left, step=wide_step
+        )
 
     def _take(self, tree: Node) -> None:
         """A tree as a row of segments."""
