@@ -2,7 +2,7 @@
 
 With few steps per layer, SET's operators seldom join two segments or move the border between them: on the way
 lie trees that pass more through DRAM, and a span of children at random is mostly too long for the buffers.
-Here spans are short, and beside the six operators there are
+Here half of the spans are short, and beside the six operators there are
 
 ====== ==============================================================================================
 merge  two children that follow each other become one cut, as one of them is, of the children of both
@@ -36,7 +36,8 @@ from tilewright.heuristics.scheduling.tiled.set.operators import (
 WEIGHTS = {
     "exchange": 4,
     "move": 4,
-    "group": 4,
+    "group": 2,
+    "group few": 2,
     "delete": 2,
     "more": 2,
     "fewer": 2,
@@ -47,7 +48,7 @@ WEIGHTS = {
 }
 """How often each kind of step is tried."""
 
-OPERATORS = {"exchange": 1, "move": 2, "delete": 4, "more": 5, "fewer": 6}
+OPERATORS = {"exchange": 1, "move": 2, "group": 3, "delete": 4, "more": 5, "fewer": 6}
 """Steps that are SET's, by the number of the operator."""
 
 LONGER, FURTHER, AT_ROOT = 0.6, 0.4, 0.5
@@ -129,7 +130,7 @@ def wide_step(tree: Node, network: SetNetwork, random: Random) -> Node | None:
         return None
     path, node = random.choice(cuts)
     count = len(node.children)
-    if which == "group":
+    if which == "group few":
         return _short_group(tree, path, node, random)
     if which == "split":
         return split(tree, path, random.randrange(1, count)) if path and count > 1 else None

@@ -20,13 +20,7 @@ from tilewright.formulation.scheduling.tiled.set.tree import (
 )
 from tilewright.formulation.scheduling.tiled.set.tree_text import format_tree, parse_tree
 from tilewright.heuristics.scheduling.tiled.set.operators import exchange, neighbours, random_step
-from tilewright.heuristics.scheduling.tiled.set.wide_steps import (
-    change,
-    merge,
-    shift,
-    split,
-    wide_step,
-)
+from tilewright.heuristics.scheduling.tiled.set.wide_steps import change, merge, shift, split, wide_step
 from tilewright.solvers.scheduling.tiled.set.enumeration import all_trees, trees_over
 
 COUNTS = {1: (10, 62, 430, 3194, 24850), 2: (28, 232), 4: (54, 558)}
