@@ -376,10 +376,7 @@ class Tree:
             offset = np.arange(len(index)) - np.repeat(
                 ends[piece:stop] - counts[piece:stop] - base, counts[piece:stop]
             )
-            grown = nodes.take(index)
-            grown.cells[position] = first[index] + offset
-            at = tuple(stage if i == position else s for i, s in enumerate(nodes.at))
-            part = replace(grown, at=at)
+            part = nodes.refined(index, position, first[index] + offset, stage)
             if self._beam is not None:
                 part = self._prune(part)
                 part = part.take(np.argsort(part.keys, kind="stable")[: self._beam])
@@ -416,7 +413,7 @@ class Tree:
         if cycles.max() >= EXACT_LIMIT:  # a larger energy is a sum of exact counts, right within BAND
             raise OverflowError("counts beyond 2**53: the layer is too large for exact bounds")
         keys = energy ** self.powers[0] * cycles ** self.powers[1]
-        return self._open(replace(nodes, energy=energy, cycles=cycles, keys=keys))
+        return self._open(nodes.bounded(energy, cycles, keys))
 
     def _open(self, nodes: Nodes) -> Nodes:
         """Nodes that the goal wants."""
