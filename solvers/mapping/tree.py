@@ -39,6 +39,7 @@ from tilewright.solvers.mapping.tape import Tape
 BATCH = 1 << 16
 _DIVE_WIDTHS = (128, 1024)  # nodes kept after every group; wider where a narrow dive ends nowhere
 _DIVE_LINES = 3  # choices of orders and residencies followed from stage to stage
+_MANY = 256  # nodes that are bounded in the middle of a stage
 _PLAIN = 300_000  # parts bounded from which on the energy is divided
 _EASY = 2_000_000  # parts bounded from which on a search is a hard one
 _EFFORT = 2_000_000  # parts bounded in looking at the outer levels alone
@@ -358,7 +359,7 @@ class Tree:
 
     def _split(self, nodes: Nodes, order: Sequence[int], stage: int) -> Iterator[Nodes]:
         if not order:
-            nodes = self._prune(nodes)
+            nodes = self._narrowed(nodes)
             if len(nodes):
                 yield nodes
             return
@@ -377,11 +378,8 @@ class Tree:
                 ends[piece:stop] - counts[piece:stop] - base, counts[piece:stop]
             )
             part = nodes.refined(index, position, first[index] + offset, stage)
-            if self._beam is not None:
-                part = self._prune(part)
-                part = part.take(np.argsort(part.keys, kind="stable")[: self._beam])
-            elif rest and len(part) > 256:
-                part = self._prune(part)
+            if rest and len(part) > (self._beam or _MANY):
+                part = self._narrowed(part)
             if len(part):
                 yield from self._split(part, rest, stage)
             piece = stop
@@ -396,6 +394,11 @@ class Tree:
         edges = staged.children[stage - 1]
         cells = nodes.cells[position]
         return edges[cells], edges[cells + 1] - edges[cells]
+
+    def _narrowed(self, nodes: Nodes) -> Nodes:
+        """Nodes that may be legal and may beat the incumbent; in a dive only the best of them."""
+        nodes = self._prune(nodes)
+        return nodes if self._beam is None else nodes.take(np.argsort(nodes.keys, kind="stable")[: self._beam])
 
     def _prune(self, nodes: Nodes) -> Nodes:
         """Keep nodes that may be legal and may beat the incumbent; raise their bounds."""
