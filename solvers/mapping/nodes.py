@@ -51,9 +51,7 @@ class Nodes:
             self.keys.take(places),
         )
 
-    def refined(
-        self, index: NDArray[np.intp], group: int, cells: NDArray[np.int64], stage: int
-    ) -> Nodes:
+    def refined(self, index: NDArray[np.intp], group: int, cells: NDArray[np.int64], stage: int) -> Nodes:
         """Children of the nodes at some places: one group's cells, now of a stage."""
         at = (*self.at[:group], stage, *self.at[group + 1 :])
         made = self.take(index)

@@ -398,7 +398,9 @@ class Tree:
     def _narrowed(self, nodes: Nodes) -> Nodes:
         """Nodes that may be legal and may beat the incumbent; in a dive only the best of them."""
         nodes = self._prune(nodes)
-        return nodes if self._beam is None else nodes.take(np.argsort(nodes.keys, kind="stable")[: self._beam])
+        return (
+            nodes if self._beam is None else nodes.take(np.argsort(nodes.keys, kind="stable")[: self._beam])
+        )
 
     def _prune(self, nodes: Nodes) -> Nodes:
         """Keep nodes that may be legal and may beat the incumbent; raise their bounds."""
