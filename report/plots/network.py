@@ -139,7 +139,7 @@ def _course(axes: Axes, ratios: Sequence[float]) -> None:
         linewidth=0.8 if few else 0.0,
     )
     axes.set_yscale("log")
-    axes.xaxis.get_major_locator().set_params(integer=True)
+    axes.locator_params(axis="x", integer=True)
     axes.set_xlabel("layer, in order", fontsize=8)
     axes.set_ylabel("input channels / input rows", fontsize=8)
     axes.set_title("channel-activation ratio through the network", fontsize=9)
@@ -152,7 +152,7 @@ def _distribution(axes: Axes, ratios: Sequence[float]) -> None:
     edges = [2.0**power for power in range(low, max(high, low + 1) + 1)]
     axes.hist(ratios, bins=edges, color="0.6", edgecolor="white", linewidth=0.5)
     axes.set_xscale("log")
-    axes.yaxis.get_major_locator().set_params(integer=True)
+    axes.locator_params(axis="y", integer=True)
     median = statistics.median(ratios)
     axes.axvline(median, color="C3", linewidth=1)
     axes.set_xlabel("input channels / input rows", fontsize=8)

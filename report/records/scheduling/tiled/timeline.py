@@ -96,7 +96,7 @@ class Timeline:
                 spent[e, column, unit] = total
                 if total > best[e, column]:
                     best[e, column], found[e, column] = total, unit
-        return found, best / width, busy / width
+        return found, best / width, np.minimum(1.0, busy / width)
 
     def layer_spans(self, layers: int) -> tuple[Floats, Floats, Longs, Floats]:
         """Per layer: first cycle, last cycle, engines that take part, and cycles of all its tasks."""
