@@ -72,7 +72,7 @@ def told(
     result: Result[Answer, Evaluation],
     objective: Objective,
     metrics: dict[str, Any] | None,
-    mapping: dict[str, Any] | None = None,
+    mapping: list[dict[str, str | int]] | None = None,
 ) -> CellAnswer:
     """The result of a search as plain data.
 
