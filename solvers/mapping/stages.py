@@ -130,9 +130,11 @@ class StagedTable:
 
     def bounds(self, expr: Expr, low: bool) -> Array:
         """Least or greatest values of a local expression: over all rows, then cell by cell of each stage."""
-        values = self.table.values[expr]
         end = np.minimum if low else np.maximum
-        return np.concatenate([[end.reduce(values)], *(end.reduceat(values, s) for s in self.starts)])
+        found = [end.reduceat(self.table.values[expr], self.starts[-1])]
+        for children in reversed(self.children):
+            found.append(end.reduceat(found[-1], children[:-1]))
+        return np.concatenate([[end.reduce(found[-1])], *reversed(found)])
 
     def root_children(self) -> tuple[int, int]:
         """The range of cells of the first stage."""

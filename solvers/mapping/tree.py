@@ -39,6 +39,7 @@ from tilewright.solvers.mapping.tape import Tape
 BATCH = 1 << 16
 _DIVE_WIDTHS = (128, 1024)  # nodes kept after every group; wider where a narrow dive ends nowhere
 _DIVE_LINES = 3  # choices of orders and residencies followed from stage to stage
+_MANY = 256  # nodes that are bounded in the middle of a stage
 _PLAIN = 300_000  # parts bounded from which on the energy is divided
 _EASY = 2_000_000  # parts bounded from which on a search is a hard one
 _EFFORT = 2_000_000  # parts bounded in looking at the outer levels alone
@@ -358,7 +359,7 @@ class Tree:
 
     def _split(self, nodes: Nodes, order: Sequence[int], stage: int) -> Iterator[Nodes]:
         if not order:
-            nodes = self._prune(nodes)
+            nodes = self._narrowed(nodes)
             if len(nodes):
                 yield nodes
             return
@@ -376,15 +377,9 @@ class Tree:
             offset = np.arange(len(index)) - np.repeat(
                 ends[piece:stop] - counts[piece:stop] - base, counts[piece:stop]
             )
-            grown = nodes.take(index)
-            grown.cells[position] = first[index] + offset
-            at = tuple(stage if i == position else s for i, s in enumerate(nodes.at))
-            part = replace(grown, at=at)
-            if self._beam is not None:
-                part = self._prune(part)
-                part = part.take(np.argsort(part.keys, kind="stable")[: self._beam])
-            elif rest and len(part) > 256:
-                part = self._prune(part)
+            part = nodes.refined(index, position, first[index] + offset, stage)
+            if rest and len(part) > (self._beam or _MANY):
+                part = self._narrowed(part)
             if len(part):
                 yield from self._split(part, rest, stage)
             piece = stop
@@ -399,6 +394,13 @@ class Tree:
         edges = staged.children[stage - 1]
         cells = nodes.cells[position]
         return edges[cells], edges[cells + 1] - edges[cells]
+
+    def _narrowed(self, nodes: Nodes) -> Nodes:
+        """Nodes that may be legal and may beat the incumbent; in a dive only the best of them."""
+        nodes = self._prune(nodes)
+        return (
+            nodes if self._beam is None else nodes.take(np.argsort(nodes.keys, kind="stable")[: self._beam])
+        )
 
     def _prune(self, nodes: Nodes) -> Nodes:
         """Keep nodes that may be legal and may beat the incumbent; raise their bounds."""
@@ -416,7 +418,7 @@ class Tree:
         if cycles.max() >= EXACT_LIMIT:  # a larger energy is a sum of exact counts, right within BAND
             raise OverflowError("counts beyond 2**53: the layer is too large for exact bounds")
         keys = energy ** self.powers[0] * cycles ** self.powers[1]
-        return self._open(replace(nodes, energy=energy, cycles=cycles, keys=keys))
+        return self._open(nodes.bounded(energy, cycles, keys))
 
     def _open(self, nodes: Nodes) -> Nodes:
         """Nodes that the goal wants."""
