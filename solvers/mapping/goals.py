@@ -78,6 +78,22 @@ class Minimum:
             self._search.confirm(leaves.mapping(best.start), self._source)
 
 
+class Below:
+    """What another goal wants, as far as it is below a key (scaled)."""
+
+    def __init__(self, goal: Goal, cutoff: float) -> None:
+        self.both = goal.both
+        self._goal, self._cutoff = goal, cutoff
+
+    def wanted(self, energy: Array, cycles: Array, keys: Array) -> NDArray[np.bool_]:
+        """Parts whose bound is below the key that the other goal wants."""
+        return self._goal.wanted(energy, cycles, keys) & (keys < self._cutoff)
+
+    def take(self, leaves: Leaves) -> None:
+        """Hand complete decisions on."""
+        self._goal.take(leaves)
+
+
 class LeastEnergy:
     """The least value of what is read as energy."""
 
