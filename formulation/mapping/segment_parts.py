@@ -34,7 +34,7 @@ from tilewright.formulation.mapping.cost.hierarchy import first_and_last, port_t
 from tilewright.formulation.mapping.problem import LayerProblem
 from tilewright.formulation.mapping.rests import MergedCuts, counts_merged_cuts
 from tilewright.formulation.mapping.space import MapSpace, build_space
-from tilewright.formulation.objective import parse_objective
+from tilewright.formulation.objective import Objective, parse_objective
 from tilewright.hardware.mapping.engine import Engine
 from tilewright.workloads.mapping.operator import Role
 
@@ -84,9 +84,8 @@ def has_parts(problem: LayerProblem) -> bool:
         return False
     if problem.reduction is Reduction.LOOPS and not _merges_rests(problem):
         return False
-    demands = problem.constraints.rules or problem.objective.key_powers[1]
-    if demands and any(level.may_bypass for level in engine.levels):
-        return False  # a demand may speak of what is stored where; cycles depend on it in both parts
+    if problem.constraints.rules and any(level.may_bypass for level in engine.levels):
+        return False  # a demand may speak of what is stored where
     return len(segments(engine)) > 2 and engine.levels[0].fanout is None
 
 
@@ -105,8 +104,15 @@ def even_halves(problem: LayerProblem) -> tuple[Arrangement, Arrangement]:
     return slots[:end], slots[end:]
 
 
-def inside_part(problem: LayerProblem, inner: Arrangement, outside: int | None = None) -> LayerProblem:
-    """A problem that has no better mapping than those of a problem with given points inside the array.
+def charged(part: LayerProblem, objective: Objective, elsewhere: int) -> LayerProblem:
+    """A part for an objective, with the least energy that is spent in the other one, in the problem's unit."""
+    energy = total([part.statement.energy, elsewhere])
+    stated = replace(part.statement, energy=energy, components={INSIDE: energy})
+    return replace(part, statement=stated, objective=objective)
+
+
+def inside_part(problem: LayerProblem, inner: Arrangement) -> LayerProblem:
+    """A problem of energy that no mapping with given points inside the array spends less than inside.
 
     The outermost level is free, and the near levels hold whole tensors, so their points of storage are one,
     with all loops up to the array inside.
@@ -114,7 +120,6 @@ def inside_part(problem: LayerProblem, inner: Arrangement, outside: int | None =
     Parameters
     ----------
     inner : slots inside the near levels
-    outside : least energy outside, in the problem's unit; ``None`` asks for least energy inside alone
     """
     operator, found = problem.operator, segments(problem.engine)
     near = found[1]
@@ -130,9 +135,7 @@ def inside_part(problem: LayerProblem, inner: Arrangement, outside: int | None =
     head = [replace(slot, dims=frozenset()) for slot in outermost]
     middle = leading(operator, engine, near, near.items(operator, engine))
     part = _part(problem, engine, (*head, *middle, *inner), merged=len(head) + len(middle) - 1)
-    energy = total([_inside(part), outside or 0])
-    stated = replace(part.statement, energy=energy, components={INSIDE: energy})
-    return replace(part, statement=stated, objective=_ENERGY if outside is None else problem.objective)
+    return replace(part, statement=replace(part.statement, energy=_inside(part)), objective=_ENERGY)
 
 
 def near_arrangements(problem: LayerProblem) -> Iterator[Arrangement]:
@@ -152,10 +155,8 @@ def inner_arrangements(problem: LayerProblem) -> Iterator[Arrangement]:
         yield tuple(slot for slots in parts for slot in slots)
 
 
-def outside_part(
-    problem: LayerProblem, near: Arrangement, inside: int | None = None, busy: int = 0
-) -> LayerProblem:
-    """A problem that has no better mapping than those of a problem with given points of near stores.
+def outside_part(problem: LayerProblem, near: Arrangement, busy: int = 0) -> LayerProblem:
+    """A problem of energy that no mapping with given points of near stores spends less than outside.
 
     All loops inside the last near store are one block; of the cycles only those inside, the outermost level's
     transfers, and the near levels' first fill and last drain count.
@@ -163,7 +164,6 @@ def outside_part(
     Parameters
     ----------
     near : slots of the outermost level and of the near ones
-    inside : least energy inside, in the problem's unit; ``None`` asks for least energy outside alone
     busy : cycles inside at least
     """
     operator, engine = problem.operator, problem.engine
@@ -172,7 +172,7 @@ def outside_part(
     slots = (*near[:-1], replace(near[-1], dims=frozenset(operator.bounds)))
     part = _part(problem, shell, slots)
     stated, scale = part.statement, problem.statement.energy_scale
-    energy = scale // stated.energy_scale * _outside(part) + (inside or 0)
+    energy = scale // stated.energy_scale * _outside(part)
     nest = part.space.nest
     exposed = [
         time
@@ -183,7 +183,7 @@ def outside_part(
     peak = -(-operator.iterations // engine.instances)
     cycles = total([maximum([max(peak, busy), *_busy(part)]), *exposed])
     statement = Statement(energy, scale, cycles, stated.limits, {INSIDE: energy}, scale)
-    return replace(part, statement=statement, objective=_ENERGY if inside is None else problem.objective)
+    return replace(part, statement=statement, objective=_ENERGY)
 
 
 def knowing(part: LayerProblem, inside: int) -> LayerProblem:

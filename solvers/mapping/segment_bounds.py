@@ -22,6 +22,7 @@ from tilewright.formulation.mapping.search import LayerSearch
 from tilewright.formulation.mapping.segment_parts import (
     Tiles,
     around,
+    charged,
     even_halves,
     inner_arrangements,
     inside_part,
@@ -103,21 +104,19 @@ class SegmentBounds:
 
     def begin(self) -> None:
         """Find what each part costs at least."""
-        problem = self._problem
-        if self._powers[1] or self._goal.both:
-            self._busy = self._least(inside_part(problem, one).minimising(CYCLES) for one in self._inner)
+        problem, (a, b) = self._problem, self._powers
+        self._inner_parts = [inside_part(problem, inner) for inner in self._inner]
+        if b or self._goal.both:
+            self._busy = self._least(part.minimising(CYCLES) for part in self._inner_parts)
+        self._near_parts = [outside_part(problem, near, self._busy) for near in self._near]
         if self._counts_energy:
-            self._outside = self._least(outside_part(problem, near) for near in self._near)
-            self._inside = self._least(inside_part(problem, inner) for inner in self._inner)
-        a, b = self._powers
+            self._outside = self._least(self._near_parts)
+            self._inside = self._least(self._inner_parts)
         self.least = float(self._outside + self._inside) ** a * float(self._busy) ** b * (1 - BAND)
         if b:
-            self.least = max(
-                self.least,
-                self._least(
-                    outside_part(problem, near, self._inside, self._busy) for near in self._near
-                ) * (1 - BAND),
-            )
+            both = self._least(charged(part, problem.objective, self._inside) for part in self._near_parts)
+            self.least = max(self.least, both * (1 - BAND))
+        self._root = self.least
 
     def parts(self, goal: Goal) -> Iterator[LayerProblem]:
         """The problems of the arrangements in which a goal may find something, the most promising ones first.
@@ -125,6 +124,9 @@ class SegmentBounds:
         Those that are not given out hold nothing that it wants.
         """
         self._goal = goal
+        if not goal.both and not goal.wanted(*(np.array([one]) for one in (math.inf, math.inf, self._root)))[0]:
+            self.least = math.inf
+            return
         inner = self._look_inside()
         near = self._look_outside() if inner else []
         combined = ((one, other) for one in near for other in inner)
@@ -171,8 +173,8 @@ class SegmentBounds:
     def _look_outside(self) -> list[Survivors]:
         """What is left outside; what is spent there at least is known then."""
         found: list[Survivors] = []
-        for near in self._near:
-            part = outside_part(self._problem, near, self._inside, self._busy)
+        for near, alone in zip(self._near, self._near_parts, strict=True):
+            part = charged(alone, self._problem.objective, self._inside)
             found += self._survivors(near, part, around(near), self._inside, _MOST_NEAR * len(self._inner))
         self._outside = max(self._outside, _floor(min((one.energy for one in found), default=0.0)))
         return found
@@ -180,8 +182,8 @@ class SegmentBounds:
     def _look_inside(self) -> list[Survivors]:
         """What is left inside; what is spent there at least is known then."""
         found: list[Survivors] = []
-        for inner in self._inner:
-            part = inside_part(self._problem, inner, self._outside)
+        for inner, alone in zip(self._inner, self._inner_parts, strict=True):
+            part = charged(alone, self._problem.objective, self._outside)
             found += self._survivors(
                 inner, part, within(part.space), self._outside, _MOST_INSIDE * len(self._near)
             )
