@@ -26,7 +26,7 @@ _SAFE = 1 - 1e-12  # relative; far above the rounding of a product of a few floa
 
 
 def counts_merged_cuts(operator: Operator) -> bool:
-    """Whether a :class:`MergedCuts` bounds an operator's counts: its output's tiles neither overlap nor gape."""
+    """Whether :class:`MergedCuts` bounds an operator's counts: tiles of its output do not overlap or gape."""
     return not any(
         axis.is_compound or any(term.stride > 1 for term in axis.terms)
         for tensor in operator.tensors
@@ -83,7 +83,7 @@ class MergedCuts(Nest):
         sides: Collection[int] = (),
         slide: tuple[str, int] | None = None,
     ) -> Expr:
-        """Of tiles that overlap, as many as differ along one loop, without gaps; or those of one whole tile."""
+        """Of tiles that overlap those that differ along one loop, without gaps; or those of a whole tile."""
         if not axis.is_compound:
             return super().window(axis, boundary, counted, sides, slide)
         cuts = {term.dim: counted(term.dim) for term in axis.terms}
@@ -119,8 +119,8 @@ def _others(sizes: Sequence[Size], factors: Sequence[bool], grows: bool) -> Size
     Parameters
     ----------
     sizes : the dimension, the tile, and what is cut inside it
-    factors : per cut inside, whether it counts: by how much tiles shrink, or where ``grows`` is not set by how
-        much less is covered
+    factors : per cut inside, whether it counts: by how much tiles shrink, or, where ``grows`` is not set,
+        by how much less is covered
     grows : whether pieces are counted, rather than iterations
     """
     whole, tile, *_ = sizes

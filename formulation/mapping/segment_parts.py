@@ -90,7 +90,7 @@ def has_parts(problem: LayerProblem) -> bool:
 
 
 def _merges_rests(problem: LayerProblem) -> bool:
-    """Whether parts are stated where tiles need not divide: no choice of storage, no windows that are kept."""
+    """Whether parts are stated where tiles need not divide: no choice of storage, no kept windows."""
     levels = problem.engine.levels
     return counts_merged_cuts(problem.operator) and not any(
         level.may_bypass or level.sliding_window for level in levels
@@ -105,7 +105,7 @@ def even_halves(problem: LayerProblem) -> tuple[Arrangement, Arrangement]:
 
 
 def charged(part: LayerProblem, objective: Objective, elsewhere: int) -> LayerProblem:
-    """A part for an objective, with the least energy that is spent in the other one, in the problem's unit."""
+    """A part for an objective, with the least energy spent in the other one, in the problem's unit."""
     energy = total([part.statement.energy, elsewhere])
     stated = replace(part.statement, energy=energy, components={INSIDE: energy})
     return replace(part, statement=stated, objective=objective)

@@ -1,10 +1,11 @@
 """Branch and bound over uneven storage: one tree per arrangement, one incumbent for all of them.
 
 The even tree comes first.  Where parts of the machine bound many arrangements at once
-(:mod:`tilewright.solvers.mapping.segment_bounds`), all that costs little more than the least bound is searched
-first, and so on until nothing can beat the incumbent: arrangements without such tiles are never stated.  Each tree dives for a mapping, and keeps open what may still beat the
-best one found in any.  Then the tree with the least bound goes on until another one's is less, so the bound
-of the whole is always that of the cheapest open part of any tree, or of what has not been stated yet.
+(:mod:`tilewright.solvers.mapping.segment_bounds`), all that costs little more than the least bound is
+searched first, and so on until nothing can beat the incumbent: arrangements without such tiles are never
+stated.  Each tree dives for a mapping, and keeps open what may still beat the best one found in any.  Then
+the tree with the least bound goes on until another one's is less, so the bound of the whole is always that
+of the cheapest open part of any tree, or of what has not been stated yet.
 """
 
 from __future__ import annotations
@@ -119,6 +120,9 @@ class Forest:
         for bounds in machines:
             bounds.begin()
         self._unstated = max(self._unstated, min(bounds.least for bounds in machines))
+        tell(self._least)
+        if even_open and is_large(problem):
+            self._planted(problem, self._goal, _EFFORT)  # for a mapping
         for cutoff in self._cutoffs():
             tell(self._least)
             goal = self._goal if math.isinf(cutoff) else Below(self._goal, cutoff)

@@ -44,7 +44,7 @@ _MOST_NEAR, _MOST_INSIDE = (
     100_000,
     1_000_000,
 )  # in listing what is left, for every arrangement that it may save
-_MORE = 3  # times as many where tiles need not divide: what is saved is larger
+_SLACK = 0.003  # relative, in the least values of parts where tiles need not divide: many cost hardly more
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,9 +82,7 @@ class SegmentBounds:
         nothing is left
     """
 
-    def __init__(
-        self, search: LayerSearch, goal: Goal, problem: LayerProblem, even_open: bool
-    ) -> None:
+    def __init__(self, search: LayerSearch, goal: Goal, problem: LayerProblem, even_open: bool) -> None:
         self.least = 0.0
         self._search, self._goal, self._problem = search, goal, problem
         self._powers = problem.objective.key_powers
@@ -124,7 +122,10 @@ class SegmentBounds:
         Those that are not given out hold nothing that it wants.
         """
         self._goal = goal
-        if not goal.both and not goal.wanted(*(np.array([one]) for one in (math.inf, math.inf, self._root)))[0]:
+        if (
+            not goal.both
+            and not goal.wanted(*(np.array([one]) for one in (math.inf, math.inf, self._root)))[0]
+        ):
             self.least = math.inf
             return
         inner = self._look_inside()
@@ -192,7 +193,7 @@ class SegmentBounds:
 
     def _least(self, parts: Iterable[LayerProblem]) -> int:
         """What every mapping spends in a part of the machine at least, of what the parts minimise."""
-        goal = LeastEnergy()
+        goal = LeastEnergy(0.0 if self._problem.space.nest.perfect else _SLACK)
         trees = [tree for part in parts if (tree := self._tree(goal, part, _EFFORT)) is not None]
         for tree in trees:
             tree.begin()  # the best of all first mappings serves every search
@@ -201,7 +202,7 @@ class SegmentBounds:
                 tree.most = most
                 tree.go_on()
         self._search.limits.heed()
-        least = min([goal.best, *(tree.least for tree in trees)])
+        least = min([goal.enough, *(tree.least for tree in trees)])
         return 0 if math.isinf(least) else _floor(least)
 
     def _tree(self, goal: Goal, part: LayerProblem, most: int) -> Tree | None:
@@ -223,7 +224,7 @@ class SegmentBounds:
         most : nodes that the search may bound
         """
         listed = _Listed(self._goal, part, edges)
-        tree = self._tree(listed, part, most if part.space.nest.perfect else _MORE * most)
+        tree = self._tree(listed, part, most)
         if tree is None:
             return []
         tree.begin(dive=False)

@@ -97,7 +97,7 @@ def test_merged_cuts_count_no_more_than_several(stride: int, dilation: int) -> N
             assert evaluate(nest.pieces(dim, edge, counted[dim]), {}) <= len(found)
             assert evaluate(nest.covered(dim, edge, counted[dim]), {}) <= sum(size for *_, size in found)
         sides = [1] if inside[:1] == [True] else []
-        bound = evaluate(nest.window(axis, edge, lambda dim: counted[dim], sides), {})
+        bound = evaluate(nest.window(axis, edge, counted.__getitem__, sides), {})
         assert bound <= elements(axis, pieces)
 
 
