@@ -84,8 +84,9 @@ def has_parts(problem: LayerProblem) -> bool:
         return False
     if problem.reduction is Reduction.LOOPS and not _merges_rests(problem):
         return False
-    if problem.constraints.rules and any(level.may_bypass for level in engine.levels):
-        return False  # a demand may speak of what is stored where
+    demands = problem.constraints.rules or problem.objective.key_powers[1]
+    if demands and any(level.may_bypass for level in engine.levels):
+        return False  # a demand may speak of what is stored where; cycles cost more to bound than to search
     return len(segments(engine)) > 2 and engine.levels[0].fanout is None
 
 

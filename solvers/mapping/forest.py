@@ -29,6 +29,7 @@ from tilewright.solvers.mapping.tree import Tree
 _AHEAD = 0.02  # by which a tree's bound may pass the others' before they go on
 _STEP = 0.02  # by which the first cutoff passes the least that anything may cost
 _FASTER = 8  # times as far at every further one
+_DIVES = 4  # trees that look for a mapping at once; with one known, the others find better ones on their way
 _SMALL = 2_000  # rows of tiles that are searched as quickly as those that divide
 _EFFORT = 1_000_000  # nodes bounded of the even part where tiles need not divide, before parts are
 _SHARE = 0.6  # of the time that is left, for the optimum of even storage
@@ -49,6 +50,7 @@ class Forest:
         self._tick = count()
         self._open: list[tuple[float, int, Tree, float]] = []
         self._unstated = 0.0  # lower bound of what has not been stated; infinite where all has been
+        self._dives = count()
         self._cutoff = math.inf  # from which on nothing is looked for yet
 
     def run(self, tell: Callable[[float], None] = lambda _least: None) -> float | None:
@@ -117,10 +119,13 @@ class Forest:
         problem = self._search.problem
         even_open = self._is_even_open()
         machines = [SegmentBounds(self._search, self._goal, one, even_open) for one in storages(problem)]
+
+        def known() -> None:
+            self._unstated = max(self._unstated, min(bounds.least for bounds in machines))
+            tell(self._least)
+
         for bounds in machines:
-            bounds.begin()
-        self._unstated = max(self._unstated, min(bounds.least for bounds in machines))
-        tell(self._least)
+            bounds.begin(known)
         if even_open and is_large(problem):
             self._planted(problem, self._goal, _EFFORT)  # for a mapping
         for cutoff in self._cutoffs():
@@ -196,7 +201,7 @@ class Forest:
             return None
         tree.on_hard = self._hard
         tree.most = most
-        tree.begin()
+        tree.begin(dive=self._search.key is None or next(self._dives) < _DIVES)
         return tree
 
 

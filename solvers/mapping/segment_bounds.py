@@ -9,7 +9,7 @@ stated, others with the survivors' tiles alone.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -100,8 +100,13 @@ class SegmentBounds:
         self._inside = self._outside = self._busy = 0
         self._stated_wholes: dict[Arrangement, LayerProblem] = {}
 
-    def begin(self) -> None:
-        """Find what each part costs at least."""
+    def begin(self, known: Callable[[], None]) -> None:
+        """Find what each part costs at least.
+
+        Parameters
+        ----------
+        known : called with every better bound
+        """
         problem, (a, b) = self._problem, self._powers
         self._inner_parts = [inside_part(problem, inner) for inner in self._inner]
         if b or self._goal.both:
@@ -111,10 +116,12 @@ class SegmentBounds:
             self._outside = self._least(self._near_parts)
             self._inside = self._least(self._inner_parts)
         self.least = float(self._outside + self._inside) ** a * float(self._busy) ** b * (1 - BAND)
+        known()
         if b:
             both = self._least(charged(part, problem.objective, self._inside) for part in self._near_parts)
             self.least = max(self.least, both * (1 - BAND))
         self._root = self.least
+        known()
 
     def parts(self, goal: Goal) -> Iterator[LayerProblem]:
         """The problems of the arrangements in which a goal may find something, the most promising ones first.
