@@ -23,6 +23,7 @@ from tilewright.formulation.mapping.arrangements import (
     Reduction,
     arrangement_limits,
     block_orders,
+    even_arrangement,
     leading,
     of_segment,
     segments,
@@ -31,8 +32,9 @@ from tilewright.formulation.mapping.chains import AxisGroup
 from tilewright.formulation.mapping.cost.base import Statement
 from tilewright.formulation.mapping.cost.hierarchy import first_and_last, port_times
 from tilewright.formulation.mapping.problem import LayerProblem
+from tilewright.formulation.mapping.rests import MergedCuts, counts_merged_cuts
 from tilewright.formulation.mapping.space import MapSpace, build_space
-from tilewright.formulation.objective import parse_objective
+from tilewright.formulation.objective import Objective, parse_objective
 from tilewright.hardware.mapping.engine import Engine
 from tilewright.workloads.mapping.operator import Role
 
@@ -74,20 +76,44 @@ def storages(problem: LayerProblem) -> Iterator[LayerProblem]:
 def has_parts(problem: LayerProblem) -> bool:
     """Whether a problem's arrangements are bounded by its parts.
 
-    Factors are perfect, the outermost level feeds near levels and no array, and there is an array further
-    inside.
+    The outermost level feeds near levels and no array, and there is an array further inside; tiles are not
+    just any.
     """
     engine = problem.engine
-    if problem.reduction is not Reduction.FORMS or problem.model.name != "hierarchy":
+    if problem.reduction is Reduction.NONE or problem.model.name != "hierarchy":
+        return False
+    if problem.reduction is Reduction.LOOPS and not _merges_rests(problem):
         return False
     demands = problem.constraints.rules or problem.objective.key_powers[1]
     if demands and any(level.may_bypass for level in engine.levels):
-        return False  # a demand may speak of what is stored where; cycles depend on it in both parts
+        return False  # a demand may speak of what is stored where; cycles cost more to bound than to search
     return len(segments(engine)) > 2 and engine.levels[0].fanout is None
 
 
-def inside_part(problem: LayerProblem, inner: Arrangement, outside: int | None = None) -> LayerProblem:
-    """A problem that has no better mapping than those of a problem with given points inside the array.
+def _merges_rests(problem: LayerProblem) -> bool:
+    """Whether parts are stated where tiles need not divide: no choice of storage, no kept windows."""
+    levels = problem.engine.levels
+    return counts_merged_cuts(problem.operator) and not any(
+        level.may_bypass or level.sliding_window for level in levels
+    )
+
+
+def even_halves(problem: LayerProblem) -> tuple[Arrangement, Arrangement]:
+    """The slots of even storage in the outermost level and the near ones, and further inside."""
+    slots = even_arrangement(problem.operator, problem.engine)
+    end = segments(problem.engine)[1].levels[-1] + 1
+    return slots[:end], slots[end:]
+
+
+def charged(part: LayerProblem, objective: Objective, elsewhere: int) -> LayerProblem:
+    """A part for an objective, with the least energy spent in the other one, in the problem's unit."""
+    energy = total([part.statement.energy, elsewhere])
+    stated = replace(part.statement, energy=energy, components={INSIDE: energy})
+    return replace(part, statement=stated, objective=objective)
+
+
+def inside_part(problem: LayerProblem, inner: Arrangement) -> LayerProblem:
+    """A problem of energy that no mapping with given points inside the array spends less than inside.
 
     The outermost level is free, and the near levels hold whole tensors, so their points of storage are one,
     with all loops up to the array inside.
@@ -95,7 +121,6 @@ def inside_part(problem: LayerProblem, inner: Arrangement, outside: int | None =
     Parameters
     ----------
     inner : slots inside the near levels
-    outside : least energy outside, in the problem's unit; ``None`` asks for least energy inside alone
     """
     operator, found = problem.operator, segments(problem.engine)
     near = found[1]
@@ -110,10 +135,8 @@ def inside_part(problem: LayerProblem, inner: Arrangement, outside: int | None =
     outermost = leading(operator, engine, found[0], found[0].items(operator, engine))
     head = [replace(slot, dims=frozenset()) for slot in outermost]
     middle = leading(operator, engine, near, near.items(operator, engine))
-    part = _part(problem, engine, (*head, *middle, *inner))
-    energy = total([_inside(part), outside or 0])
-    stated = replace(part.statement, energy=energy, components={INSIDE: energy})
-    return replace(part, statement=stated, objective=_ENERGY if outside is None else problem.objective)
+    part = _part(problem, engine, (*head, *middle, *inner), merged=len(head) + len(middle) - 1)
+    return replace(part, statement=replace(part.statement, energy=_inside(part)), objective=_ENERGY)
 
 
 def near_arrangements(problem: LayerProblem) -> Iterator[Arrangement]:
@@ -133,10 +156,8 @@ def inner_arrangements(problem: LayerProblem) -> Iterator[Arrangement]:
         yield tuple(slot for slots in parts for slot in slots)
 
 
-def outside_part(
-    problem: LayerProblem, near: Arrangement, inside: int | None = None, busy: int = 0
-) -> LayerProblem:
-    """A problem that has no better mapping than those of a problem with given points of near stores.
+def outside_part(problem: LayerProblem, near: Arrangement, busy: int = 0) -> LayerProblem:
+    """A problem of energy that no mapping with given points of near stores spends less than outside.
 
     All loops inside the last near store are one block; of the cycles only those inside, the outermost level's
     transfers, and the near levels' first fill and last drain count.
@@ -144,7 +165,6 @@ def outside_part(
     Parameters
     ----------
     near : slots of the outermost level and of the near ones
-    inside : least energy inside, in the problem's unit; ``None`` asks for least energy outside alone
     busy : cycles inside at least
     """
     operator, engine = problem.operator, problem.engine
@@ -153,7 +173,7 @@ def outside_part(
     slots = (*near[:-1], replace(near[-1], dims=frozenset(operator.bounds)))
     part = _part(problem, shell, slots)
     stated, scale = part.statement, problem.statement.energy_scale
-    energy = scale // stated.energy_scale * _outside(part) + (inside or 0)
+    energy = scale // stated.energy_scale * _outside(part)
     nest = part.space.nest
     exposed = [
         time
@@ -164,7 +184,7 @@ def outside_part(
     peak = -(-operator.iterations // engine.instances)
     cycles = total([maximum([max(peak, busy), *_busy(part)]), *exposed])
     statement = Statement(energy, scale, cycles, stated.limits, {INSIDE: energy}, scale)
-    return replace(part, statement=statement, objective=_ENERGY if inside is None else problem.objective)
+    return replace(part, statement=statement, objective=_ENERGY)
 
 
 def knowing(part: LayerProblem, inside: int) -> LayerProblem:
@@ -209,20 +229,31 @@ def restricted(space: MapSpace, edges: range, tiles: Tiles) -> MapSpace:
 def among(rows: NDArray[np.int64], wanted: NDArray[np.int64]) -> NDArray[np.bool_]:
     """Which rows are among others."""
     both = np.concatenate([wanted, rows])
-    codes = np.zeros(len(both), dtype=np.int64)
+    codes, most = np.zeros(len(both), dtype=np.int64), 1
     for column in both.T:
-        _, ranks = np.unique(column, return_inverse=True)
-        _, codes = np.unique(codes * (int(ranks.max(initial=0)) + 1) + ranks, return_inverse=True)
-    found = np.zeros(len(both), dtype=bool)
-    found[codes[: len(wanted)]] = True
-    return found[codes[len(wanted) :]]
+        size = int(column.max(initial=0)) + 1
+        if most * size >= 1 << 62:  # number what there is
+            _, codes = np.unique(codes, return_inverse=True)
+            most = len(both)
+        codes, most = codes * size + column, most * size
+    return np.isin(codes[len(wanted) :], codes[: len(wanted)])
 
 
-def _part(problem: LayerProblem, engine: Engine, slots: Arrangement) -> LayerProblem:
-    """The problem over one arrangement on another engine, without a user's demands."""
+def _part(
+    problem: LayerProblem, engine: Engine, slots: Arrangement, merged: int | None = None
+) -> LayerProblem:
+    """The problem over one arrangement on another engine, without a user's demands.
+
+    Parameters
+    ----------
+    merged : the block whose cut stands for several, if any
+    """
     operator = problem.operator
-    orders = partial(block_orders, operator, engine, slots, Reduction.FORMS)
+    orders = partial(block_orders, operator, engine, slots, problem.reduction)
     space = build_space(operator, engine, orders, (), problem.space.tiles, slots)
+    nest = space.nest
+    if merged is not None and not nest.perfect:
+        space = replace(space, nest=MergedCuts.of(nest, merged))
     statement = problem.model.statement(space.nest)
     limits = (*statement.limits, *arrangement_limits(space.nest, slots, Reduction.FORMS))
     return replace(

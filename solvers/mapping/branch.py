@@ -85,7 +85,8 @@ class Branch:
             limits = search.limits.share(_SHARE, None if search.limits.deterministic else _ANNEALED)
             with suppress(LimitReachedError):
                 ByArrangement(Annealing()).solve(search.within(limits))
-            offer_perfect_factors(search)
+            if not search.problem.is_uneven:  # there the forest began with them
+                offer_perfect_factors(search)
 
         return offer
 

@@ -1,32 +1,37 @@
 """Branch and bound over uneven storage: one tree per arrangement, one incumbent for all of them.
 
 The even tree comes first.  Where parts of the machine bound many arrangements at once
-(:mod:`tilewright.solvers.mapping.segment_bounds`), those that cannot beat the incumbent are never stated, and
-the most promising ones come first.  Each tree dives for a mapping, and keeps open what may still beat the
-best one found in any.  Then the tree with the least bound goes on until another one's is less, so the bound
-of the whole is always that of the cheapest open part of any tree, or of what has not been stated yet.
+(:mod:`tilewright.solvers.mapping.segment_bounds`), all that costs little more than the least bound is
+searched first, and so on until nothing can beat the incumbent: arrangements without such tiles are never
+stated.  Each tree dives for a mapping, and keeps open what may still beat the best one found in any.  Then
+the tree with the least bound goes on until another one's is less, so the bound of the whole is always that
+of the cheapest open part of any tree, or of what has not been stated yet.
 """
 
 from __future__ import annotations
 
 import heapq
+import math
 from collections.abc import Callable, Iterator
-from fractions import Fraction
 from functools import partial
 from itertools import count, islice
 
 from tilewright.formulation.limits import LimitReachedError, Limits
-from tilewright.formulation.mapping.arrangements import Arrangement, Reduction
+from tilewright.formulation.mapping.arrangements import Reduction
 from tilewright.formulation.mapping.compulsory import least_key
 from tilewright.formulation.mapping.problem import LayerProblem
 from tilewright.formulation.mapping.search import LayerSearch
 from tilewright.formulation.mapping.segment_parts import has_parts, storages
-from tilewright.solvers.mapping.goals import BAND, Goal
+from tilewright.solvers.mapping.goals import BAND, Below, Goal, goal_of
+from tilewright.solvers.mapping.large_problems import is_large
 from tilewright.solvers.mapping.tree import Tree
 
 _AHEAD = 0.02  # by which a tree's bound may pass the others' before they go on
-_FIRST = 3  # trees, of those whose bounds are known, after which a better incumbent begins the bounds anew
-_BETTER = Fraction(999, 1000)  # of its key
+_STEP = 0.02  # by which the first cutoff passes the least that anything may cost
+_FASTER = 8  # times as far at every further one
+_DIVES = 4  # trees that look for a mapping at once; with one known, the others find better ones on their way
+_SMALL = 2_000  # rows of tiles that are searched as quickly as those that divide
+_EFFORT = 1_000_000  # nodes bounded of the even part where tiles need not divide, before parts are
 _SHARE = 0.6  # of the time that is left, for the optimum of even storage
 
 
@@ -45,6 +50,8 @@ class Forest:
         self._tick = count()
         self._open: list[tuple[float, int, Tree, float]] = []
         self._unstated = 0.0  # lower bound of what has not been stated; infinite where all has been
+        self._dives = count()
+        self._cutoff = math.inf  # from which on nothing is looked for yet
 
     def run(self, tell: Callable[[float], None] = lambda _least: None) -> float | None:
         """Search until the goal wants nothing that is open, or a limit strikes.
@@ -57,90 +64,145 @@ class Forest:
         """
         problem = self._search.problem
         self._unstated = float(least_key(problem) * problem.key_scale) * (1 - BAND)
-        if not self._begun() or self._search.done:
-            tell(self._least)
-            return self._least
-        while self._open:
-            _, _, tree, floor = heapq.heappop(self._open)
-            others = self._least
-            left = tree.go_on(partial(_told, tell, others, floor), max(floor, others) * (1 + _AHEAD))
-            if left is not None:
-                self._add(tree, floor)
-            if self._search.done:
-                return self._least if self._open else None
-        return None
+        try:
+            if has_parts(problem):
+                self._search_bounded(tell)
+            else:
+                self._search_stated(tell)
+        except LimitReachedError:
+            pass
+        if math.isinf(self._least):
+            return None
+        tell(self._least)
+        return self._least
 
     @property
     def _least(self) -> float:
-        return min(self._unstated, self._open[0][0] if self._open else float("inf"))
+        return min(self._unstated, self._cutoff, self._open[0][0] if self._open else math.inf)
 
-    def _add(self, tree: Tree, floor: float) -> None:
-        """Keep a tree open, of which ``floor`` is a lower bound, too."""
-        heapq.heappush(self._open, (max(tree.least, floor), next(self._tick), tree, floor))
+    def _add(self, tree: Tree) -> None:
+        """Keep a tree open; what was known before it was stated bounds it, too."""
+        self._put(tree, self._unstated)
+
+    def _put(self, tree: Tree, floor: float) -> None:
+        if not math.isinf(tree.least):
+            heapq.heappush(self._open, (max(tree.least, floor), next(self._tick), tree, floor))
 
     def _hard(self) -> None:
         ask, self._on_hard = self._on_hard, lambda: None
         ask()
 
-    def _begun(self) -> bool:
-        """Whether all is open before a limit strikes; what is not stated then has its bound."""
-        try:
-            self._begin()
-        except LimitReachedError:
-            return False
-        return True
-
-    def _begin(self) -> None:
-        """Open every tree's first stage; raises ``LimitReachedError`` where a limit strikes before."""
+    def _search_stated(self, tell: Callable[[float], None]) -> None:
+        """Search with one tree for every arrangement; raises ``LimitReachedError`` where a limit strikes."""
         problem = self._search.problem
-        even = self._planted(problem)
+        if not problem.space.nest.perfect:
+            self._offer_perfect_factors()
+        even = self._planted(problem, self._goal)
         if even is not None:
-            share = self._search.limits.share(_SHARE)
-            even.go_on(over=partial(_is_over, share))
-        spanned = problem.reduction is Reduction.FORMS  # the others' forms hold all even ones
-        if even is not None and even.least < float("inf") and not spanned:
-            self._add(even, self._unstated)
-        for part in self._parts(problem):
-            tree = self._planted(part)
-            if tree is not None and tree.least < float("inf"):
-                self._add(tree, self._unstated)
-        self._unstated = float("inf")
+            even.go_on(over=partial(_is_over, self._search.limits.share(_SHARE)))
+            if problem.reduction is not Reduction.FORMS:  # else the others' forms hold all even ones
+                self._add(even)
+        for part in islice(problem.parts(self._search.limits.heed), 1, None):
+            tree = self._planted(part, self._goal)
+            if tree is not None:
+                self._add(tree)
+        self._unstated = math.inf
+        self._exhaust(tell)
 
-    def _planted(self, problem: LayerProblem) -> Tree | None:
-        """A tree with its first stage open; ``None`` where there is nothing to choose."""
+    def _search_bounded(self, tell: Callable[[float], None]) -> None:
+        """Search what the bounds of parts leave; raises ``LimitReachedError`` where a limit strikes.
+
+        What costs little more than the least that anything may cost comes first: fewer tiles survive.
+        """
+        from tilewright.solvers.mapping.segment_bounds import SegmentBounds
+
+        problem = self._search.problem
+        even_open = self._is_even_open()
+        machines = [SegmentBounds(self._search, self._goal, one, even_open) for one in storages(problem)]
+
+        def known() -> None:
+            self._unstated = max(self._unstated, min(bounds.least for bounds in machines))
+            tell(self._least)
+
+        for bounds in machines:
+            bounds.begin(known)
+        if even_open and is_large(problem):
+            self._planted(problem, self._goal, _EFFORT)  # for a mapping
+        for cutoff in self._cutoffs():
+            tell(self._least)
+            goal = self._goal if math.isinf(cutoff) else Below(self._goal, cutoff)
+            floor, self._cutoff = self._unstated, cutoff
+            for bounds in machines:
+                for part in bounds.parts(goal):
+                    tree = self._planted(part, goal)
+                    if tree is not None:
+                        self._put(tree, max(floor, bounds.least))
+            self._unstated = math.inf
+            self._exhaust(tell)
+            if self._search.done:
+                return
+            self._unstated, self._cutoff = cutoff * (1 - BAND), math.inf
+
+    def _cutoffs(self) -> Iterator[float]:
+        """Keys (scaled) below which to search, one after the other, until nothing is wanted beyond."""
+        least, scale = self._unstated, float(self._search.problem.key_scale)
+        for times in count() if least > 0 and not self._goal.both else ():
+            cutoff, wanted = least * (1 + _STEP * _FASTER**times), goal_of(self._search)
+            if wanted is None or cutoff >= float(wanted) * scale:
+                break
+            yield cutoff
+        wanted = goal_of(self._search)
+        if wanted is None or self._unstated <= float(wanted) * scale:
+            yield math.inf
+        else:
+            self._unstated = math.inf
+
+    def _is_even_open(self) -> bool:
+        """Whether something of the even part is left after a first look, which other parts do not hold."""
+        problem, most = self._search.problem, None
+        spanned = problem.reduction is Reduction.FORMS
+        if not spanned:
+            self._offer_perfect_factors()
+            if is_large(problem):
+                return True
+            most = _EFFORT
+        even = self._planted(problem, self._goal, most)
+        if even is None:
+            return False
+        even.go_on(over=partial(_is_over, self._search.limits.share(_SHARE)))
+        return not spanned and not math.isinf(even.least)
+
+    def _offer_perfect_factors(self) -> None:
+        """Where tiles need not divide: those that do are searched in a moment, and are never bad."""
+        from tilewright.solvers.mapping.large_problems import offer_perfect_factors
+
+        problem = self._search.problem
+        if sum(len(group) for group in problem.space.groups) > _SMALL and not is_large(problem):
+            offer_perfect_factors(self._search)  # of large problems they are known
+
+    def _exhaust(self, tell: Callable[[float], None]) -> None:
+        """Search what is open until nothing is, or a limit strikes; the tree with the least bound goes on."""
+        while self._open and not self._search.done:
+            _, _, tree, floor = heapq.heappop(self._open)
+            others = self._least
+            tree.go_on(partial(_told, tell, others, floor), max(floor, others) * (1 + _AHEAD))
+            self._put(tree, floor)
+
+    def _planted(self, problem: LayerProblem, goal: Goal, most: int | None = None) -> Tree | None:
+        """A tree with its first stage open; ``None`` where there is nothing to choose.
+
+        Parameters
+        ----------
+        most : nodes that it may bound
+        """
         self._search.limits.heed()
-        tree = Tree(self._search, self._goal, problem)
+        tree = Tree(self._search, goal, problem)
         if tree.empty:
             return None
         tree.on_hard = self._hard
-        tree.begin()
+        tree.most = most
+        tree.begin(dive=self._search.key is None or next(self._dives) < _DIVES)
         return tree
-
-    def _parts(self, problem: LayerProblem) -> Iterator[LayerProblem]:
-        """The problem over each arrangement but the even one, without those that cannot be better."""
-        if not has_parts(problem):
-            yield from islice(problem.parts(self._search.limits.heed), 1, None)
-            return
-        from tilewright.solvers.mapping.segment_bounds import SegmentBounds
-
-        machines = list(storages(problem))
-        given: list[set[Arrangement]] = [set() for _ in machines]
-        for last in (False, True):
-            before = self._search.key
-            found = [
-                SegmentBounds(self._search, self._goal, one, out)
-                for one, out in zip(machines, given, strict=True)
-            ]
-            ordered = sorted(found, key=lambda bounds: bounds.least)
-            for number, part in enumerate(part for bounds in ordered for part in bounds.parts()):
-                self._unstated = max(self._unstated, min(one.least for one in found))
-                yield part
-                key = self._search.key
-                better = key is not None and (before is None or key < before * _BETTER)
-                if number == _FIRST and better and not last:
-                    break  # with a better incumbent fewer tiles survive
-            else:
-                return
 
 
 def _told(tell: Callable[[float], None], others: float, floor: float, least: float) -> None:

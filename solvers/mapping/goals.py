@@ -78,17 +78,44 @@ class Minimum:
             self._search.confirm(leaves.mapping(best.start), self._source)
 
 
+class Below:
+    """What another goal wants, as far as it is below a key (scaled)."""
+
+    def __init__(self, goal: Goal, cutoff: float) -> None:
+        self.both = goal.both
+        self._goal, self._cutoff = goal, cutoff
+
+    def wanted(self, energy: Array, cycles: Array, keys: Array) -> NDArray[np.bool_]:
+        """Parts whose bound is below the key that the other goal wants."""
+        return self._goal.wanted(energy, cycles, keys) & (keys < self._cutoff)
+
+    def take(self, leaves: Leaves) -> None:
+        """Hand complete decisions on."""
+        self._goal.take(leaves)
+
+
 class LeastEnergy:
-    """The least value of what is read as energy."""
+    """The least value of what is read as energy, or one that is little more.
+
+    Parameters
+    ----------
+    slack : by how much, relative
+    """
 
     both = False
 
-    def __init__(self) -> None:
+    def __init__(self, slack: float = 0.0) -> None:
         self.best = math.inf
+        self._share = 1 - slack
+
+    @property
+    def enough(self) -> float:
+        """From which value on nothing is of interest."""
+        return self.best * self._share
 
     def wanted(self, energy: Array, cycles: Array, keys: Array) -> NDArray[np.bool_]:
-        """Parts whose bound is below the least value found."""
-        return keys < self.best
+        """Parts whose bound is below the least value found, by the slack at least."""
+        return keys < self.enough
 
     def take(self, leaves: Leaves) -> None:
         """Note the least value."""

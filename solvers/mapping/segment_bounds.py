@@ -9,19 +9,21 @@ stated, others with the survivors' tiles alone.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
 
 from tilewright.formulation.expression.batch import EXACT_LIMIT, Array
-from tilewright.formulation.mapping.arrangements import Arrangement
+from tilewright.formulation.mapping.arrangements import Arrangement, Reduction, is_spread
 from tilewright.formulation.mapping.problem import LayerProblem
 from tilewright.formulation.mapping.search import LayerSearch
 from tilewright.formulation.mapping.segment_parts import (
     Tiles,
     around,
+    charged,
+    even_halves,
     inner_arrangements,
     inside_part,
     knowing,
@@ -37,11 +39,12 @@ from tilewright.solvers.mapping.nodes import Leaves
 from tilewright.solvers.mapping.tree import Tree
 
 CYCLES = parse_objective("cycles")
-_EFFORT = 2_000_000  # nodes bounded in looking for the least energy of a part
+_EFFORT = 20_000_000  # nodes bounded in looking for the least energy of a part
 _MOST_NEAR, _MOST_INSIDE = (
     100_000,
     1_000_000,
 )  # in listing what is left, for every arrangement that it may save
+_SLACK = 0.003  # relative, in the least values of parts where tiles need not divide: many cost hardly more
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,13 +68,13 @@ class Survivors:
 
 
 class SegmentBounds:
-    """Bounds of all arrangements of a problem but the even one; nothing may bypass its levels.
+    """Bounds of the arrangements of a problem; nothing may bypass its levels.
 
     Raises ``LimitReachedError`` where a limit strikes.
 
     Parameters
     ----------
-    given : arrangements that are given out already; those of :meth:`parts` are added
+    even_open : whether the even part is to be searched, too
 
     Attributes
     ----------
@@ -79,72 +82,107 @@ class SegmentBounds:
         nothing is left
     """
 
-    def __init__(
-        self, search: LayerSearch, goal: Goal, problem: LayerProblem, given: set[Arrangement]
-    ) -> None:
-        self._given = given
+    def __init__(self, search: LayerSearch, goal: Goal, problem: LayerProblem, even_open: bool) -> None:
         self.least = 0.0
         self._search, self._goal, self._problem = search, goal, problem
         self._powers = problem.objective.key_powers
         self._counts_energy = self._powers[0] > 0 or goal.both
         self._near = list(near_arrangements(problem))
         self._inner = list(inner_arrangements(problem))
-        self._inside = self._outside = 0
-        self._busy = (
-            self._least(inside_part(problem, one).minimising(CYCLES) for one in self._inner)
-            if self._powers[1] or goal.both
-            else 0
-        )
-        if len(self._near) < len(self._inner):
-            if self._counts_energy:
-                self._outside = self._least(outside_part(problem, near) for near in self._near)
-            inner = self._look_inside()
-            near = self._look_outside() if inner else []
-        else:
-            if self._counts_energy:
-                self._inside = self._least(inside_part(problem, inner) for inner in self._inner)
-            near = self._look_outside()
-            inner = self._look_inside() if near else []
+        self._wholes = {(*near, *inner) for near in self._near for inner in self._inner}
+        if problem.reduction is not Reduction.FORMS:  # the even part holds more than their even nests
+            self._wholes = {slots for slots in self._wholes if is_spread(problem.engine, slots)}
+            outer, rest = even_halves(problem)
+            if even_open:
+                self._wholes.add((*outer, *rest))
+                self._near = [*dict.fromkeys([*self._near, outer])]
+                self._inner = [*dict.fromkeys([*self._inner, rest])]
+        self._inside = self._outside = self._busy = 0
+        self._stated_wholes: dict[Arrangement, LayerProblem] = {}
+
+    def begin(self, known: Callable[[], None]) -> None:
+        """Find what each part costs at least.
+
+        Parameters
+        ----------
+        known : called with every better bound
+        """
+        problem, (a, b) = self._problem, self._powers
+        self._inner_parts = [inside_part(problem, inner) for inner in self._inner]
+        if b or self._goal.both:
+            self._busy = self._least(part.minimising(CYCLES) for part in self._inner_parts)
+        self._near_parts = [outside_part(problem, near, self._busy) for near in self._near]
+        if self._counts_energy:
+            self._outside = self._least(self._near_parts)
+            self._inside = self._least(self._inner_parts)
+        self.least = float(self._outside + self._inside) ** a * float(self._busy) ** b * (1 - BAND)
+        known()
+        if b:
+            both = self._least(charged(part, problem.objective, self._inside) for part in self._near_parts)
+            self.least = max(self.least, both * (1 - BAND))
+        self._root = self.least
+        known()
+
+    def parts(self, goal: Goal) -> Iterator[LayerProblem]:
+        """The problems of the arrangements in which a goal may find something, the most promising ones first.
+
+        Those that are not given out hold nothing that it wants.
+        """
+        self._goal = goal
+        if (
+            not goal.both
+            and not goal.wanted(*(np.array([one]) for one in (math.inf, math.inf, self._root)))[0]
+        ):
+            self.least = math.inf
+            return
+        inner = self._look_inside()
+        near = self._look_outside() if inner else []
         combined = ((one, other) for one in near for other in inner)
-        self._pairs = sorted(
+        pairs = sorted(
             (
                 (self._key(one, other), number, one, other)
                 for number, (one, other) in enumerate(combined)
-                if (*one.slots, *other.slots) not in given and self._wanted(one, other)
+                if (*one.slots, *other.slots) in self._wholes
             ),
             key=lambda pair: pair[:2],
         )
-        self.least = self._pairs[0][0] if self._pairs else math.inf
-
-    def parts(self) -> Iterator[LayerProblem]:
-        """The problems of the arrangements that may be of interest, the most promising ones first."""
-        for key, _, near, inner in self._pairs:
+        for key, _, one, other in pairs:
             self.least = key
             self._search.limits.heed()
-            if self._wanted(near, inner):
-                part = self._stated(near, inner)
+            if self._wanted(one, other):
+                part = self._stated(one, other)
                 if part is not None:
-                    self._given.add((*near.slots, *inner.slots))
                     yield part
         self.least = math.inf
 
     def _stated(self, near: Survivors, inner: Survivors) -> LayerProblem | None:
         """The problem of one arrangement over the tiles of survivors; ``None`` where they do not meet."""
         slots = (*near.slots, *inner.slots)
-        space = self._problem.arranged_space(slots, self._search.limits.heed)
+        whole = self._whole(slots)
+        space = whole.space
         if near.tiles is not None:
             space = restricted(space, around(near.slots), near.tiles)
         if inner.tiles is not None:
             space = restricted(space, within(space), inner.tiles)
         if not all(len(group) for group in space.groups):
             return None
-        return knowing(self._problem.stated(space, slots), max(self._inside, _floor(inner.energy)))
+        return knowing(replace(whole, space=space), max(self._inside, _floor(inner.energy)))
+
+    def _whole(self, slots: Arrangement) -> LayerProblem:
+        """The problem of one arrangement over all tiles; stated once."""
+        found = self._stated_wholes.get(slots)
+        if found is None:
+            found = problem = self._problem
+            if problem.reduction is Reduction.FORMS or is_spread(problem.engine, slots):
+                found = problem.arranged(slots, self._search.limits.heed)
+            self._stated_wholes[slots] = found
+        return found
 
     def _look_outside(self) -> list[Survivors]:
         """What is left outside; what is spent there at least is known then."""
         found: list[Survivors] = []
-        for near in self._near:
-            part = outside_part(self._problem, near, self._inside, self._busy)
+        for near, alone in zip(self._near, self._near_parts, strict=True):
+            part = charged(alone, self._problem.objective, self._inside)
             found += self._survivors(near, part, around(near), self._inside, _MOST_NEAR * len(self._inner))
         self._outside = max(self._outside, _floor(min((one.energy for one in found), default=0.0)))
         return found
@@ -152,8 +190,8 @@ class SegmentBounds:
     def _look_inside(self) -> list[Survivors]:
         """What is left inside; what is spent there at least is known then."""
         found: list[Survivors] = []
-        for inner in self._inner:
-            part = inside_part(self._problem, inner, self._outside)
+        for inner, alone in zip(self._inner, self._inner_parts, strict=True):
+            part = charged(alone, self._problem.objective, self._outside)
             found += self._survivors(
                 inner, part, within(part.space), self._outside, _MOST_INSIDE * len(self._near)
             )
@@ -162,13 +200,16 @@ class SegmentBounds:
 
     def _least(self, parts: Iterable[LayerProblem]) -> int:
         """What every mapping spends in a part of the machine at least, of what the parts minimise."""
-        goal, least = LeastEnergy(), math.inf
-        for part in parts:
-            tree = self._tree(goal, part, _EFFORT)
-            left = None if tree is None else tree.run()
-            least = min(least, math.inf if left is None else left)
+        goal = LeastEnergy(0.0 if self._problem.space.nest.perfect else _SLACK)
+        trees = [tree for part in parts if (tree := self._tree(goal, part, _EFFORT)) is not None]
+        for tree in trees:
+            tree.begin()  # the best of all first mappings serves every search
+        for most in (_EFFORT // 20, _EFFORT):
+            for tree in trees:
+                tree.most = most
+                tree.go_on()
         self._search.limits.heed()
-        least = min(least, goal.best)
+        least = min([goal.enough, *(tree.least for tree in trees)])
         return 0 if math.isinf(least) else _floor(least)
 
     def _tree(self, goal: Goal, part: LayerProblem, most: int) -> Tree | None:

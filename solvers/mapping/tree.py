@@ -261,7 +261,11 @@ class Tree:
         until: float = math.inf,
         over: Callable[[], bool] = lambda: False,
     ) -> float | None:
-        """Search on what is open, as :meth:`run`, until bounds pass ``until`` or something is over."""
+        """Search on what is open, as :meth:`run`, until bounds pass ``until`` or something is over.
+
+        What was stopped since so many nodes had been bounded goes on where ``most`` is larger now.
+        """
+        self._stopped = False
         while self._fringe and not self._stopped:
             if self.least > until or over():
                 return self.least

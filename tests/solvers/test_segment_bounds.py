@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 from effort import effort
-from uneven_oracle import DIVISORS, Oracle
+from uneven_oracle import DIVISORS, LEAST, Oracle
 
 from tilewright.formulation.limits import Limits
 from tilewright.formulation.mapping.compulsory import least_cycles, least_energy, least_key
@@ -20,11 +20,12 @@ from tilewright.formulation.objective import parse_objective
 from tilewright.formulation.result import Status
 from tilewright.hardware.mapping.engine import ArrayAxis, Engine, Fanout, MemoryLevel
 from tilewright.hardware.mapping.load import load_engine
-from tilewright.solvers.mapping import segment_bounds
+from tilewright.solvers.mapping import forest, segment_bounds
 from tilewright.solvers.mapping.solve import solve
 from tilewright.workloads.mapping.operator import Role
 from tilewright.workloads.mapping.operators import conv2d, gemm
 
+FACTORS = {DIVISORS: "perfect", LEAST: "imperfect"}
 POWERS = {"energy": (1, 0), "cycles": (0, 1), "edp": (1, 1)}
 
 
@@ -64,24 +65,24 @@ def machine(draw: random.Random) -> Engine:
     return Engine("two", "hierarchy", 16, Fraction(1), Fraction(500), (dram, far, near, inner))
 
 
-def drawn(seed: int, most: int) -> LayerProblem:
-    """A product of small matrices on a random machine, perfect factors."""
+def drawn(seed: int, most: int, kind: str = DIVISORS) -> LayerProblem:
+    """A product of small matrices on a random machine."""
     draw = random.Random(seed)
     while True:
-        sizes = [draw.choice([1, 2, 2, 3, 4]) for _ in range(3)]
+        sizes = [draw.choice([1, 2, 2, 3, 4] if kind == DIVISORS else [1, 1, 2, 3, 5, 7]) for _ in range(3)]
         if sizes[0] * sizes[1] * sizes[2] <= most:
             break
     objective = draw.choice(["energy", "energy", "edp", "cycles"])
     engine = machine(draw)
     m, n, k = sizes
     return layer_problem(
-        gemm(m=m, n=n, k=k), engine, parse_objective(objective), factors="perfect", storage="uneven"
+        gemm(m=m, n=n, k=k), engine, parse_objective(objective), factors=FACTORS[kind], storage="uneven"
     )
 
 
-def agrees(problem: LayerProblem) -> bool:
+def agrees(problem: LayerProblem, kind: str = DIVISORS) -> bool:
     """Whether a problem has a mapping; claim and compulsory bound are those of enumeration."""
-    oracle = Oracle(problem.operator, problem.engine, DIVISORS)
+    oracle = Oracle(problem.operator, problem.engine, kind)
     wanted = oracle.least(POWERS[problem.objective.name])
     found = solve(problem, "branch", Limits(seconds=60))
     assert found.status is (Status.INFEASIBLE if wanted is None else Status.OPTIMAL), found.message
@@ -99,6 +100,27 @@ def test_claims_are_those_of_enumeration(most: int, monkeypatch: pytest.MonkeyPa
     assert sum(agrees(problem) for problem in islice(problems, effort(4))) >= effort(2)
 
 
+@pytest.mark.parametrize("large", [False, True])
+def test_claims_where_tiles_need_not_divide(large: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The even part searched first, or bounded by parts as all others are."""
+    monkeypatch.setattr(forest, "is_large", lambda _problem: large)
+    drawings = (drawn(seed, 7, LEAST) for seed in count(7))
+    problems = (one for one in drawings if has_parts(one) and len(list(one.arrangements())) <= 8)
+    assert sum(agrees(problem, LEAST) for problem in islice(problems, effort(3))) > 0
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("part", range(8))
+def test_claims_where_tiles_need_not_divide_at_length(part: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The same on some hundred more, in many small steps of the cutoff."""
+    monkeypatch.setattr(forest, "is_large", lambda _problem: True)
+    monkeypatch.setattr(forest, "_STEP", 0.004)
+    problems = (
+        problem for seed in range(60 * part, 60 * part + 60) if has_parts(problem := drawn(seed, 8, LEAST))
+    )
+    assert sum(agrees(problem, LEAST) for problem in problems) > 5
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("part", range(8))
 def test_claims_are_those_of_enumeration_at_length(part: int) -> None:
@@ -107,7 +129,7 @@ def test_claims_are_those_of_enumeration_at_length(part: int) -> None:
     assert sum(agrees(problem) for problem in problems) > 5
 
 
-@pytest.mark.parametrize("step", [2, 12])
+@pytest.mark.parametrize("step", [2, 10])
 def test_a_limit_while_parts_are_searched(step: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """Stopped at any part: the even mapping stands, and no bound is above the optimum."""
     engine = load_engine("dmazerunner-256")

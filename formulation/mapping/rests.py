@@ -1,0 +1,131 @@
+"""A nest in which one cut stands for several, where tiles need not divide: counts that are never too large.
+
+A dimension of ``b`` iterations that several loops cut one after the other into tiles of ``t`` leaves pieces
+that no single cut leaves: 10 in tiles of 5, then of 3, are 3, 2, 3 and 2.  Whatever the pieces are, the first
+one is a whole tile, none is larger, and together they have ``b`` iterations.  What is cut further inside
+therefore counts at least what one whole tile does, and for the other ``b - t`` iterations as much as real
+numbers say (``docs/proofs.md``, rests of several cuts).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Collection, Sequence
+from dataclasses import dataclass
+from typing import TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tilewright.formulation.expression import Expr, function, maximum, product, total
+from tilewright.formulation.mapping.nest import Nest
+from tilewright.workloads.mapping.operator import Axis, Operator
+
+Size = TypeVar("Size", float, NDArray[np.float64])
+_SAFE = 1 - 1e-12  # relative; far above the rounding of a product of a few floats
+
+
+def counts_merged_cuts(operator: Operator) -> bool:
+    """Whether :class:`MergedCuts` bounds an operator's counts: tiles of its output do not overlap or gape."""
+    return not any(
+        axis.is_compound or any(term.stride > 1 for term in axis.terms)
+        for tensor in operator.tensors
+        if tensor.is_output
+        for axis in tensor.axes
+    )
+
+
+@dataclass(frozen=True)
+class MergedCuts(Nest):
+    """A nest whose counts are at most those of any nest with more cuts in the place of one block.
+
+    Of the tiles inside that block, orders and residencies both have the same; windows do not slide.
+
+    Parameters
+    ----------
+    merged : the block, outside which nothing is cut
+    """
+
+    merged: int = 0
+
+    @classmethod
+    def of(cls, nest: Nest, merged: int) -> MergedCuts:
+        """A nest of imperfect factors, in which one block stands for several."""
+        return cls(nest.operator, nest.engine, nest.boundaries, nest.blocks, nest.residency, False, merged)
+
+    def _measure(self, name: str, measure: str, dim: str, boundary: int, counted: Collection[int]) -> Expr:
+        """One whole tile's pieces as they are, those of all other iterations in real numbers."""
+        alone = super()._measure(name, measure, dim, boundary, self._inside(counted))
+        whole, tile = self.boundaries[0][dim], self.boundaries[self.merged + 1][dim]
+        if self.merged not in counted or boundary <= self.merged or whole is tile:
+            return alone
+        sizes, kinds = [whole, tile], ""
+        for block in range(self.merged + 1, boundary):
+            inner = self.boundaries[block + 1][dim]
+            if inner is not sizes[-1]:
+                sizes.append(inner)
+                kinds += "+" if block in counted else "-"
+        grows = measure == "number"
+        factors = tuple((kind == "+") == grows for kind in kinds)
+        rest = function(
+            f"rest of {name}{kinds}",
+            lambda *s: math.ceil(_others([float(one) for one in s], factors, grows) * _SAFE),
+            sizes,
+            lambda *s: np.ceil(_others([one.astype(np.float64) for one in s], factors, grows) * _SAFE),
+        )
+        return alone + rest
+
+    def window(
+        self,
+        axis: Axis,
+        boundary: int,
+        counted: Callable[[str], Collection[int]],
+        sides: Collection[int] = (),
+        slide: tuple[str, int] | None = None,
+    ) -> Expr:
+        """Of tiles that overlap those that differ along one loop, without gaps; or those of a whole tile."""
+        if not axis.is_compound:
+            return super().window(axis, boundary, counted, sides, slide)
+        cuts = {term.dim: counted(term.dim) for term in axis.terms}
+        alone = super().window(axis, boundary, lambda dim: self._inside(cuts[dim]), sides, slide)
+        options = [alone]
+        for spread in cuts:
+            own = {dim: [b for b in cuts[dim] if dim == spread or b not in sides] for dim in cuts}
+            number = {dim: self.pieces(dim, boundary, own[dim]) for dim in cuts}
+            spans = [product(number.values())]
+            for dim in cuts:
+                longer = self.covered(dim, boundary, own[dim]) - number[dim]
+                spans.append(product([longer, *(number[other] for other in cuts if other != dim)]))
+            options.append(total(spans))
+        return maximum(options)
+
+    def _strided(self, axis: Axis, boundary: int, counted: Callable[[str], Collection[int]]) -> Expr:
+        """What lies between the elements of one whole tile counts, of others their elements alone."""
+        if all(term.stride == 1 for term in axis.terms):
+            return super()._strided(axis, boundary, counted)
+        (term,) = axis.terms
+        cuts = counted(term.dim)
+        inside = self._inside(cuts)
+        others = self.covered(term.dim, boundary, cuts) - self.covered(term.dim, boundary, inside)
+        return super()._strided(axis, boundary, lambda _dim: inside) + others
+
+    def _inside(self, counted: Collection[int]) -> list[int]:
+        return sorted(block for block in counted if block != self.merged)
+
+
+def _others(sizes: Sequence[Size], factors: Sequence[bool], grows: bool) -> Size:
+    """What the iterations outside the first tile count, in real numbers.
+
+    Parameters
+    ----------
+    sizes : the dimension, the tile, and what is cut inside it
+    factors : per cut inside, whether it counts: by how much tiles shrink, or, where ``grows`` is not set,
+        by how much less is covered
+    grows : whether pieces are counted, rather than iterations
+    """
+    whole, tile, *_ = sizes
+    value = (whole - tile) / tile if grows else (whole - tile) * 1.0
+    for outer, inner, counts in zip(sizes[1:], sizes[2:], factors, strict=False):
+        if counts:
+            value = value * outer / inner if grows else value * inner / outer
+    return value

@@ -1,0 +1,142 @@
+"""One cut in the place of several counts no more than they do, piece by piece."""
+
+from __future__ import annotations
+
+import math
+import random
+from collections.abc import Sequence
+from itertools import product
+
+import pytest
+
+from tilewright.formulation.expression import as_expr
+from tilewright.formulation.expression.exact import evaluate
+from tilewright.formulation.mapping.nest import Block, Nest
+from tilewright.formulation.mapping.rests import MergedCuts, counts_merged_cuts
+from tilewright.hardware.mapping.engine import ArrayAxis
+from tilewright.hardware.mapping.load import load_engine
+from tilewright.workloads.mapping.einsum import nest as einsum
+from tilewright.workloads.mapping.operator import Axis, Operator
+from tilewright.workloads.mapping.operators import conv2d
+
+Piece = tuple[tuple[int, ...], tuple[int, ...], int, int]
+"""Steps in time, places on the array, the first iteration, and how many."""
+
+AXIS = ArrayAxis("x", 1 << 20)
+KINDS = "tsttt"  # a loop in time (that stands for several), an array, loops in time inside it
+
+
+def walked(sizes: Sequence[int], counted: Sequence[bool], kinds: str) -> list[Piece]:
+    """All pieces that nested loops cut, one after the other; of a cut that does not count the first one."""
+    found: list[Piece] = [((), (), 0, sizes[0])]
+    for tile, counts, kind in zip(sizes[1:], counted, kinds, strict=True):
+        inner: list[Piece] = []
+        for time, place, start, size in found:
+            for index in range(math.ceil(size / tile) if counts else 1):
+                first = start + index * tile
+                step = (*time, index) if kind == "t" else time
+                beside = (*place, index) if kind == "s" else place
+                inner.append((step, beside, first, min(tile, start + size - first)))
+        found = inner
+    return found
+
+
+def chain(draw: random.Random, bound: int, cuts: int) -> list[int]:
+    """Tiles of tiles, each ``ceil(outer / n)``; many are no divisors."""
+    sizes = [bound]
+    for _ in range(cuts):
+        sizes.append(math.ceil(sizes[-1] / draw.choice([1, 2, 2, 3, 4, 5])))
+    return sizes
+
+
+def elements(axis: Axis, pieces: dict[str, list[Piece]]) -> int:
+    """Elements of all windows, of those beside each other at one time the different ones."""
+    windows: set[tuple[object, int, int]] = set()
+    for combination in product(*(pieces[term.dim] for term in axis.terms)):
+        start = sum(term.stride * one[2] for term, one in zip(axis.terms, combination, strict=True))
+        span = 1 + sum(term.stride * (one[3] - 1) for term, one in zip(axis.terms, combination, strict=True))
+        windows.add((tuple(one[0] for one in combination), start, span))
+    return sum(span for _, _, span in windows)
+
+
+def stated(operator: Operator, sizes: dict[str, list[int]]) -> MergedCuts:
+    """A nest with these tiles, whose first block stands for several."""
+    blocks = tuple(Block(0, AXIS if kind == "s" else None) for kind in KINDS)
+    boundaries = tuple(
+        {dim: as_expr(sizes[dim][edge] if dim in sizes else 1) for dim in operator.bounds}
+        for edge in range(len(blocks) + 1)
+    )
+    return MergedCuts.of(Nest(operator, load_engine("nvdla-256"), boundaries, blocks, {}, False), 0)
+
+
+@pytest.mark.parametrize(("stride", "dilation"), [(1, 1), (2, 1), (1, 2), (3, 2)])
+def test_merged_cuts_count_no_more_than_several(stride: int, dilation: int) -> None:
+    """Pieces, iterations and windows of random nests with up to three cuts in the place of one."""
+    draw = random.Random(stride * 10 + dilation)
+    for _ in range(150):
+        bounds = {"P": draw.randint(2, 17), "R": draw.randint(1, 7)}
+        operator = conv2d(
+            n=1, k=2, c=2, p=bounds["P"], q=1, r=bounds["R"], s=1, stride=stride, dilation=dilation
+        )
+        axis = next(axis for axis in operator.tensors[0].axes if any(t.dim == "P" for t in axis.terms))
+        merged, pieces, counted = {}, {}, {}
+        edge = draw.randint(1, len(KINDS))
+        inside = [draw.random() < 0.7 for _ in KINDS[1:edge]]
+        for dim, bound in bounds.items():
+            near = draw.randint(1, 3)
+            sizes = chain(draw, bound, near + len(KINDS) - 1)
+            merged[dim] = [bound, *sizes[near:-1], 1]
+            counts = draw.random() < 0.8
+            outer = [counts or draw.random() < 0.5 for _ in range(near)]
+            pieces[dim] = walked(
+                [*sizes[:near], *merged[dim][1 : edge + 1]], [*outer, *inside], "t" * near + KINDS[1:edge]
+            )
+            counted[dim] = [index for index, one in enumerate([counts, *inside]) if one]
+        nest = stated(operator, merged)
+        for dim, found in pieces.items():
+            assert evaluate(nest.pieces(dim, edge, counted[dim]), {}) <= len(found)
+            assert evaluate(nest.covered(dim, edge, counted[dim]), {}) <= sum(size for *_, size in found)
+        sides = [1] if inside[:1] == [True] else []
+        bound = evaluate(nest.window(axis, edge, counted.__getitem__, sides), {})
+        assert bound <= elements(axis, pieces)
+
+
+def test_one_cut_counts_itself() -> None:
+    """Where tiles divide, nothing is lost."""
+    operator = conv2d(n=1, k=2, c=2, p=24, q=1, r=1, s=1)
+    nest = stated(operator, {"P": [24, 12, 6, 6, 3, 1]})
+    assert evaluate(nest.pieces("P", 4, [0, 1, 3]), {}) == 8
+    assert evaluate(nest.covered("P", 4, [0, 3]), {}) == 12
+
+
+def test_several_cuts_may_count_less_than_one() -> None:
+    """Ten in tiles of 5, 3 and 2 are six pieces, in tiles of 3 and 2 seven."""
+    pieces = walked([10, 5, 3, 2], [True] * 3, "ttt")
+    operator = conv2d(n=1, k=2, c=2, p=10, q=1, r=1, s=1)
+    nest = stated(operator, {"P": [10, 3, 3, 2, 1, 1]})
+    assert len(pieces) == 6
+    assert evaluate(Nest.pieces(nest, "P", 3, [0, 2]), {}) == 6
+    assert len(walked([10, 3, 2], [True] * 2, "tt")) == 7
+
+
+def test_strided_tiles_count_at_least_their_elements() -> None:
+    """An axis of one loop with a stride: what lies between elements counts in one tile only."""
+    draw = random.Random(5)
+    for _ in range(100):
+        bound = draw.randint(2, 17)
+        operator = conv2d(n=1, k=2, c=2, p=bound, q=1, r=1, s=1, stride=2)
+        axis = next(axis for axis in operator.tensors[0].axes if any(t.dim == "P" for t in axis.terms))
+        near = draw.randint(1, 3)
+        sizes = chain(draw, bound, near + len(KINDS) - 1)
+        merged = [bound, *sizes[near:-1], 1]
+        pieces = walked([*sizes[:near], *merged[1:]], [True] * (near + 4), "t" * near + KINDS[1:])
+        nest = stated(operator, {"P": merged})
+        found = evaluate(nest.window(axis, len(KINDS), lambda _dim: range(len(KINDS))), {})
+        assert found <= sum(2 * (size - 1) + 1 for *_, size in pieces)
+
+
+def test_outputs_whose_tiles_overlap_are_not_merged() -> None:
+    """What is subtracted there would have to be bounded from above."""
+    assert counts_merged_cuts(conv2d(n=1, k=2, c=2, p=4, q=4, r=3, s=3))
+    plain = einsum("O[i+j] += A[i] * B[j]", bounds={"i": 3, "j": 2})
+    assert not counts_merged_cuts(plain)
