@@ -17,7 +17,8 @@ from tilewright.formulation.mapping.merged import MergedNest
 from tilewright.formulation.mapping.nest import Nest
 from tilewright.formulation.mapping.problem import LayerProblem
 from tilewright.formulation.mapping.rules import InnermostRule
-from tilewright.solvers.mapping.stages import Stage
+from tilewright.solvers.mapping.array_bounds import array_rooms
+from tilewright.solvers.mapping.stages import Stage, rough_spreads
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,8 +114,10 @@ def _relaxed(problem: LayerProblem, nest: MergedNest, boundary: int, energy: Exp
     rest = tuple(edge for edge in range(1, boundary) if edge not in between)
     heads = [nest.blocks[run[0]].selector for run in nest.runs(boundary)]
     orders = tuple(head for head in heads if isinstance(head, Variable) and head in energy.support)
+    arrays = [index for index in nest.spatial if index < boundary]
     stages = [
         Stage("rough tile", None, (boundary,), orders, coarse=True),
+        *rough_spreads(nest, arrays),
         Stage("tile", None, (boundary,), ()),
     ]
     if rest:
@@ -122,7 +125,8 @@ def _relaxed(problem: LayerProblem, nest: MergedNest, boundary: int, energy: Exp
     stores = {r.selector for r in nest.residency.values() if isinstance(r.selector, Variable)}
     decided = {expr for edge in (*rest, boundary) for expr in nest.boundaries[edge].values()}
     known = {*stores, *decided}
-    limits = tuple(limit for limit in problem.statement.limits if limit.expr.support <= known)
+    machine = (*problem.statement.limits, *array_rooms(nest))
+    limits = tuple(limit for limit in machine if limit.expr.support <= known)
     return Relaxed(energy, limits, tuple(stages), _choices([energy, *(one.expr for one in limits)], stores))
 
 

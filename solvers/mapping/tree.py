@@ -29,7 +29,7 @@ from tilewright.formulation.mapping.relaxation import legal_groups
 from tilewright.formulation.mapping.search import LayerSearch
 from tilewright.formulation.mapping.tables import Indices, Tables
 from tilewright.solvers.mapping import program
-from tilewright.solvers.mapping.array_bounds import ArrayBounds
+from tilewright.solvers.mapping.array_bounds import ArrayBounds, array_rooms
 from tilewright.solvers.mapping.goals import BAND, Goal, LeastEnergy
 from tilewright.solvers.mapping.levels import Division, Relaxed, divided
 from tilewright.solvers.mapping.nodes import Leaves, Nodes, joined
@@ -64,7 +64,9 @@ class Tree:
         self.problem = problem or search.problem
         space, statement = self.problem.space, self.problem.statement
         self.powers = self.problem.objective.key_powers
-        limits = [limit.expr for limit in self.problem.limits]
+        rooms = array_rooms(space.nest)
+        self._ceilings = [(limit.expr, limit.bound) for limit in (*self.problem.limits, *rooms)]
+        limits = [expr for expr, _ in self._ceilings]
         if not program.await_compiled(lambda: search.limits.expired):
             raise LimitReachedError
         groups = legal_groups(self.problem, search.limits)
@@ -82,7 +84,6 @@ class Tree:
             self.staged.append(StagedTable(table, space.nest, self.stages))
         self._floors = array.bounds(roots)
         self._read = [root for root, power in zip(roots, self.powers, strict=True) if power or goal.both]
-        self._ceilings = [(limit.expr, limit.bound) for limit in self.problem.limits]
         self.most: int | None = None
         self._is_hard, self._is_plain = False, True
         self._division: Division | None = None
@@ -131,7 +132,8 @@ class Tree:
         search.powers = (1, 0)
         search._given, search._division = storage, None
         search._read = [term if relaxed is None else relaxed.energy]
-        limits = self.problem.statement.limits if relaxed is None else relaxed.limits
+        machine = (*self.problem.statement.limits, *array_rooms(self.problem.space.nest))
+        limits = machine if relaxed is None else relaxed.limits
         search._ceilings = [(limit.expr, limit.bound) for limit in limits]
         if relaxed is not None:
             search.stages, search.staged = list(relaxed.stages), self._tables_of(relaxed)
