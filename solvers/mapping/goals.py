@@ -79,12 +79,17 @@ class Minimum:
 
 
 class LeastEnergy:
-    """The least value of what is read as energy."""
+    """The least value of what is read as energy.
+
+    Parameters
+    ----------
+    best : known or enough
+    """
 
     both = False
 
-    def __init__(self) -> None:
-        self.best = math.inf
+    def __init__(self, best: float = math.inf) -> None:
+        self.best = best
 
     def wanted(self, energy: Array, cycles: Array, keys: Array) -> NDArray[np.bool_]:
         """Parts whose bound is below the least value found."""

@@ -52,15 +52,22 @@ class Division:
     energy : the whole, as a sum of such terms and others
     outer : terms that depend on outer tiles alone, found by a search of the statement; the smallest first
     relaxed : terms with what bounds them from below, by a smaller search
+    inner : those of them that are in no term of ``outer``
     """
 
     energy: Expr
     outer: tuple[Expr, ...]
     relaxed: dict[Expr, Relaxed]
+    inner: tuple[Expr, ...] = ()
 
     @property
     def terms(self) -> tuple[Expr, ...]:
-        return (*self.relaxed, *self.outer)
+        """All of them, those that tell most first: innermost ones are the largest."""
+        return (*reversed(self.relaxed), *self.outer)
+
+    def beside(self, term: Expr) -> tuple[Expr, ...]:
+        """Terms whose least values add up with that of another one to a bound of the whole."""
+        return tuple(other for other in self.relaxed if other is not term) if term in self.relaxed else self.inner
 
 
 def divided(problem: LayerProblem) -> Division:
@@ -92,7 +99,8 @@ def divided(problem: LayerProblem) -> Division:
             outer += [one for one in chain if one not in relaxed]
         else:
             inner.append(term)
-    return Division(total([*chain, *inner]), tuple(outer), relaxed)
+    found = tuple(term for term in inner if term in relaxed)
+    return Division(total([*chain, *inner]), tuple(outer), relaxed, found)
 
 
 def _at_stores(nest: Nest, parts: MappingABC[int, Expr]) -> dict[int, Expr]:
