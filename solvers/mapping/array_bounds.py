@@ -3,23 +3,46 @@
 Interval arithmetic bounds every axis group of a product on its own, as if each had the whole PE array.
 Together they must fit: per array axis the spatial trips multiply to at most its size.  For a product of
 factors that each depend on one group this is a small knapsack, solved exactly by dynamic programming over
-the instances used per axis.
+the instances used per axis.  A dimension that may take either of two axes takes neither for sure, so the
+array as a whole is a limit of its own.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterable, Sequence
 from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
 
-from tilewright.formulation.expression import Constant, Expr, Product
+from tilewright.formulation.expression import Constant, Expr, Product, product
 from tilewright.formulation.expression.batch import Array, BatchReader
+from tilewright.formulation.mapping.cost.base import Limit
 from tilewright.formulation.mapping.nest import Nest
 from tilewright.formulation.mapping.tables import Tables
 
 Usage = NDArray[np.int64]
+
+
+def array_rooms(nest: Nest) -> list[Limit]:
+    """For every array of several axes: no more instances than it has, whatever axis they stand on.
+
+    The limits of single axes imply it.  A part of the space in which a dimension takes many instances, but
+    on an axis that is still open, breaks no limit of a single axis.
+    """
+    arrays: dict[int, list[int]] = {}
+    for index in nest.spatial:
+        arrays.setdefault(nest.blocks[index].level, []).append(index)
+    return [
+        Limit(
+            f"array below {nest.engine.levels[level].name}",
+            product(nest.trips(blocks)),
+            math.prod(axis.size for axis in (nest.blocks[index].axis for index in blocks) if axis is not None),
+        )
+        for level, blocks in arrays.items()
+        if len(blocks) > 1
+    ]
 
 
 def products(roots: Iterable[Expr]) -> list[Product]:
