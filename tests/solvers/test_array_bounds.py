@@ -34,10 +34,8 @@ def fitting(problem: LayerProblem, names: set[str]) -> list[dict[Variable, int]]
         }
         used = []
         for index in nest.spatial:
-            tiles = [
-                (evaluate(nest.boundaries[index][dim], sizes), evaluate(nest.boundaries[index + 1][dim], sizes))
-                for dim in dims
-            ]
+            outside, inside = nest.boundaries[index], nest.boundaries[index + 1]
+            tiles = [(evaluate(outside[dim], sizes), evaluate(inside[dim], sizes)) for dim in dims]
             axis = nest.blocks[index].axis
             assert axis is not None
             used.append(math.prod(-(-outer // inner) for outer, inner in tiles) <= axis.size)
@@ -54,7 +52,7 @@ def least(node: Product, rows: list[dict[Variable, int]]) -> int:
 @settings(max_examples=effort(6))
 @given(instances("hierarchy", most=12, largest=20_000))
 def test_least_products(instance: Instance) -> None:
-    """What is known of a product is its least value over all rows of its groups that fit the array together."""
+    """What is known of a product is its least value over all its rows that fit the array together."""
     problem = instance.problem()
     roots = [problem.statement.energy, problem.statement.cycles]
     tables = Tables(problem.space.groups, roots)
