@@ -5,17 +5,20 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from functools import wraps
-from typing import Any
+from typing import Any, TypeVar
 
 from tilewright.benchmarks.cells import BenchmarkTask, CellAnswer, ProblemRecord
 from tilewright.formulation.limits import Limits
-from tilewright.formulation.mapping.search import LayerResult
-from tilewright.formulation.result import Origin, Status, TracePoint
+from tilewright.formulation.objective import Objective
+from tilewright.formulation.result import Origin, Result, Status, TracePoint
 from tilewright.report.records.mapping.build import metrics_record, versions
 from tilewright.solvers.mapping.methods import method, prepare
 from tilewright.solvers.mapping.solve import solve
 from tilewright.solvers.pool import Work
 from tilewright.workloads.errors import InputError, one_line
+
+Answer = TypeVar("Answer")
+Evaluation = TypeVar("Evaluation")
 
 
 def answering(search: Callable[[BenchmarkTask], CellAnswer]) -> Callable[[BenchmarkTask, str], CellAnswer]:
@@ -49,7 +52,11 @@ def answer(task: BenchmarkTask) -> CellAnswer:
     problem = record.build("cell")
     if problem.content_hash != task.input_hash:
         return failed("the worker states another problem than the plan")
-    return _told(problem.objective.value, problem.engine, solve(problem, task.method, limits))
+    result = solve(problem, task.method, limits)
+    found = result.evaluation
+    metrics = None if found is None else metrics_record(found, problem.engine).model_dump()
+    mapping = None if result.answer is None else result.answer.to_data()
+    return told(result, problem.objective, metrics, mapping)
 
 
 def failed(message: str) -> CellAnswer:
@@ -61,7 +68,19 @@ CELLS: Work[BenchmarkTask, CellAnswer] = Work(answer, failed)
 """How workers compute cells."""
 
 
-def _told(shown: Any, engine: Any, result: LayerResult) -> CellAnswer:
+def told(
+    result: Result[Answer, Evaluation],
+    objective: Objective,
+    metrics: dict[str, Any] | None,
+    mapping: list[dict[str, str | int]] | None = None,
+) -> CellAnswer:
+    """The result of a search as plain data.
+
+    Parameters
+    ----------
+    metrics, mapping : of its answer; ``None`` where it has none, or no mapping is kept
+    """
+    shown = objective.value
     return CellAnswer(
         status=result.status.value,
         value_key=None if result.key is None else str(result.key),
@@ -70,14 +89,14 @@ def _told(shown: Any, engine: Any, result: LayerResult) -> CellAnswer:
         bound=None if result.bound is None else float(shown(result.bound)),
         wall_s=result.wall_seconds,
         message=result.message,
-        metrics=None if result.evaluation is None else metrics_record(result.evaluation, engine).model_dump(),
-        mapping=None if result.answer is None else result.answer.to_data(),
-        trace=[trace_step(point) for point in result.trace],
+        metrics=metrics,
+        mapping=mapping,
+        trace=[_trace_step(point) for point in result.trace],
         versions=versions(),
     )
 
 
-def trace_step(point: TracePoint) -> list[Any]:
+def _trace_step(point: TracePoint) -> list[Any]:
     """A point of a trace as `CellAnswer` has it."""
     return [
         round(point.seconds, 6),

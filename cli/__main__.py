@@ -8,13 +8,13 @@ from __future__ import annotations
 import sys
 from typing import NoReturn
 
-from tilewright.cli.terminal import garbage
+from tilewright.cli.terminal import beginning
 from tilewright.cli.terminal.signals import Interruption, interrupt_on_signals
 
 
 def main() -> NoReturn:
     """Load the command line, and run it."""
-    garbage.rarely()
+    beginning.begin()
     try:
         interrupt_on_signals()
         from tilewright.cli import main as program

@@ -16,7 +16,7 @@ from typer.core import TyperGroup
 
 from tilewright import __version__
 from tilewright.cli.exits import Exit
-from tilewright.cli.terminal import garbage
+from tilewright.cli.terminal import beginning
 from tilewright.cli.terminal.clock import call
 from tilewright.cli.terminal.command import PROGRAM, command
 from tilewright.cli.terminal.console import error_line, give_up, standard, tell
@@ -121,7 +121,7 @@ def _program(
 
 def main(args: Sequence[str] | None = None) -> NoReturn:
     """Run the command line and leave the process with the contract's exit code."""
-    garbage.rarely()
+    beginning.begin()
     try:
         interrupt_on_signals()
         _hold_descriptors()

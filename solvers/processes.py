@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import multiprocessing
 import os
 import signal
 import threading
@@ -19,7 +18,9 @@ def leave_with_parent() -> None:
     """In a worker: the terminal's signals are the parent's to heed; where that dies nothing stays behind."""
     for number in _terminal():
         signal.signal(number, signal.SIG_IGN)
-    parent = multiprocessing.parent_process()
+    from multiprocessing import parent_process
+
+    parent = parent_process()
     if parent is None:
         return
 

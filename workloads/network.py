@@ -180,13 +180,14 @@ class Network:
 
     def _ordered(self) -> tuple[Layer, ...]:
         """Layers with producers before consumers, otherwise in the order in which they were given."""
-        if all(link.producer is None for link in self.links):
+        position = {layer: i for i, layer in enumerate(self._named)}
+        edges = ((link.producer, link.consumer) for link in self.links if link.producer is not None)
+        if all(position[producer] < position[consumer] for producer, consumer in edges):
             return tuple(self._named.values())
         import networkx as nx
 
         if not nx.is_directed_acyclic_graph(self.graph):
             raise InputError(self.name, None, "the layers form a cycle")
-        position = {layer: i for i, layer in enumerate(self._named)}
         order = nx.lexicographical_topological_sort(self.graph, key=position.__getitem__)
         return tuple(self._named[layer] for layer in order)
 

@@ -7,13 +7,12 @@ from functools import cache
 
 from tilewright.benchmarks.arena.contest import Clock, ContestProblem
 from tilewright.benchmarks.cells import BenchmarkTask, CellAnswer
-from tilewright.benchmarks.work import answering, failed, trace_step
+from tilewright.benchmarks.work import answering, failed, told
 from tilewright.formulation.limits import Limits
 from tilewright.formulation.scheduling.tiled.problem import TiledProblem, tiled_objective
 from tilewright.formulation.scheduling.tiled.search import TiledResult
 from tilewright.hardware.scheduling.tiled.load import load_tiled_machine
 from tilewright.report.records.claims import number
-from tilewright.report.records.mapping.build import versions
 from tilewright.report.records.scheduling.tiled.document import plan_metrics
 from tilewright.solvers.pool import Work
 from tilewright.solvers.scheduling.tiled.running import plan_run
@@ -57,21 +56,9 @@ def prepare(method: str) -> None:
 
 
 def _told(problem: TiledProblem, objective: str, result: TiledResult) -> CellAnswer:
-    shown = tiled_objective(objective).value
     metrics = None
     if result.answer is not None and result.evaluation is not None:
         metrics = plan_metrics(problem, result.answer, result.evaluation).model_dump()
         closed = result.answer.closed_form
         metrics["closed_form"] = None if closed is None else number(closed)
-    return CellAnswer(
-        status=result.status.value,
-        value_key=None if result.key is None else str(result.key),
-        bound_key=None if result.bound is None else str(result.bound),
-        value=None if result.key is None else float(shown(result.key)),
-        bound=None if result.bound is None else float(shown(result.bound)),
-        wall_s=result.wall_seconds,
-        message=result.message,
-        metrics=metrics,
-        trace=[trace_step(point) for point in result.trace],
-        versions=versions(),
-    )
+    return told(result, tiled_objective(objective), metrics)

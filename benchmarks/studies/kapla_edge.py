@@ -4,8 +4,8 @@
 
 On one node nothing is pipelined, so that every layer stands alone: B is its proven mapping (``auto``), K is
 KAPLA's algorithm 1, R the random search (the median of five seeds), A annealing in place of the learned one.
-Sums are over the layers that multiply and accumulate, batch 1.  Cells that the store lacks are computed, each
-kept as it ends.
+Sums are over the layers that multiply and accumulate, batch 1; seconds are those of the processor, for each
+layer.  Cells that the store lacks are computed, each kept as it ends.
 """
 
 from __future__ import annotations
@@ -78,7 +78,10 @@ def compute(cell: EdgeCell) -> EdgeFound:
     complete, started = True, time.process_time()
     for distinct in resolve_model(cell.network, 1).distinct_layers(mac_only=True):
         problem = layer_problem(distinct.layer.operator, engine, goal, factors="perfect")
-        result = solve(problem, WAYS[cell.way], Limits(cell.seconds, threads=1, seed=cell.seed))
+        limits = Limits(
+            cell.seconds, threads=1, seed=cell.seed, started=time.process_time(), clock=time.process_time
+        )
+        result = solve(problem, WAYS[cell.way], limits)
         layers += 1
         proven += str(result.status) == "optimal"
         complete = complete and result.key is not None

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from math import inf
 from statistics import median_low
 
 from tilewright.benchmarks.studies.answers import AnswerStore
@@ -138,7 +139,7 @@ def _contest(unit: float) -> Callable[[str, Sequence[Found]], list[str]]:
         least = least_known(found)
         state = MISSING if proven is None else "proven" if proven.status == "proven" else "not proven"
         gap = MISSING
-        if proven is not None and proven.bound > 0 and least > 0:
+        if proven is not None and 0 < proven.bound < inf and least > 0:
             gap = f"{100 * (1 - min(proven.bound, least) / least):.1f}"
         return [
             f"{least / unit:.4g}" if least > 0 else MISSING,

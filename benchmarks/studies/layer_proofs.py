@@ -15,7 +15,6 @@ import json
 import multiprocessing
 import resource
 import statistics
-import threading
 import time
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass
@@ -124,26 +123,18 @@ def operators(models: list[str]) -> dict[tuple[str, str], Operator]:
 def solved(cell: Cell, operator: Operator, cpu: float) -> Outcome:
     """The cell's outcome, in this process."""
     begun = time.process_time()
-    limits, ended = Limits(threads=1), threading.Event()
+    limits = Limits(cpu, threads=1, started=begun, clock=time.process_time)
     first: list[float] = []
-
-    def watch() -> None:
-        while not ended.wait(0.02):
-            if time.process_time() - begun > cpu:
-                limits.stop.set()
 
     def heard(point: TracePoint) -> None:
         if point.key is not None and not first:
             first.append(time.process_time() - begun)
 
-    watcher = threading.Thread(target=watch, daemon=True)
-    watcher.start()
     engine = load_engine(machine_file(cell.machine))
     problem = layer_problem(
         operator, engine, parse_objective(cell.objective), factors=cell.factors, storage=cell.storage
     )
     result = solve(problem, "auto", limits, heard)
-    ended.set()
     worked = time.process_time() - begun
     memory = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
     gap = None if result.gap is None else float(result.gap)

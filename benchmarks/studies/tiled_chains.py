@@ -1,5 +1,5 @@
-"""Chains of segments by the closed form: Tangram, KAPLA with several k on both estimates, and the proven
-best.
+"""Chains of segments by the closed form: Tangram, KAPLA with several k on both estimates, the proven best,
+and the best over all orders of the layers (``--cover``).
 
 python -m tilewright.benchmarks.studies.tiled_chains resnet goog --batch 1 --pipelining spatial both
 
@@ -13,6 +13,7 @@ import argparse
 import sys
 import time
 
+from tilewright.formulation.limits import Limits
 from tilewright.formulation.scheduling.tiled.kapla.chain import Chain
 from tilewright.formulation.scheduling.tiled.set.closed_form import ClosedForm, engine_form, program_form
 from tilewright.formulation.scheduling.tiled.set.networks import set_network
@@ -23,6 +24,8 @@ from tilewright.hardware.scheduling.tiled.load import load_tiled_machine
 from tilewright.heuristics.scheduling.tiled.kapla.methods import ESTIMATES, ORDERS, PIPELINING
 from tilewright.heuristics.scheduling.tiled.kapla.solver import KaplaSolver, Slicing, tangram_chain
 from tilewright.solvers.scheduling.tiled.kapla.best_first import BestFirst
+from tilewright.solvers.scheduling.tiled.kapla.cover import Cover
+from tilewright.solvers.scheduling.tiled.linear import SOLVERS
 from tilewright.workloads.catalog import resolve_model
 
 
@@ -46,6 +49,15 @@ def study(name: str, pipelining: str, args: argparse.Namespace) -> None:
     state = "proven" if proven.proven else f"bound {proven.bound:.4g}"
     print(f"{name}, batch {args.batch}, {pipelining}: {best:.4g} {state}, {spent:.1f} s,", end=" ")
     print(f"{proven.schemes} schemes, {proven.valid} may fit, {proven.evaluated} evaluated")
+    for solver in args.cover:
+        form, start = form_of(name, args), time.process_time()
+        limits = Limits(args.seconds, threads=1, started=start, clock=time.process_time)
+        cover = Cover(form, limits, slicing, solver)
+        covered = cover.solve()
+        note = f"bound {covered.bound:.4g}, {covered.evaluated} of {covered.schemes} schemes evaluated, "
+        note += f"all sets of {cover.whole} layers"
+        found = value(form, covered.chain)
+        report(f"cover[{solver}]", found, best, time.process_time() - start, note)
     if pipelining == "spatial":
         form, start = form_of(name, args), time.process_time()
         found = value(form, tangram_chain(form, longest=args.spatial, bands=args.bands))
@@ -89,6 +101,7 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--temporal", type=int, default=16, help="layers of a temporal segment")
     parser.add_argument("--bands", type=int, default=1, help="parts of a sample that layers pass on")
     parser.add_argument("--splits", action=argparse.BooleanOptionalAction, default=True)
+    parser.add_argument("--cover", nargs="+", default=[], choices=SOLVERS, help="chains over all orders")
     parser.add_argument("--seconds", type=float, default=100, help="CPU seconds for a proof")
     args = parser.parse_args(arguments)
     for name in args.networks:

@@ -8,6 +8,7 @@ from typing import Annotated
 import typer
 
 from tilewright.cli import completion, options
+from tilewright.cli.mapping.flags import AllOperators, Report
 
 FORMATS = ("table", "json", "csv")
 _SPACE = "Design space"
@@ -36,12 +37,7 @@ def explore_command(
     objective: options.Objective = "edp",
     batch: options.Batch = None,
     layers: options.Layers = None,
-    all_operators: Annotated[
-        bool,
-        typer.Option(
-            "--all-operators", help="Pooling and element-wise layers too.", rich_help_panel="Problem"
-        ),
-    ] = False,
+    all_operators: AllOperators = False,
     cost_model: options.CostModel = None,
     factors: options.Factors = None,
     constraint: options.Constraints = None,
@@ -116,12 +112,7 @@ def explore_command(
         Path | None,
         typer.Option("--plot", metavar="FILE", help="Heat map, and the front.", rich_help_panel="Output"),
     ] = None,
-    report: Annotated[
-        Path | None,
-        typer.Option(
-            "--report", metavar="FILE", help="Self-contained HTML report.", rich_help_panel="Output"
-        ),
-    ] = None,
+    report: Report = None,
     quiet: options.Quiet = False,
     verbose: options.Verbose = False,
 ) -> int:

@@ -8,6 +8,7 @@ from typing import Annotated
 import typer
 
 from tilewright.cli import completion, options
+from tilewright.cli.mapping.flags import AllOperators, Report
 from tilewright.workloads.errors import InputError
 
 FORMATS = ("table", "json", "jsonl", "csv")
@@ -31,12 +32,7 @@ def map_command(
     objective: options.Objective = "energy",
     batch: options.Batch = None,
     layers: options.Layers = None,
-    all_operators: Annotated[
-        bool,
-        typer.Option(
-            "--all-operators", help="Pooling and element-wise layers too.", rich_help_panel="Problem"
-        ),
-    ] = False,
+    all_operators: AllOperators = False,
     dim: options.Dims = None,
     skip_unsupported: options.SkipUnsupported = False,
     cost_model: options.CostModel = None,
@@ -99,12 +95,7 @@ def map_command(
             "--save-mappings", metavar="DIR", help="One YAML file per layer.", rich_help_panel="Output"
         ),
     ] = None,
-    report: Annotated[
-        Path | None,
-        typer.Option(
-            "--report", metavar="FILE", help="Self-contained HTML report.", rich_help_panel="Output"
-        ),
-    ] = None,
+    report: Report = None,
     log: options.Log = None,
     quiet: options.Quiet = False,
     verbose: options.Verbose = False,

@@ -82,8 +82,8 @@ def run_codesign(request: CodesignRequest) -> int:
     if request.scatter is not None and document.points:
         from tilewright.report.plots.scheduling.herald.partitions import draw_partitions
 
-        scale = float(1 / (CLOCK_MHZ * 1000))
-        options.draw(done.failures, request.scatter, lambda path: draw_partitions(document, scale, path))
+        seconds = float(1 / (CLOCK_MHZ * 1_000_000))
+        options.draw(done.failures, request.scatter, lambda path: draw_partitions(document, seconds, path))
     if options.report is not None:
         from tilewright.report.html.scheduling.herald.schedule import write_codesign_report
 

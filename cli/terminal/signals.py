@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from types import FrameType
 
-from tilewright.cli.terminal import garbage
+from tilewright.cli.terminal import beginning
 from tilewright.solvers.interrupts import stop_on_signals
 
 _HANGUP = getattr(signal, "SIGHUP", None)  # not everywhere
@@ -54,7 +54,7 @@ def graceful_stop() -> Iterator[threading.Event]:
 
     What has been loaded until here is taken for permanent.
     """
-    garbage.from_now_on()
+    beginning.loaded()
     again = [] if _HANGUP is None else [_HANGUP]
     with stop_on_signals(heeded(), Interruption, again) as stop:
         yield stop

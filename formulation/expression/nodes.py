@@ -54,7 +54,7 @@ class Expr:
         return ()
 
 
-def _make(cls: type[Expr], children: Iterable[Expr], key: Hashable, **fields: object) -> Expr:
+def _make(cls: type[Expr], children: Sequence[Expr], key: Hashable, **fields: object) -> Expr:
     """Return the one node with this key, creating it where it does not exist yet."""
     full_key = (cls, key)
     found = _interned.get(full_key)
@@ -64,7 +64,7 @@ def _make(cls: type[Expr], children: Iterable[Expr], key: Hashable, **fields: ob
     for name, value in fields.items():
         setattr(node, name, value)
     node.support = frozenset().union(*(child.support for child in children))
-    groups = {variable.axis_group for variable in node.support}
+    groups = {child.group for child in children if child.support}
     node.group = groups.pop() if len(groups) == 1 else None
     with _making:  # another thread may have made it meanwhile
         found = _interned.get(full_key)
@@ -283,7 +283,7 @@ def total(terms: Iterable[Expr | int]) -> Expr:
     if constant == 0 and len(pairs) == 1 and pairs[0][0] > 0:
         return _scaled(pairs[0][1], pairs[0][0])
     key = (frozenset((coefficient, id(core)) for coefficient, core in pairs), constant)
-    return _make(Sum, (core for _, core in pairs), key, terms=pairs, constant=constant)
+    return _make(Sum, [core for _, core in pairs], key, terms=pairs, constant=constant)
 
 
 def product(factors: Iterable[Expr | int]) -> Expr:
@@ -306,27 +306,21 @@ def product(factors: Iterable[Expr | int]) -> Expr:
             mixed.append(factor)
     if constant == 0:
         return as_expr(0)
-    if constant < 0 and not local and len(mixed) == 1:
-        pairs = ((constant, mixed[0]),)
-        return _make(Sum, mixed, (frozenset(((constant, id(mixed[0])),)), 0), terms=pairs, constant=0)
+    if not local and not mixed:
+        return as_expr(constant)
     groups = [_node(items) for _, items in sorted(local.items())]
     core = _node([*groups, *mixed])
-    if core is None:
-        return as_expr(constant)
     if constant < 0:
         pairs = ((constant, core),)
         return _make(Sum, (core,), (frozenset(((constant, id(core)),)), 0), terms=pairs, constant=0)
     return _scaled(core, constant)
 
 
-def _node(factors: Sequence[Expr | None]) -> Expr | None:
-    present = [factor for factor in factors if factor is not None]
-    if not present:
-        return None
-    if len(present) == 1:
-        return present[0]
-    ordered = sorted(present, key=id)
-    return _make(Product, ordered, tuple(id(factor) for factor in ordered), factors=tuple(present))
+def _node(factors: Sequence[Expr]) -> Expr:
+    """The product of some factors without a constant, at least one."""
+    if len(factors) == 1:
+        return factors[0]
+    return _make(Product, factors, tuple(sorted(map(id, factors))), factors=tuple(factors))
 
 
 def _scaled(core: Expr, constant: int) -> Expr:
@@ -341,9 +335,7 @@ def _scaled(core: Expr, constant: int) -> Expr:
 def _split_constant(expr: Expr) -> tuple[int, Expr]:
     """A product's leading constant and the rest."""
     if isinstance(expr, Product) and isinstance(expr.factors[0], Constant):
-        rest = _node(expr.factors[1:])
-        assert rest is not None
-        return expr.factors[0].value, rest
+        return expr.factors[0].value, _node(expr.factors[1:])
     return 1, expr
 
 

@@ -33,6 +33,11 @@ from tilewright.formulation.mapping.orders import OrderClass
 from tilewright.hardware.mapping.engine import ArrayAxis, Engine
 from tilewright.workloads.mapping.operator import Axis, Operator, Tensor
 
+_MEASURES = {
+    "pieces": (pieces.number, piece_arrays.number),
+    "covered": (pieces.covered, piece_arrays.covered),
+}
+
 
 @dataclass(frozen=True, slots=True)
 class Block:
@@ -146,8 +151,8 @@ class Nest:
         return {}
 
     @cached_property
-    def _pieces(self) -> dict[tuple[str, int, tuple[int, ...]], Expr]:
-        """What :meth:`pieces` has built."""
+    def _measures(self) -> dict[tuple[str, str, int, tuple[int, ...]], Expr]:
+        """What :meth:`pieces` and :meth:`covered` have built."""
         return {}
 
     @cached_property
@@ -201,29 +206,31 @@ class Nest:
 
         Of a block that is not counted the first piece stands for all: it is the largest.
         """
-        key = dim, boundary, tuple(counted)
-        found = self._pieces.get(key)
-        if found is None:
-            if self.perfect:
-                found = product(self.trips([block for block in counted if block < boundary], [dim]))
-            else:
-                found = self._measure("pieces", "number", dim, boundary, counted)
-            self._pieces[key] = found
-        return found
+        return self._measure("pieces", dim, boundary, counted)
 
     def covered(self, dim: str, boundary: int, counted: Collection[int]) -> Expr:
         """Iterations in all those pieces together."""
-        if self.perfect:
-            return product([self.boundaries[boundary][dim], self.pieces(dim, boundary, counted)])
-        return self._measure("covered", "covered", dim, boundary, counted)
+        return self._measure("covered", dim, boundary, counted)
 
-    def _measure(self, name: str, measure: str, dim: str, boundary: int, counted: Collection[int]) -> Expr:
-        """A measure of :mod:`~tilewright.formulation.mapping.pieces` over a dimension's pieces."""
+    def _measure(self, measure: str, dim: str, boundary: int, counted: Collection[int]) -> Expr:
+        """A measure of a dimension's pieces; statements ask for the same ones very often."""
+        key = measure, dim, boundary, tuple(counted)
+        found = self._measures.get(key)
+        if found is None:
+            made = self._perfect_measure if self.perfect else self._imperfect_measure
+            found = self._measures[key] = made(*key)
+        return found
+
+    def _perfect_measure(self, measure: str, dim: str, boundary: int, counted: Collection[int]) -> Expr:
+        number = product(self.trips([block for block in counted if block < boundary], [dim]))
+        return number if measure == "pieces" else product([self.boundaries[boundary][dim], number])
+
+    def _imperfect_measure(self, measure: str, dim: str, boundary: int, counted: Collection[int]) -> Expr:
         sizes, kinds = self._chain(dim, boundary, lambda block: "+" if block in counted else "-")
         flags = tuple(kind == "+" for kind in kinds)
-        one, many = (getattr(module, measure) for module in (pieces, piece_arrays))
+        one, many = _MEASURES[measure]
         return function(
-            f"{name}{kinds}",
+            f"{measure}{kinds}",
             lambda *s: one(pieces.cut(s, flags)),
             sizes,
             lambda *s: many(piece_arrays.cut(s, flags)),

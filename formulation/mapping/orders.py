@@ -16,6 +16,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Sequence
 from collections.abc import Mapping as MappingABC
 from dataclasses import dataclass, replace
+from functools import lru_cache
 
 from tilewright.workloads.mapping.operator import Axis, Operator, Tensor
 
@@ -80,18 +81,26 @@ def order_effect(
     permutation : the block's loops, outermost first
     sliding : per tensor name, the dimensions along which its window may slide
     """
+    return _effect({tensor.name: tensor.dims for tensor in operator.tensors}, permutation, sliding)
+
+
+def _effect(
+    owned: MappingABC[str, frozenset[str]],
+    permutation: Sequence[str],
+    sliding: MappingABC[str, frozenset[str]],
+) -> OrderClass:
     reused: dict[str, frozenset[str]] = {}
     slides: dict[str, str | None] = {}
-    for tensor in operator.tensors:
+    for name, dims in owned.items():
         run: list[str] = []
         first: str | None = None
         for dim in reversed(permutation):
-            if dim in tensor.dims:
+            if dim in dims:
                 first = dim
                 break
             run.append(dim)
-        reused[tensor.name] = frozenset(run)
-        slides[tensor.name] = first if first in sliding[tensor.name] else None
+        reused[name] = frozenset(run)
+        slides[name] = first if first in sliding[name] else None
     return OrderClass(tuple(permutation), reused, slides)
 
 
@@ -102,16 +111,35 @@ def all_order_classes(
     tensors: Collection[str] | None = None,
 ) -> tuple[OrderClass, ...]:
     """One order for every distinct effect (on some tensors, by default all), dominated ones included."""
-    names = tuple(dims)
+    considered = [t.name for t in operator.tensors if tensors is None or t.name in tensors]
+    return _effects(*_structure(operator, dims, sliding), frozenset(considered))
+
+
+_Owned = tuple[tuple[str, frozenset[str]], ...]  # dimensions of every tensor
+
+
+def _structure(
+    operator: Operator, dims: Iterable[str], sliding: MappingABC[str, frozenset[str]]
+) -> tuple[_Owned, tuple[str, ...], _Owned]:
+    """All that effects depend on; the layers of a network have few different ones."""
+    owned = tuple((tensor.name, tensor.dims) for tensor in operator.tensors)
+    return owned, tuple(dims), tuple((name, sliding[name]) for name, _ in owned)
+
+
+@lru_cache(maxsize=256)
+def _effects(
+    owned: _Owned, names: tuple[str, ...], sliding: _Owned, considered: frozenset[str]
+) -> tuple[OrderClass, ...]:
+    """As `all_order_classes`."""
     found: dict[object, OrderClass] = {}
-    considered = [tensor for tensor in operator.tensors if tensors is None or tensor.name in tensors]
+    moving = [dims for name, dims in owned if name in considered]
 
     def extend(inner: tuple[str, ...]) -> None:
         """``inner`` holds the innermost loops, innermost first."""
         rest = [dim for dim in names if dim not in inner]
-        undecided = any(not tensor.dims & set(inner) for tensor in considered)
+        undecided = any(dims.isdisjoint(inner) for dims in moving)
         if not rest or not undecided:
-            order = order_effect(operator, (*reversed(rest), *reversed(inner)), sliding)
+            order = _effect(dict(owned), (*reversed(rest), *reversed(inner)), dict(sliding))
             found.setdefault(order.effect, order)
             return
         for dim in rest:
@@ -119,6 +147,19 @@ def all_order_classes(
 
     extend(())
     return tuple(found.values())
+
+
+@lru_cache(maxsize=256)
+def _undominated(owned: _Owned, names: tuple[str, ...], sliding: _Owned) -> tuple[OrderClass, ...]:
+    """As `order_classes`."""
+    every = _effects(owned, names, sliding, frozenset(name for name, _ in owned))
+    effects = [order.effect for order in every]
+    kept = [
+        order
+        for order, effect in zip(every, effects, strict=True)
+        if not any(other.dominates(order) for other, its in zip(every, effects, strict=True) if its != effect)
+    ]
+    return tuple(sorted(kept, key=lambda order: (order.label, order.permutation)))
 
 
 def ended_by(
@@ -166,10 +207,4 @@ def order_classes(
     operator: Operator, dims: Iterable[str], sliding: MappingABC[str, frozenset[str]]
 ) -> tuple[OrderClass, ...]:
     """The effects that no other effect dominates, in a reproducible sequence."""
-    every = all_order_classes(operator, dims, sliding)
-    kept = [
-        order
-        for order in every
-        if not any(other.dominates(order) for other in every if other.effect != order.effect)
-    ]
-    return tuple(sorted(kept, key=lambda order: (order.label, order.permutation)))
+    return _undominated(*_structure(operator, dims, sliding))

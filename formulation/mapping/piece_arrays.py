@@ -1,7 +1,7 @@
 """Pieces of many nests at once: :mod:`tilewright.formulation.mapping.pieces` over arrays of tile sizes.
 
 One array element is one nest; results are equal to the scalar functions' element by element.  Where those
-leave a piece out (no rest), here it stands with the number 0 and the size 1.
+leave a piece out (no rest), here it stands with the number 0 and the size 1, unless all nests leave it out.
 """
 
 from __future__ import annotations
@@ -37,8 +37,10 @@ def paired_cut(
             whole = now // largest if all_matter else (now >= largest).astype(np.int64)
             rest = now - whole * largest if all_matter else np.where(whole == 1, 0, now)
             number = number + many * whole
-            kept = np.minimum(tile, np.maximum(0, earlier - whole * largest))
-            rests.append((np.maximum(rest, 1), kept, np.where(rest > 0, many, 0)))
+            left = np.where(rest > 0, many, 0)
+            if left.any():
+                kept = np.minimum(tile, np.maximum(0, earlier - whole * largest))
+                rests.append((np.maximum(rest, 1), kept, left))
         pieces = [(largest, np.minimum(pieces[0][1], tile), number), *rests]
     return pieces
 

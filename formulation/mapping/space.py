@@ -237,7 +237,7 @@ def _boundaries(
                 tile[dim] = outer
             else:
                 # tiles of tiles are tiles: one step of a chain has all values of the longer ones
-                domain = [int(v) for v in np.unique(chains(dimension.bound, 1))]
+                domain = sorted(set(chains(dimension.bound, 1)[:, 0].tolist()))
                 after = sites[index + 1]
                 tile[dim] = variable = Variable(f"{dim}@{after}", domain, groups[dim])
                 variables[dim].append(variable)

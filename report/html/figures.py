@@ -70,9 +70,9 @@ def gaps_figure(by_method: MappingABC[str, Sequence[float]]) -> Figure:
         }
         for name, some in by_method.items()
     ]
-    layout = base_layout("gap to the optimum", "")
+    layout = base_layout("gap to the optimum [%]", "")
     shares = [max(100 * gap, _LEAST_GAP) for some in by_method.values() for gap in some]
-    layout["xaxis"].update(logarithmic(shares), ticksuffix="%", tickangle=0)
+    layout["xaxis"].update(logarithmic(shares), tickangle=0)
     layout["yaxis"].update(autorange="reversed")
     layout["height"] = 140 + 36 * len(by_method)
     return {"data": data, "layout": layout}
@@ -148,14 +148,17 @@ def logarithmic(values: Sequence[float]) -> dict[str, Any]:
     return {"type": "log", "tickmode": "array", "tickvals": ticks, "tickformat": "~g"}
 
 
+_STANDOFF = 10  # pixels between an axis's numbers and its title
+
+
 def base_layout(x_title: str, y_title: str) -> dict[str, Any]:
     """What all plots have in common, with titles of both axes; the page's script adds the colours of its
     style, in which `INK` and `PAPER` stand for text and background.
     """
     axis = {"zeroline": False, "automargin": True}
     return {
-        "xaxis": {**axis, "title": {"text": x_title}},
-        "yaxis": {**axis, "title": {"text": y_title}},
+        "xaxis": {**axis, "title": {"text": x_title, "standoff": _STANDOFF}},
+        "yaxis": {**axis, "title": {"text": y_title, "standoff": _STANDOFF}},
         "font": {"size": 13},
         "margin": {"l": 70, "r": 20, "t": 34, "b": 55},
         "legend": {"orientation": "v"},

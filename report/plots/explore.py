@@ -83,7 +83,8 @@ def _heat_map(axis: Axes, document: ExploreDocument, grid: Grid) -> None:
                 colour = readable_on(drawn.cmap(norm(value * scale)))
                 axis.text(column, row, mark + text, ha="center", va="center", fontsize=6.5, color=colour)
     axis.set_xticks(range(len(grid.columns)), grid.columns, rotation=45 if len(grid.columns) > 8 else 0)
-    axis.set_yticks(range(len(grid.rows)), grid.rows)
+    rows = grid.rows if grid.row_title else ()
+    axis.set_yticks(range(len(rows)), rows)
     axis.set_xlabel(grid.column_title)
     axis.set_ylabel(grid.row_title)
     folded = f", least over {', '.join(grid.folded)}" if grid.folded else ""

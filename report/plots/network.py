@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tilewright.report.plots.style import check_plot_file, write_figure
+from tilewright.report.text.quantities import si_text
 from tilewright.workloads.network import Network
 from tilewright.workloads.shape_ratio import channel_activation_ratio
 
@@ -49,8 +50,8 @@ def plot_network(network: Network, path: Path) -> None:
         _course(figure.add_subplot(grid[0, 1]), [*ratios.values()])
         _distribution(figure.add_subplot(grid[1, 1]), [*ratios.values()])
     figure.suptitle(
-        f"{network.name}, batch {network.batch}: {len(network)} layers, {network.macs / 1e9:.4g} GMAC, "
-        f"{network.parameters / 1e6:.4g} M parameters"
+        f"{network.name}, batch {network.batch}: {len(network)} layers, {si_text(network.macs, 'MAC')}, "
+        f"{si_text(network.parameters)} parameters"
     )
     write_figure(figure, path, 130)
 
@@ -138,6 +139,7 @@ def _course(axes: Axes, ratios: Sequence[float]) -> None:
         linewidth=0.8 if few else 0.0,
     )
     axes.set_yscale("log")
+    axes.locator_params(axis="x", integer=True)
     axes.set_xlabel("layer, in order", fontsize=8)
     axes.set_ylabel("input channels / input rows", fontsize=8)
     axes.set_title("channel-activation ratio through the network", fontsize=9)
@@ -150,6 +152,7 @@ def _distribution(axes: Axes, ratios: Sequence[float]) -> None:
     edges = [2.0**power for power in range(low, max(high, low + 1) + 1)]
     axes.hist(ratios, bins=edges, color="0.6", edgecolor="white", linewidth=0.5)
     axes.set_xscale("log")
+    axes.locator_params(axis="y", integer=True)
     median = statistics.median(ratios)
     axes.axvline(median, color="C3", linewidth=1)
     axes.set_xlabel("input channels / input rows", fontsize=8)

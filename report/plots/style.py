@@ -12,6 +12,7 @@ from tilewright.workloads.errors import InputError
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+    from matplotlib.axis import Axis
     from matplotlib.figure import Figure
 
 SUFFIXES = (".png", ".pdf", ".svg")
@@ -136,6 +137,14 @@ def dashes(names: Sequence[str]) -> dict[str, str]:
 def markers(names: Sequence[str]) -> dict[str, str]:
     """A marker per name; seven names share one."""
     return {name: MARKERS[index // len(PALETTE) % len(MARKERS)] for index, name in enumerate(names)}
+
+
+def measured(axis: Axis, label: str, unit: str) -> None:
+    """An axis of quantities in a unit, which stands at its numbers with the prefix that fits."""
+    from matplotlib.ticker import EngFormatter
+
+    axis.set_major_formatter(EngFormatter(unit=unit, sep=" "))
+    axis.set_label_text(label)
 
 
 def percent_axis(axis: Axes, label: str) -> None:

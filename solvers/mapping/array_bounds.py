@@ -3,23 +3,46 @@
 Interval arithmetic bounds every axis group of a product on its own, as if each had the whole PE array.
 Together they must fit: per array axis the spatial trips multiply to at most its size.  For a product of
 factors that each depend on one group this is a small knapsack, solved exactly by dynamic programming over
-the instances used per axis.
+the instances used per axis.  A dimension that may take either of two axes takes neither for sure, so the
+array as a whole is a limit of its own.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterable, Sequence
 from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
 
-from tilewright.formulation.expression import Constant, Expr, Product
+from tilewright.formulation.expression import Constant, Expr, Product, product
 from tilewright.formulation.expression.batch import Array, BatchReader
+from tilewright.formulation.mapping.cost.base import Limit
 from tilewright.formulation.mapping.nest import Nest
 from tilewright.formulation.mapping.tables import Tables
 
 Usage = NDArray[np.int64]
+
+
+def array_rooms(nest: Nest) -> list[Limit]:
+    """For every array of several axes: no more instances than it has, whatever axis they stand on.
+
+    The limits of single axes imply it.  A part of the space in which a dimension takes many instances, but
+    on an axis that is still open, breaks no limit of a single axis.
+    """
+    arrays: dict[int, list[int]] = {}
+    for index in nest.spatial:
+        arrays.setdefault(nest.blocks[index].level, []).append(index)
+    return [
+        Limit(
+            f"array below {nest.engine.levels[level].name}",
+            product(nest.trips(blocks)),
+            math.prod(axis.size for axis in (nest.blocks[index].axis for index in blocks) if axis is not None),
+        )
+        for level, blocks in arrays.items()
+        if len(blocks) > 1
+    ]
 
 
 def products(roots: Iterable[Expr]) -> list[Product]:
@@ -40,6 +63,33 @@ def products(roots: Iterable[Expr]) -> list[Product]:
     return found
 
 
+class Distinct:
+    """The different ones among some usages of the array that fit it.
+
+    Parameters
+    ----------
+    every : instances used along every axis, shape (usages, axes)
+    sizes : of the array's axes; none where all usages count
+    """
+
+    def __init__(self, every: Usage, sizes: Sequence[int] = ()) -> None:
+        fits = np.ones(len(every), dtype=bool)
+        for axis, size in enumerate(sizes):
+            fits &= every[:, axis] <= size
+        places = np.flatnonzero(fits)
+        codes = np.zeros(len(places), dtype=np.int64)  # one number for each, which sorts fast
+        for column in every[places].T:
+            codes = codes * (int(column.max(initial=0)) + 1) + column
+        order = np.argsort(codes, kind="stable")
+        self._order = places[order]
+        self._starts = np.flatnonzero(np.diff(codes[order], prepend=-1))
+        self.usage = every[self._order[self._starts]]
+
+    def least(self, values: Array) -> Array:
+        """The least value among equal usages, one value given for each of all; some usage must fit."""
+        return np.asarray(np.minimum.reduceat(values[self._order], self._starts))
+
+
 class ArrayBounds:
     """The least value of each such product over all rows that fit the array together."""
 
@@ -49,7 +99,9 @@ class ArrayBounds:
             for block in (nest.blocks[index] for index in nest.spatial)
             if block.axis is not None
         ]
-        self._usage: dict[str, tuple[Usage, NDArray[np.intp]]] = {}
+        self._usage: dict[str, Distinct] = {}
+        self._joined: dict[tuple[str, ...], Distinct] = {}
+        self._least_values: dict[Expr, Array] = {}
         self._values = {table.group.name: table.values for table in tables.tables}
         for table in tables.tables:
             columns = {
@@ -61,7 +113,7 @@ class ArrayBounds:
                 for index in nest.spatial
             ]
             stacked = np.column_stack(used).astype(np.int64) if used else np.ones((len(table), 1), np.int64)
-            self._usage[table.group.name] = _distinct(stacked)
+            self._usage[table.group.name] = Distinct(stacked)
 
     def bounds(self, roots: Sequence[Expr]) -> dict[Expr, float]:
         """The bound of every product in the expressions where it exceeds that of plain intervals."""
@@ -77,59 +129,48 @@ class ArrayBounds:
     @cached_property
     def fits(self) -> bool:
         """Whether any rows of all groups fit the array together."""
-        states, costs = self._empty_array()
-        for usage, _ in self._usage.values():
-            states, costs = self._combine(states, costs, usage, np.zeros(len(usage)))
-        return len(states) > 0
-
-    def _empty_array(self) -> tuple[Usage, Array]:
-        return np.ones((1, max(1, len(self._sizes))), dtype=np.int64), np.ones(1)
+        return len(self._together(tuple(self._usage)).usage) > 0
 
     def _least(self, node: Product) -> tuple[float, float]:
         """The least value under the array's limits, and without them."""
-        scale = 1.0
+        scale, plain = 1.0, 1.0
         least: dict[str, Array] = {}
-        plain = 1.0
         for factor in node.factors:
             if isinstance(factor, Constant):
                 scale = factor.value
-                continue
-            assert factor.group is not None
-            usage, inverse = self._usage[factor.group]
-            values = np.full(len(usage), np.inf)
-            np.minimum.at(values, inverse, self._values[factor.group][factor])
-            least[factor.group] = values
-            plain *= float(values.min())
-        states, costs = self._empty_array()
-        for group, (usage, _) in self._usage.items():
-            added = least.get(group)
-            if added is None:
-                continue  # other groups may use a single instance
-            states, costs = self._combine(states, costs, usage, added)
+            else:
+                assert factor.group is not None
+                least[factor.group] = self._least_of(factor, factor.group)
+                plain *= float(least[factor.group].min())
+        joined: tuple[str, ...] = ()
+        costs = np.ones(1)
+        for group in self._usage:
+            if group in least:  # other groups may use a single instance
+                joined = (*joined, group)
+                pairs = costs[:, None] * least[group][None, :]
+                costs = self._together(joined).least(pairs.ravel())
         return scale * float(costs.min()), scale * plain
 
-    def _combine(self, states: Usage, costs: Array, usage: Usage, added: Array) -> tuple[Usage, Array]:
-        merged = (states[:, None, :] * usage[None, :, :]).reshape(-1, states.shape[1])
-        values = (costs[:, None] * added[None, :]).ravel()
-        fits = np.ones(len(merged), dtype=bool)
-        for axis, size in enumerate(self._sizes):
-            fits &= merged[:, axis] <= size
-        merged, values = merged[fits], values[fits]
-        distinct, inverse = _distinct(merged)
-        best = np.full(len(distinct), np.inf)
-        np.minimum.at(best, inverse, values)
-        return distinct, best
+    def _least_of(self, factor: Expr, group: str) -> Array:
+        """The least value of a factor under every usage of its group."""
+        found = self._least_values.get(factor)
+        if found is None:
+            found = self._least_values[factor] = self._usage[group].least(self._values[group][factor])
+        return found
+
+    def _together(self, groups: tuple[str, ...]) -> Distinct:
+        """What some groups use together, by what the first of them use and what the last one does."""
+        found = self._joined.get(groups)
+        if found is None:
+            if groups:
+                outer, inner = self._together(groups[:-1]).usage, self._usage[groups[-1]].usage
+                every = (outer[:, None, :] * inner[None, :, :]).reshape(-1, outer.shape[1])
+            else:
+                every = np.ones((1, max(1, len(self._sizes))), dtype=np.int64)
+            found = self._joined[groups] = Distinct(every, self._sizes)
+        return found
 
 
 def _trips(reader: BatchReader, nest: Nest, block: int, dims: Sequence[str]) -> Array:
     values = [reader.read(expr) for expr in nest.trips([block], dims)]
     return np.asarray(np.prod(np.broadcast_arrays(*values), axis=0))
-
-
-def _distinct(usage: Usage) -> tuple[Usage, NDArray[np.intp]]:
-    """The different rows, and which of them each row is; by one number per row, which sorts much faster."""
-    codes = np.zeros(len(usage), dtype=np.int64)
-    for column in usage.T:
-        codes = codes * (int(column.max(initial=0)) + 1) + column
-    _, first, inverse = np.unique(codes, return_index=True, return_inverse=True)
-    return usage[first], np.asarray(inverse, dtype=np.intp).ravel()

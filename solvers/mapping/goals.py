@@ -99,13 +99,14 @@ class LeastEnergy:
 
     Parameters
     ----------
-    slack : by how much, relative
+    best : known or enough
+    slack : by how much the value found may be more than the least, relative
     """
 
     both = False
 
-    def __init__(self, slack: float = 0.0) -> None:
-        self.best = math.inf
+    def __init__(self, best: float = math.inf, slack: float = 0.0) -> None:
+        self.best = best
         self._share = 1 - slack
 
     @property

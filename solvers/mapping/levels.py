@@ -17,7 +17,8 @@ from tilewright.formulation.mapping.merged import MergedNest
 from tilewright.formulation.mapping.nest import Nest
 from tilewright.formulation.mapping.problem import LayerProblem
 from tilewright.formulation.mapping.rules import InnermostRule
-from tilewright.solvers.mapping.stages import Stage
+from tilewright.solvers.mapping.array_bounds import array_rooms
+from tilewright.solvers.mapping.stages import Stage, rough_spreads
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,15 +52,22 @@ class Division:
     energy : the whole, as a sum of such terms and others
     outer : terms that depend on outer tiles alone, found by a search of the statement; the smallest first
     relaxed : terms with what bounds them from below, by a smaller search
+    inner : those of them that are in no term of ``outer``
     """
 
     energy: Expr
     outer: tuple[Expr, ...]
     relaxed: dict[Expr, Relaxed]
+    inner: tuple[Expr, ...] = ()
 
     @property
     def terms(self) -> tuple[Expr, ...]:
-        return (*self.relaxed, *self.outer)
+        """All of them, those that tell most first: innermost ones are the largest."""
+        return (*reversed(self.relaxed), *self.outer)
+
+    def beside(self, term: Expr) -> tuple[Expr, ...]:
+        """Terms whose least values add up with that of another one to a bound of the whole."""
+        return tuple(other for other in self.relaxed if other is not term) if term in self.relaxed else self.inner
 
 
 def divided(problem: LayerProblem) -> Division:
@@ -91,7 +99,8 @@ def divided(problem: LayerProblem) -> Division:
             outer += [one for one in chain if one not in relaxed]
         else:
             inner.append(term)
-    return Division(total([*chain, *inner]), tuple(outer), relaxed)
+    found = tuple(term for term in inner if term in relaxed)
+    return Division(total([*chain, *inner]), tuple(outer), relaxed, found)
 
 
 def _at_stores(nest: Nest, parts: MappingABC[int, Expr]) -> dict[int, Expr]:
@@ -113,8 +122,10 @@ def _relaxed(problem: LayerProblem, nest: MergedNest, boundary: int, energy: Exp
     rest = tuple(edge for edge in range(1, boundary) if edge not in between)
     heads = [nest.blocks[run[0]].selector for run in nest.runs(boundary)]
     orders = tuple(head for head in heads if isinstance(head, Variable) and head in energy.support)
+    arrays = [index for index in nest.spatial if index < boundary]
     stages = [
         Stage("rough tile", None, (boundary,), orders, coarse=True),
+        *rough_spreads(nest, arrays),
         Stage("tile", None, (boundary,), ()),
     ]
     if rest:
@@ -122,7 +133,8 @@ def _relaxed(problem: LayerProblem, nest: MergedNest, boundary: int, energy: Exp
     stores = {r.selector for r in nest.residency.values() if isinstance(r.selector, Variable)}
     decided = {expr for edge in (*rest, boundary) for expr in nest.boundaries[edge].values()}
     known = {*stores, *decided}
-    limits = tuple(limit for limit in problem.statement.limits if limit.expr.support <= known)
+    machine = (*problem.statement.limits, *array_rooms(nest))
+    limits = tuple(limit for limit in machine if limit.expr.support <= known)
     return Relaxed(energy, limits, tuple(stages), _choices([energy, *(one.expr for one in limits)], stores))
 
 

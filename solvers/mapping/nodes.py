@@ -51,6 +51,17 @@ class Nodes:
             self.keys.take(places),
         )
 
+    def refined(self, index: NDArray[np.intp], group: int, cells: NDArray[np.int64], stage: int) -> Nodes:
+        """Children of the nodes at some places: one group's cells, now of a stage."""
+        at = (*self.at[:group], stage, *self.at[group + 1 :])
+        made = self.take(index)
+        made.cells[group] = cells
+        return Nodes(made.cells, at, made.chosen, made.energy, made.cycles, made.keys)
+
+    def bounded(self, energy: Array, cycles: Array, keys: Array) -> Nodes:
+        """The same nodes with other bounds."""
+        return Nodes(self.cells, self.at, self.chosen, energy, cycles, keys)
+
     def between(self, start: int, stop: int | None) -> Nodes:
         piece = slice(start, stop)
         return Nodes(

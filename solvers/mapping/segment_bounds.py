@@ -200,7 +200,7 @@ class SegmentBounds:
 
     def _least(self, parts: Iterable[LayerProblem]) -> int:
         """What every mapping spends in a part of the machine at least, of what the parts minimise."""
-        goal = LeastEnergy(0.0 if self._problem.space.nest.perfect else _SLACK)
+        goal = LeastEnergy(slack=0.0 if self._problem.space.nest.perfect else _SLACK)
         trees = [tree for part in parts if (tree := self._tree(goal, part, _EFFORT)) is not None]
         for tree in trees:
             tree.begin()  # the best of all first mappings serves every search

@@ -8,7 +8,7 @@ per group.  Rows are sorted so that the cells of each stage are contiguous and n
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
 
@@ -32,7 +32,8 @@ class Stage:
     spread : index of the memory level whose spatial loops it fixes, if any
     boundaries : boundaries whose tile sizes it fixes
     selectors : choices that it fixes
-    coarse : whether it fixes only between which powers of ``COARSE`` those tile sizes lie
+    coarse : whether it fixes only between which powers of ``COARSE`` those tile sizes lie, of spatial loops
+        between which powers of two the instances that a dimension takes on all axes together
     """
 
     name: str
@@ -52,7 +53,8 @@ def stages_of(space: MapSpace, spread_first: bool = False, inner_first: bool = F
 
     The order of a level's loops is decided together with the tile that they step through; which tensors
     levels store is decided before all else.  Tiles that need not divide are many: their size is decided
-    roughly first, that of the outermost one where there are very many.
+    roughly first, that of the outermost one where there are very many.  Around a tile inside an array, how
+    much of the array each dimension takes is decided roughly as soon as the tile is known roughly.
 
     Parameters
     ----------
@@ -71,7 +73,8 @@ def stages_of(space: MapSpace, spread_first: bool = False, inner_first: bool = F
         edges = tuple(range(done + 1, position + 1))
         site = space.sites[position]
         if between and inner_first:
-            stages += _twice(Stage(f"tile of {site}", None, edges[-1:], chosen))
+            rough, tile = _twice(Stage(f"tile of {site}", None, edges[-1:], chosen))
+            stages += [rough, *rough_spreads(nest, between), tile]
             stages += _twice(Stage(f"array around {site}", None, edges[:-1], ()))
         else:
             for level in {nest.blocks[index].level for index in between}:
@@ -84,6 +87,13 @@ def stages_of(space: MapSpace, spread_first: bool = False, inner_first: bool = F
     if spread_first:
         stages.sort(key=lambda stage: stage.spread is None)
     return [Stage(STORAGE, None, (), stores), *stages] if stores else stages
+
+
+def rough_spreads(nest: Nest, blocks: Iterable[int]) -> list[Stage]:
+    """A stage for every array among some spatial blocks: roughly what each dimension takes of it."""
+    levels = dict.fromkeys(nest.blocks[index].level for index in blocks)
+    names = [level.name for level in nest.engine.levels]
+    return [Stage(f"rough spread below {names[level]}", level, (), (), coarse=True) for level in levels]
 
 
 def _twice(stage: Stage) -> list[Stage]:
@@ -130,9 +140,11 @@ class StagedTable:
 
     def bounds(self, expr: Expr, low: bool) -> Array:
         """Least or greatest values of a local expression: over all rows, then cell by cell of each stage."""
-        values = self.table.values[expr]
         end = np.minimum if low else np.maximum
-        return np.concatenate([[end.reduce(values)], *(end.reduceat(values, s) for s in self.starts)])
+        found = [end.reduceat(self.table.values[expr], self.starts[-1])]
+        for children in reversed(self.children):
+            found.append(end.reduceat(found[-1], children[:-1]))
+        return np.concatenate([[end.reduce(found[-1])], *reversed(found)])
 
     def root_children(self) -> tuple[int, int]:
         """The range of cells of the first stage."""
@@ -150,15 +162,25 @@ def _keys(table: GroupTable, nest: Nest, stage: Stage) -> list[NDArray[np.int64]
         assert isinstance(expr, Variable)
         return rows[:, place[expr]]
 
+    def trips(index: int, dim: str) -> NDArray[np.int64]:
+        return -(-values(nest.boundaries[index][dim]) // values(nest.boundaries[index + 1][dim]))
+
+    axes = [
+        index
+        for index, block in enumerate(nest.blocks)
+        if block.axis is not None and block.level == stage.spread
+    ]
     columns: list[NDArray[np.int64]] = []
     for dim in table.group.dims:
-        if stage.spread is not None:
-            for index, block in enumerate(nest.blocks):
-                if block.axis is not None and block.level == stage.spread:
-                    outer, inner = nest.boundaries[index][dim], nest.boundaries[index + 1][dim]
-                    columns.append(-(-values(outer) // values(inner)))
-        columns += [values(nest.boundaries[edge][dim]) for edge in stage.boundaries]
-    if stage.coarse:
-        powers = COARSE ** np.arange(1, 40)
-        columns = [np.searchsorted(powers, column, side="right") for column in columns]
+        spread = [trips(index, dim) for index in axes]
+        tiles = [values(nest.boundaries[edge][dim]) for edge in stage.boundaries]
+        if stage.coarse:
+            spread = [_between_powers(2, math.prod(spread))] if spread else []
+            tiles = [_between_powers(COARSE, column) for column in tiles]
+        columns += [*spread, *tiles]
     return columns
+
+
+def _between_powers(base: int, column: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Between which powers the values lie."""
+    return np.searchsorted(base ** np.arange(1, 40), column, side="right")

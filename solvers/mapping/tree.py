@@ -29,7 +29,7 @@ from tilewright.formulation.mapping.relaxation import legal_groups
 from tilewright.formulation.mapping.search import LayerSearch
 from tilewright.formulation.mapping.tables import Indices, Tables
 from tilewright.solvers.mapping import program
-from tilewright.solvers.mapping.array_bounds import ArrayBounds
+from tilewright.solvers.mapping.array_bounds import ArrayBounds, array_rooms
 from tilewright.solvers.mapping.goals import BAND, Goal, LeastEnergy
 from tilewright.solvers.mapping.levels import Division, Relaxed, divided
 from tilewright.solvers.mapping.nodes import Leaves, Nodes, joined
@@ -39,11 +39,15 @@ from tilewright.solvers.mapping.tape import Tape
 BATCH = 1 << 16
 _DIVE_WIDTHS = (128, 1024)  # nodes kept after every group; wider where a narrow dive ends nowhere
 _DIVE_LINES = 3  # choices of orders and residencies followed from stage to stage
+_MANY = 256  # nodes that are bounded in the middle of a stage
 _PLAIN = 300_000  # parts bounded from which on the energy is divided
 _EASY = 2_000_000  # parts bounded from which on a search is a hard one
 _EFFORT = 2_000_000  # parts bounded in looking at the outer levels alone
 _RELAXED_EFFORT = 16_000_000  # and at one store alone, which has fewer terms
 _CHOICES = 32  # of orders and residencies at the outset, with which a search is a hard one
+
+_STEPS = 1.002 ** np.arange(1500)
+"""Up to twenty times a bound."""
 
 
 class Tree:
@@ -64,7 +68,9 @@ class Tree:
         self.problem = problem or search.problem
         space, statement = self.problem.space, self.problem.statement
         self.powers = self.problem.objective.key_powers
-        limits = [limit.expr for limit in self.problem.limits]
+        rooms = array_rooms(space.nest)
+        self._ceilings = [(limit.expr, limit.bound) for limit in (*self.problem.limits, *rooms)]
+        limits = [expr for expr, _ in self._ceilings]
         if not program.await_compiled(lambda: search.limits.expired):
             raise LimitReachedError
         groups = legal_groups(self.problem, search.limits)
@@ -82,17 +88,16 @@ class Tree:
             self.staged.append(StagedTable(table, space.nest, self.stages))
         self._floors = array.bounds(roots)
         self._read = [root for root, power in zip(roots, self.powers, strict=True) if power or goal.both]
-        self._ceilings = [(limit.expr, limit.bound) for limit in self.problem.limits]
         self.most: int | None = None
         self._is_hard, self._is_plain = False, True
         self._division: Division | None = None
         self._given: MappingABC[Variable, int] = {}
         self.on_hard: Callable[[], None] = lambda: None
+        self._lay_tape()
         self._begin()
 
     def _begin(self) -> None:
         """With nothing bounded yet."""
-        self._lay_tape()
         self.tick = count()
         self._beam: int | None = None
         self._stopped = False
@@ -116,44 +121,56 @@ class Tree:
         """The storage chosen for some nodes."""
         return {variable: nodes.chosen[variable] for variable in self._owners}
 
-    def least_value(self, term: Expr, storage: MappingABC[Variable, int], most: int = _EFFORT) -> float:
+    def least_value(
+        self,
+        term: Expr,
+        storage: MappingABC[Variable, int],
+        most: int = _EFFORT,
+        enough: float = math.inf,
+    ) -> float:
         """Lower bound of a term of the divided energy over the whole space, from a search of its own.
 
         Parameters
         ----------
         storage : options of the choices of storage
         most : nodes that the search may bound
+        enough : a bound above which nothing more is asked
         """
-        assert self._division is not None
-        relaxed = self._division.relaxed.get(term)
-        search = copy.copy(self)
-        search.goal = goal = LeastEnergy()
-        search.powers = (1, 0)
-        search._given, search._division = storage, None
-        search._read = [term if relaxed is None else relaxed.energy]
-        limits = self.problem.statement.limits if relaxed is None else relaxed.limits
-        search._ceilings = [(limit.expr, limit.bound) for limit in limits]
-        if relaxed is not None:
-            search.stages, search.staged = list(relaxed.stages), self._tables_of(relaxed)
+        search = copy.copy(self._part_search(term))
+        search.goal = goal = LeastEnergy(enough)
+        search._given = storage
         search._begin()
         search.most = most
-        search._is_hard, search._is_plain = True, False
         left = search.run()
         least = min(goal.best, math.inf if left is None else left)
         return least if least < EXACT_LIMIT else least * (1 - BAND)
 
+    def _part_search(self, term: Expr) -> Tree:
+        """A search for the least value of a term, laid out once for all storages."""
+        assert self._division is not None
+        search = self._part_searches.get(term)
+        if search is None:
+            relaxed = self._division.relaxed.get(term)
+            search = self._part_searches[term] = copy.copy(self)
+            search.powers = (1, 0)
+            search._division = None
+            search._is_hard, search._is_plain = True, False
+            search._read = [term if relaxed is None else relaxed.energy]
+            machine = (*self.problem.statement.limits, *array_rooms(self.problem.space.nest))
+            limits = machine if relaxed is None else relaxed.limits
+            search._ceilings = [(limit.expr, limit.bound) for limit in limits]
+            if relaxed is not None:
+                search.stages, search.staged = list(relaxed.stages), self._tables_of(relaxed)
+            search._lay_tape()
+        return search
+
     def _tables_of(self, relaxed: Relaxed) -> list[StagedTable]:
         """The tables for a search of one part alone, in its own stages."""
-        found = self._part_tables.get(relaxed.energy)
-        if found is None:
-            roots = [relaxed.energy, *(limit.expr for limit in relaxed.limits)]
-            nest, limits = self.problem.space.nest, self.search.limits
-            found = [
-                StagedTable(staged.table.reading(roots, limits), nest, relaxed.stages)
-                for staged in self.staged
-            ]
-            self._part_tables[relaxed.energy] = found
-        return found
+        roots = [relaxed.energy, *(limit.expr for limit in relaxed.limits)]
+        nest, limits = self.problem.space.nest, self.search.limits
+        return [
+            StagedTable(staged.table.reading(roots, limits), nest, relaxed.stages) for staged in self.staged
+        ]
 
     def _take_pains(self) -> None:
         """Where the search is not over soon, divide the energy."""
@@ -174,40 +191,57 @@ class Tree:
         self._floors = {**self._floors, **dict.fromkeys(division.terms, 0.0)}
         self._lay_tape()
         self._division = division
-        self._raised: set[tuple[int, ...]] = set()
-        self._least: dict[Hashable, float] = {}
-        self._part_tables: dict[Expr, list[StagedTable]] = {}
+        self._raised: dict[tuple[int, ...], dict[Expr, float]] = {}
+        self._least: dict[Hashable, tuple[float, float]] = {}  # with what would have been enough
+        self._part_searches: dict[Expr, Tree] = {}
 
-    def _raise(self, nodes: Nodes) -> bool:
-        """Find what the parts of the energy cost at least under the storage of some nodes, once."""
+    def _raise(self, nodes: Nodes, stage: int) -> bool:
+        """Find what one more part of the energy costs at least under the storage of some nodes.
+
+        Once all parts are known and the storage is still of interest, dive into it.
+        """
         if self._division is None:
             return False
         storage = self._storage(nodes)
-        key = tuple(storage.values())
-        if key in self._raised:
+        floors = self._raised.setdefault(tuple(storage.values()), {})
+        term = next((term for term in self._division.terms if term not in floors), None)
+        if term is None:
             return False
-        self._raised.add(key)
-        for term in self._division.terms:
-            with suppress(LimitReachedError):
-                least = self._known_least(term, storage)
-                if not math.isinf(least):  # nothing is legal, which the search itself will find
-                    self.tape.raise_floor(term, least, storage)
+        floors[term] = 0.0
+        with suppress(LimitReachedError):
+            floors[term] = self._known_least(term, storage, self._enough(term, nodes, floors))
+            if not math.isinf(floors[term]):  # nothing is legal, which the search itself will find
+                self.tape.raise_floor(term, floors[term], storage)
         mine = [entry for entry in self._fringe if self._storage(entry[-1]) == storage]
         self._fringe = [entry for entry in self._fringe if self._storage(entry[-1]) != storage]
         heapq.heapify(self._fringe)
-        for _, _, stage, others in mine:
-            self._push_again(others, stage)
+        for _, _, other, others in [*mine, (0.0, 0, stage, nodes)]:
+            self._push_again(others, other)
+        if storage and stage == 1 and len(floors) == len(self._division.terms):
+            self._dive(self._prune(nodes), stage)
         return True
 
-    def _known_least(self, term: Expr, storage: MappingABC[Variable, int]) -> float:
-        """The least value of a term, found once for all storages that are alike for it."""
+    def _enough(self, term: Expr, nodes: Nodes, floors: MappingABC[Expr, float]) -> float:
+        """The least value of a term, of some values tried, with which nothing in the nodes is wanted."""
+        assert self._division is not None
+        rest = sum(floors.get(other, 0.0) for other in self._division.beside(term))
+        energy = max(1.0, float(nodes.energy.min())) * _STEPS
+        cycles = np.full(len(energy), float(nodes.cycles.min()))
+        keys = energy ** self.powers[0] * cycles ** self.powers[1]
+        wanted = self.goal.wanted(energy, cycles, keys)
+        return math.inf if wanted.all() else max(0.0, float(energy[np.argmin(wanted)]) - rest)
+
+    def _known_least(self, term: Expr, storage: MappingABC[Variable, int], enough: float) -> float:
+        """The least value of a term, or enough; found once for all storages that are alike for it."""
         assert self._division is not None
         relaxed = self._division.relaxed.get(term)
         alike = tuple(storage.values()) if relaxed is None else relaxed.under(storage)
-        if (term, alike) not in self._least:
+        least, asked = self._least.get((term, alike), (0.0, 0.0))
+        if asked < enough and least >= asked:
             most = _EFFORT if relaxed is None else _RELAXED_EFFORT
-            self._least[term, alike] = self.least_value(term, storage, most)
-        return self._least[term, alike]
+            least = self.least_value(term, storage, most, enough)
+            self._least[term, alike] = least, enough
+        return least
 
     def _push_again(self, nodes: Nodes, stage: int) -> None:
         """Put nodes back with the bounds that are known now."""
@@ -280,8 +314,7 @@ class Tree:
                 nodes = self._open(nodes)
                 if not len(nodes):
                     continue
-                if self._raise(nodes):
-                    self._push_again(nodes, stage)
+                if self._raise(nodes, stage):
                     continue
                 if stage == 1 and self._owners:
                     children = list(self._refine(nodes, stage))
@@ -309,19 +342,19 @@ class Tree:
         bounded = self._prune(root)
         return bounded if len(bounded) else root
 
-    def _dive(self, root: Nodes) -> None:
-        """Walk down to complete decisions along the most promising parts only, for a first incumbent."""
+    def _dive(self, nodes: Nodes, first: int = 0) -> None:
+        """Walk down to complete decisions along the most promising parts only, from some stage on."""
         for width in _DIVE_WIDTHS:
             self._beam = width
-            lines = [root]
-            for stage in range(len(self.stages)):
+            lines = [nodes] if len(nodes) else []
+            for stage in range(first, len(self.stages)):
                 inner = [part for nodes in lines for part in self._refine(nodes, stage)]
                 lines = sorted(inner, key=lambda part: float(part.keys[0]))[:_DIVE_LINES]
             self._beam = None
             if lines or self._stopped:
                 break
-        for nodes in lines:
-            self.goal.take(Leaves(self, nodes))
+        for leaves in lines:
+            self.goal.take(Leaves(self, leaves))
 
     def _push(self, nodes: Nodes, stage: int) -> None:
         """Keep nodes, in the order of their bounds, whose stage is the next to be decided."""
@@ -362,7 +395,7 @@ class Tree:
 
     def _split(self, nodes: Nodes, order: Sequence[int], stage: int) -> Iterator[Nodes]:
         if not order:
-            nodes = self._prune(nodes)
+            nodes = self._narrowed(nodes)
             if len(nodes):
                 yield nodes
             return
@@ -380,15 +413,9 @@ class Tree:
             offset = np.arange(len(index)) - np.repeat(
                 ends[piece:stop] - counts[piece:stop] - base, counts[piece:stop]
             )
-            grown = nodes.take(index)
-            grown.cells[position] = first[index] + offset
-            at = tuple(stage if i == position else s for i, s in enumerate(nodes.at))
-            part = replace(grown, at=at)
-            if self._beam is not None:
-                part = self._prune(part)
-                part = part.take(np.argsort(part.keys, kind="stable")[: self._beam])
-            elif rest and len(part) > 256:
-                part = self._prune(part)
+            part = nodes.refined(index, position, first[index] + offset, stage)
+            if rest and len(part) > (self._beam or _MANY):
+                part = self._narrowed(part)
             if len(part):
                 yield from self._split(part, rest, stage)
             piece = stop
@@ -403,6 +430,13 @@ class Tree:
         edges = staged.children[stage - 1]
         cells = nodes.cells[position]
         return edges[cells], edges[cells + 1] - edges[cells]
+
+    def _narrowed(self, nodes: Nodes) -> Nodes:
+        """Nodes that may be legal and may beat the incumbent; in a dive only the best of them."""
+        nodes = self._prune(nodes)
+        return (
+            nodes if self._beam is None else nodes.take(np.argsort(nodes.keys, kind="stable")[: self._beam])
+        )
 
     def _prune(self, nodes: Nodes) -> Nodes:
         """Keep nodes that may be legal and may beat the incumbent; raise their bounds."""
@@ -420,7 +454,7 @@ class Tree:
         if cycles.max() >= EXACT_LIMIT:  # a larger energy is a sum of exact counts, right within BAND
             raise OverflowError("counts beyond 2**53: the layer is too large for exact bounds")
         keys = energy ** self.powers[0] * cycles ** self.powers[1]
-        return self._open(replace(nodes, energy=energy, cycles=cycles, keys=keys))
+        return self._open(nodes.bounded(energy, cycles, keys))
 
     def _open(self, nodes: Nodes) -> Nodes:
         """Nodes that the goal wants."""

@@ -112,7 +112,7 @@ def _heat_map(document: ExploreDocument, objective: Objective) -> Figure:
             "colorbar": {
                 "title": {"text": f"{objective} [{unit}]", "side": "right"},
                 "tickvals": ticks,
-                "ticktext": [f"{10**tick * scale:.3g}" for tick in ticks],
+                "ticktext": [f"{10**tick * scale:.4g}" for tick in ticks],
             },
             "hovertemplate": f"%{{x}}, %{{y}}: %{{text}} {unit}<extra></extra>",
         }

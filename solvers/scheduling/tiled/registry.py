@@ -114,5 +114,11 @@ METHODS: Registry[TiledMethod] = Registry(
             "The best chain of such segments by the closed form, proven best-first on their bounds",
             "docs/kapla-segments.md",
         ),
+        "cover": Entry(
+            "tilewright.solvers.scheduling.tiled.kapla.method",
+            "CoveredLayers",
+            "The best chain of such segments over all orders, as an exact cover by CP-SAT or MIP",
+            "docs/kapla-segments.md",
+        ),
     },
 )

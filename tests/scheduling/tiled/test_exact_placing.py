@@ -14,7 +14,7 @@ from tilewright.hardware.scheduling.tiled.load import load_tiled_machine
 from tilewright.hardware.scheduling.tiled.topology import topology
 from tilewright.heuristics.scheduling.tiled.lists import list_order
 from tilewright.heuristics.scheduling.tiled.placement import place
-from tilewright.solvers.scheduling.tiled.placing.callers import SOLVERS
+from tilewright.solvers.scheduling.tiled.linear import SOLVERS
 from tilewright.solvers.scheduling.tiled.placing.cuts import hop_cuts
 from tilewright.solvers.scheduling.tiled.placing.problem import RoundPlacing, placing_of, round_sources
 from tilewright.solvers.scheduling.tiled.placing.windows import least_transfers, place_windows, transfer_cost

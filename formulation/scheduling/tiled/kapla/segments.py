@@ -127,18 +127,17 @@ class SegmentSpace:
 
     def schemes(self, start: int) -> Iterator[SegmentScheme]:
         """Every scheme behind a down-set."""
-        divisors = [one for one in range(1, self.batch + 1) if self.batch % one == 0]
         for end, layers in self.rows(start):
-            if len(layers) == 1:
-                for groups in divisors:
-                    yield SegmentScheme(start, end, layers, "T", groups, self.batch)
-                yield from self._banded(start, end, layers, "T")
-                continue
-            for kind in self.kinds:
-                if len(layers) <= (self.longest_spatial if kind == "S" else self.longest_temporal):
-                    for groups in divisors:
+            yield from self.schemes_of(start, end, layers)
+
+    def schemes_of(self, start: int, end: int, layers: tuple[int, ...]) -> Iterator[SegmentScheme]:
+        """Every scheme of a row of layers."""
+        for kind in self.kinds if len(layers) > 1 else TEMPORAL:
+            if len(layers) <= max(1, self.longest_spatial if kind == "S" else self.longest_temporal):
+                for groups in range(1, self.batch + 1):
+                    if self.batch % groups == 0:
                         yield SegmentScheme(start, end, layers, kind, groups, self.batch)
-                    yield from self._banded(start, end, layers, kind)
+                yield from self._banded(start, end, layers, kind)
 
     def _banded(self, start: int, end: int, layers: tuple[int, ...], kind: Kind) -> Iterator[SegmentScheme]:
         """The schemes that pass on parts of single samples."""

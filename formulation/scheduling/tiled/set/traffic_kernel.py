@@ -26,6 +26,9 @@ def send(
     counts: Longs, height: int, x: int, y: int, tx: Longs, ty: Longs, targets: int, size: int, loads: bool
 ) -> None:
     """Count one multicast of ``size`` bytes from (x, y) to ``targets`` tiles."""
+    if targets == 1 and not loads:
+        counts[HOPS] += (abs(tx[0] - x) + abs(ty[0] - y)) * size
+        return
     west, east = x, x
     for i in range(targets):
         west, east = min(west, tx[i]), max(east, tx[i])
@@ -66,13 +69,19 @@ def fetch(
 def store(counts: Longs, height: int, ports: Longs, x: int, y: int, size: int, loads: bool) -> None:
     """Count results on their way to DRAM."""
     n, before = len(ports), 0
+    counts[DRAM] += size
+    if not loads:
+        for i in range(n):
+            upto = size * (i + 1) // n
+            counts[HOPS] += (abs(ports[i, 0] - x) + abs(ports[i, 1] - y)) * (upto - before)
+            before = upto
+        return
     tx, ty = np.empty(1, dtype=np.int64), np.empty(1, dtype=np.int64)
     for i in range(n):
         upto = size * (i + 1) // n
         tx[0], ty[0] = ports[i, 0], ports[i, 1]
         send(counts, height, x, y, tx, ty, 1, upto - before, loads)
         before = upto
-    counts[DRAM] += size
 
 
 @njit(cache=True, nogil=True)

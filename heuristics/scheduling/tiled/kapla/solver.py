@@ -91,7 +91,9 @@ class KaplaSolver:
         """The best of the chains that were kept; ``None`` where no chain fits or the time ran out first."""
         best: Chain | None = None
         for splits, space in self.slicing.spaces(self.form):
-            candidates = self.candidates(splits, space)
+            valid = self.valid(splits, space)
+            candidates = {start: undominated(rows) for start, rows in valid.items()}
+            self.pruning.kept += sum(len(rows) for rows in candidates.values())
             while not self.stop():
                 chains = top_chains(space.starts, candidates, self.form.value, self.keep)
                 unfit, fitted = set(), False
@@ -107,15 +109,16 @@ class KaplaSolver:
                 if fitted or not unfit:
                     break
                 for start in {one.start for one in unfit}:
-                    candidates[start] = [one for one in candidates[start] if one.scheme not in unfit]
+                    valid[start] = [row for row in valid[start] if row[0].scheme not in unfit]
+                    candidates[start] = undominated(valid[start])
         return best
 
-    def candidates(self, splits: int, space: SegmentSpace) -> dict[int, list[Priced]]:
-        """Schemes by where they start, with what they cost at least."""
+    def valid(self, splits: int, space: SegmentSpace) -> dict[int, list[tuple[Priced, int]]]:
+        """Schemes that may fit by where they start, with what they cost at least and their DRAM bytes."""
         estimator = self.estimator(self.form, loads_of(self.form, splits))
-        found: dict[int, list[Priced]] = {}
+        found: dict[int, list[tuple[Priced, int]]] = {}
         for start in space.starts[:-1]:
-            valid = []
+            valid = found[start] = []
             for scheme in space.schemes(start):
                 if self.stop():
                     return found
@@ -123,9 +126,7 @@ class KaplaSolver:
                 floor = estimator.floor(scheme)
                 if not isinstance(floor, str):
                     valid.append((Priced(scheme, floor.energy, floor.cycles), floor.dram))
-            found[start] = undominated(valid)
             self.pruning.valid += len(valid)
-            self.pruning.kept += len(found[start])
         return found
 
     def _value(self, chain: Chain) -> float:

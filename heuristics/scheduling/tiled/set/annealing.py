@@ -13,6 +13,7 @@ from math import exp
 from random import Random
 
 from tilewright.formulation.scheduling.tiled.set.closed_form import ClosedForm
+from tilewright.formulation.scheduling.tiled.set.layers import SetNetwork
 from tilewright.formulation.scheduling.tiled.set.tree import Node, chain
 from tilewright.heuristics.scheduling.tiled.set.operators import random_step
 
@@ -53,6 +54,7 @@ def anneal(
     stop: Callable[[], bool],
     found: Callable[[Node, float], None],
     used: Callable[[], float] = lambda: 0.0,
+    step: Callable[[Node, SetNetwork, Random], Node | None] = random_step,
 ) -> tuple[Node, float]:
     """The best tree seen, with its value.
 
@@ -62,6 +64,7 @@ def anneal(
     found : told of every better tree
     used : part of the time that has passed; where that is more than the part of the steps, the temperature
         falls with it, so that an annealing that the clock ends has cooled down by then
+    step : makes a random change of a tree; the paper's operators unless others are given
     """
     now, cost = begun
     best = begun
@@ -75,7 +78,7 @@ def anneal(
             break
         if passed >= LAST and not last:
             last, (now, cost) = True, best
-        made = random_step(now, form.network, random)
+        made = step(now, form.network, random)
         if made is None:
             continue
         judged = form.attempt(made)

@@ -61,14 +61,14 @@ def replaced(tree: Node, path: Path, by: Sequence[Node]) -> Node | None:
         below = replaced(tree.children[position], path[1:], by)
         inner = () if below is None else (below,)
     children = (*tree.children[:position], *inner, *tree.children[position + 1 :])
-    return _cut(tree, children)
+    return cut_like(tree, children)
 
 
-def _cut(like: Cut, children: Sequence[Node]) -> Node | None:
-    """A cut with other children; one that is left with a single child gives it its own batch."""
+def cut_like(like: Cut, children: Sequence[Node]) -> Node | None:
+    """A cut with other children; one that loses all but one gives that its own batch."""
     if not children:
         return None
-    if len(children) == 1:
+    if len(children) == 1 < len(like.children):
         return fitted(children[0], like.batch)
     return Cut(like.kind, like.batch, like.groups, tuple(children))
 
@@ -91,7 +91,8 @@ def _common(a: int, b: int) -> int:
     return a
 
 
-def _divisors(number: int) -> list[int]:
+def divisors(number: int) -> list[int]:
+    """Numbers of subbatches that a batch may have."""
     return [one for one in range(1, number + 1) if number % one == 0]
 
 
@@ -122,11 +123,11 @@ def move(tree: Node, path: Path, step: int) -> Node | None:
         inner = (*cut.children, moved) if step < 0 else (moved, *cut.children)
         children = [one for i, one in enumerate(parent.children) if i not in (position, beside)]
         children.insert(min(position, beside), Cut(cut.kind, cut.batch, cut.groups, inner))
-        made = _cut(parent, children)
+        made = cut_like(parent, children)
         return None if made is None else replaced(tree, path[:-1], (made,))
     if len(path) == 1:
         return None
-    rest = _cut(parent, [one for i, one in enumerate(parent.children) if i != position])
+    rest = cut_like(parent, [one for i, one in enumerate(parent.children) if i != position])
     assert rest is not None
     moved = Leaf(leaf.layer, parent.batch)
     return replaced(tree, path[:-1], (moved, rest) if step < 0 else (rest, moved))
@@ -158,23 +159,21 @@ def regroup(tree: Node, path: Path, groups: int) -> Node | None:
 
 def neighbours(tree: Node, network: SetNetwork) -> Iterator[tuple[int, Node]]:
     """All trees one step away, with the number of the operator."""
-    places = list(paths(tree))
-    leafs = [path for path, node in places if isinstance(node, Leaf)]
-    cuts = [(path, node) for path, node in places if isinstance(node, Cut)]
+    leafs, cuts = places(tree)
     yield from _made(1, (exchange(tree, a, b, network) for a, b in pairwise(leafs)))
     yield from _made(2, (move(tree, path, step) for path in leafs if path for step in (-1, 1)))
     for path, node in cuts:
         count = len(node.children)
         spans = [(i, j) for i in range(count) for j in range(i + 2, count + 1) if j - i < count]
-        divisors = _divisors(node.batch // node.groups)
+        inner = divisors(node.batch // node.groups)
         yield from _made(
-            3, (group(tree, path, i, j, kind, g) for i, j in spans for kind in KINDS for g in divisors)
+            3, (group(tree, path, i, j, kind, g) for i, j in spans for kind in KINDS for g in inner)
         )
     yield from _made(4, (delete(tree, path) for path, _ in cuts if path))
     for path, node in cuts:
-        divisors = _divisors(node.batch)
-        yield from _made(5, (regroup(tree, path, g) for g in divisors if g > node.groups))
-        yield from _made(6, (regroup(tree, path, g) for g in divisors if g < node.groups))
+        every = divisors(node.batch)
+        yield from _made(5, (regroup(tree, path, g) for g in every if g > node.groups))
+        yield from _made(6, (regroup(tree, path, g) for g in every if g < node.groups))
 
 
 def _made(number: int, trees: Iterable[Node | None]) -> Iterator[tuple[int, Node]]:
@@ -182,17 +181,21 @@ def _made(number: int, trees: Iterable[Node | None]) -> Iterator[tuple[int, Node
 
 
 @lru_cache(maxsize=4)
-def _places(tree: Node) -> tuple[list[Path], list[tuple[Path, Cut]]]:
+def places(tree: Node) -> tuple[list[Path], list[tuple[Path, Cut]]]:
     """Ways to all leaves, and all cuts with the ways to them; random steps ask often for the same tree."""
-    places = list(paths(tree))
-    leafs = [path for path, node in places if isinstance(node, Leaf)]
-    return leafs, [(path, node) for path, node in places if isinstance(node, Cut)]
+    every = list(paths(tree))
+    leafs = [path for path, node in every if isinstance(node, Leaf)]
+    return leafs, [(path, node) for path, node in every if isinstance(node, Cut)]
 
 
 def random_step(tree: Node, network: SetNetwork, random: Random) -> Node | None:
     """One operator at random on a place at random; ``None`` where it does not apply there."""
-    leafs, cuts = _places(tree)
-    which = random.randrange(1, 7)
+    return operator_step(tree, network, random, random.randrange(1, 7))
+
+
+def operator_step(tree: Node, network: SetNetwork, random: Random, which: int) -> Node | None:
+    """One operator on a place at random; ``None`` where it does not apply there."""
+    leafs, cuts = places(tree)
     if which == 1:
         if len(leafs) < 2:
             return None
@@ -209,9 +212,9 @@ def random_step(tree: Node, network: SetNetwork, random: Random) -> Node | None:
         begin, end = sorted(random.sample(range(count + 1), 2))
         if not 2 <= end - begin < count:
             return None
-        divisors = _divisors(node.batch // node.groups)
-        return group(tree, path, begin, end, random.choice(KINDS), random.choice(divisors))
+        inner = divisors(node.batch // node.groups)
+        return group(tree, path, begin, end, random.choice(KINDS), random.choice(inner))
     if which == 4:
         return delete(tree, path) if path else None
-    others = [g for g in _divisors(node.batch) if (g > node.groups if which == 5 else g < node.groups)]
+    others = [g for g in divisors(node.batch) if (g > node.groups if which == 5 else g < node.groups)]
     return regroup(tree, path, random.choice(others)) if others else None

@@ -24,15 +24,20 @@ from tilewright.heuristics.scheduling.tiled.kapla.solver import KaplaSolver, Sli
 from tilewright.heuristics.scheduling.tiled.set.annealing import Cooling, anneal, first_tree
 from tilewright.heuristics.scheduling.tiled.set.chains import Segment, Segments, best_chain, down_sets
 from tilewright.heuristics.scheduling.tiled.set.growing import Growth, grow_from
+from tilewright.heuristics.scheduling.tiled.set.operators import divisors
 from tilewright.heuristics.scheduling.tiled.set.polishing import Polisher, Row
+from tilewright.heuristics.scheduling.tiled.set.wide_steps import wide_step
 
-PROBED, FEW = 0.05, 20
-"""Part of the time after which the pace of annealing is known; and steps per layer in all of the time, below
-which a chain comes first.
+PROBED, FEW = 0.2, 40
+"""Part of the time in whose second half the pace of annealing is seen; and steps per layer in all of the time
+at that pace, below which a chain comes first.
 """
 
-CHAINED, ANNEALED = 0.6, 0.85
-"""Part of the time that has passed at most when that chain, and when annealing is done."""
+CHAINED = 0.6
+"""Part of the time that has passed at most when that chain is done."""
+
+HEAT, STEPS = 0.03, 100
+"""Of our annealing: the temperature at first, and steps per layer and number of subbatches."""
 
 LONGEST = 6
 """Layers in turn in a segment of that chain."""
@@ -82,13 +87,14 @@ class TreeSearch:
         self.growth, self.shakes = growth, shakes
         self.best: Node | None = None
         self.value = float("inf")
+        self.groups = divisors(form.batch)
+        self.cooling = Cooling(HEAT, steps=STEPS * len(self.groups))
         self.rows: dict[int, Row] = {}
         self.segments: dict[int, Segments] = {}
 
     def run(self) -> Node | None:
         """Search until the clock ends it; the best tree."""
-        batch = self.form.batch
-        groups = [one for one in range(1, batch + 1) if batch % one == 0]
+        groups = self.groups
         self._begin()
         begun = self.clock.used()
         rest = max(0.0, 1 - begun)
@@ -111,30 +117,39 @@ class TreeSearch:
             return
         clock = self.clock
         self._take(begun[0])
-        tried = 0
+        late = 0
 
         def probed() -> bool:
-            nonlocal tried
-            tried += 1
-            return clock.stop() or clock.used() > PROBED
+            nonlocal late
+            used = clock.used()
+            late += used > PROBED / 2
+            return clock.stop() or used > PROBED
 
         self._anneal(probed)
-        steps = tried / len(self.form.network)
-        if steps >= Cooling().steps:
+        if clock.used() <= PROBED:
             return
-        if steps < FEW * PROBED:
+        if late < FEW * len(self.form.network) * PROBED / 2:
             slicing, stop = Slicing(TEMPORAL, 1, LONGEST, "own"), clock.until(CHAINED)
             KaplaSolver(self.form, slicing, 1, stop=stop, found=lambda chain: self._take(chain.tree)).solve()
         self._anneal(clock.stop)
 
     def _anneal(self, stop: Callable[[], bool]) -> None:
-        """SET's annealing from the best tree; what it takes of the time ends with `ANNEALED`."""
+        """Annealing from the best tree, which cools down with the clock."""
         assert self.best is not None
         used = self.clock.used
         before = used()
-        left = max(ANNEALED - before, 1e-9)
+        left = max(1 - before, 1e-9)
         begun, keep = (self.best, self.value), lambda tree, _: self._take(tree)
-        anneal(self.form, begun, Cooling(), self.random, stop, keep, lambda: (used() - before) / left)
+        anneal(
+            self.form,
+            begun,
+            self.cooling,
+            self.random,
+            stop,
+            keep,
+            lambda: (used() - before) / left,
+            step=wide_step,
+        )
 
     def _take(self, tree: Node) -> None:
         """A tree as a row of segments."""
@@ -172,7 +187,7 @@ class TreeSearch:
     def _grow(self, group: int, growth: Growth, part: float) -> None:
         """Grow segments, chain them, and polish the chain."""
         stop = self.clock.until(part)
-        if stop() and group in self.rows:
+        if stop() and self.rows:
             return
         form, network = self.form, self.form.network
         samples = form.batch // group

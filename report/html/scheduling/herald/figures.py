@@ -17,20 +17,18 @@ from tilewright.report.records.scheduling.herald.document import (
 )
 
 _MEBIBYTE = 2**20
+_SECONDS: dict[str, Any] = {"tickformat": "~s", "ticksuffix": "s", "nticks": 8}
 
 
 def gantt_figure(
-    rows: Sequence[PlacementRecord],
-    networks: MappingABC[str, str],
-    engines: Sequence[str],
-    milliseconds: float,
+    rows: Sequence[PlacementRecord], networks: MappingABC[str, str], engines: Sequence[str], seconds: float
 ) -> Figure:
     """One row per sub-accelerator, one colour per network; hovering tells the layer.
 
     Parameters
     ----------
     networks : the network of every run
-    milliseconds : of one cycle
+    seconds : of one cycle
     """
     names = list(dict.fromkeys(networks.values()))
     colour = colours(names)
@@ -43,17 +41,18 @@ def gantt_figure(
                 "orientation": "h",
                 "name": name,
                 "y": [row.engine for row in mine],
-                "base": [row.start * milliseconds for row in mine],
-                "x": [(row.end - row.start) * milliseconds for row in mine],
+                "base": [row.start * seconds for row in mine],
+                "x": [(row.end - row.start) * seconds for row in mine],
                 "text": [f"{row.task}<br>cycles {row.start:,} to {row.end:,}" for row in mine],
                 "textposition": "none",
                 "hovertemplate": "%{text}<extra></extra>",
                 "marker": {"color": colour[name], "line": {"color": PAPER, "width": 0.5}},
             }
         )
-    layout = base_layout("time [ms]", "")
+    layout = base_layout("time", "")
+    layout["xaxis"].update(_SECONDS)
     layout.update(barmode="overlay", height=170 + 70 * len(engines), bargap=0.25)
-    layout["xaxis"]["range"] = [0, max((row.end for row in rows), default=0) * milliseconds]
+    layout["xaxis"]["range"] = [0, max((row.end for row in rows), default=0) * seconds]
     layout["yaxis"].update(
         type="category", categoryorder="array", categoryarray=[*engines], range=[len(engines) - 0.5, -0.5]
     )
@@ -61,7 +60,7 @@ def gantt_figure(
 
 
 def memory_figure(
-    occupancy: Sequence[tuple[int, int]], makespan: int, capacity: int | None, milliseconds: float
+    occupancy: Sequence[tuple[int, int]], makespan: int, capacity: int | None, seconds: float
 ) -> Figure:
     """Bytes of the shared memory in use over time, and how many there are."""
     steps = [*occupancy, (makespan, occupancy[-1][1] if occupancy else 0)]
@@ -72,7 +71,7 @@ def memory_figure(
             "name": "in use",
             "fill": "tozeroy",
             "line": {"shape": "hv", "color": PALETTE[0], "width": 1},
-            "x": [cycle * milliseconds for cycle, _ in steps],
+            "x": [cycle * seconds for cycle, _ in steps],
             "y": [used / _MEBIBYTE for _, used in steps],
             "hovertemplate": "%{y:.4g} MiB from %{x:.6g} ms",
         }
@@ -84,22 +83,23 @@ def memory_figure(
                 "mode": "lines",
                 "name": "capacity",
                 "line": {"color": PALETTE[1], "dash": "dash"},
-                "x": [0, makespan * milliseconds],
+                "x": [0, makespan * seconds],
                 "y": [capacity / _MEBIBYTE] * 2,
                 "hovertemplate": "%{y:.4g} MiB",
             }
         )
-    layout = base_layout("time [ms]", "shared memory [MiB]")
+    layout = base_layout("time", "shared memory [MiB]")
+    layout["xaxis"].update(_SECONDS)
     layout["yaxis"]["rangemode"] = "tozero"
     layout["height"] = 300
     return {"data": data, "layout": layout}
 
 
-def partitions_figure(document: CodesignDocument, milliseconds: float) -> Figure:
+def partitions_figure(document: CodesignDocument, seconds: float) -> Figure:
     """Latency and energy of every partition, with the Pareto front and the best one."""
 
     def at(point: PartitionPointRecord) -> tuple[float, float]:
-        return point.cycles * milliseconds, point.energy_pj * 1e-9
+        return point.cycles * seconds, point.energy_pj * 1e-12
 
     def dots(name: str, points: Sequence[PartitionPointRecord], marker: dict[str, Any]) -> dict[str, Any]:
         return {
@@ -110,7 +110,7 @@ def partitions_figure(document: CodesignDocument, milliseconds: float) -> Figure
             "x": [at(point)[0] for point in points],
             "y": [at(point)[1] for point in points],
             "text": [partition_text(point.partition) for point in points],
-            "hovertemplate": "%{text}<br>%{x:.5g} ms, %{y:.5g} mJ",
+            "hovertemplate": "%{text}<br>%{x:.4s}s, %{y:.4s}J",
         }
 
     front = pareto_front([at(point) for point in document.points])
@@ -129,7 +129,9 @@ def partitions_figure(document: CodesignDocument, milliseconds: float) -> Figure
         },
         dots(f"best {document.objective}", [best], {"color": PALETTE[1], "symbol": "star", "size": 14}),
     ]
-    layout = base_layout("latency [ms]", "energy [mJ]")
+    layout = base_layout("latency", "energy")
+    layout["xaxis"].update(_SECONDS)
+    layout["yaxis"].update(tickformat="~s", ticksuffix="J", nticks=7)
     layout["height"] = 480
     return {"data": data, "layout": layout}
 

@@ -87,7 +87,7 @@ def write_codesign_report(path: Path, document: CodesignDocument, command: str =
     if document.points and document.best is not None:
         clock = Fraction(document.best.system.clock_mhz)
         note = "Latency and energy of the best schedule known on every partition; hovering tells which it is."
-        figure = partitions_figure(document, float(1 / (clock * 1000)))
+        figure = partitions_figure(document, float(1 / (clock * 1_000_000)))
         sections += [Plot("Partitions", [("", figure)], note), _points(document)]
         sections += course_sections(
             "Convergence over all partitions", "codesign", document.objective, document.trace, document.wall_s
@@ -102,10 +102,10 @@ def _schedule_sections(document: ScheduleDocument) -> list[Section]:
         return []
     problem = document.problem.build("problem")
     evaluation = evaluate_schedule(problem, schedule_of(problem, document.schedule))
-    milliseconds = float(1 / (Fraction(document.system.clock_mhz) * 1000))
+    seconds = float(1 / (Fraction(document.system.clock_mhz) * 1_000_000))
     networks = {task.instance: task.network for task in problem.tasks}
-    gantt = gantt_figure(document.schedule, networks, problem.engines, milliseconds)
-    memory = memory_figure(evaluation.occupancy, evaluation.makespan, problem.memory, milliseconds)
+    gantt = gantt_figure(document.schedule, networks, problem.engines, seconds)
+    memory = memory_figure(evaluation.occupancy, evaluation.makespan, problem.memory, seconds)
     return [
         _engines(document),
         Plot("Schedule", [("", gantt)], "One row per sub-accelerator, one colour per network."),

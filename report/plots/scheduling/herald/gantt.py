@@ -6,17 +6,18 @@ from pathlib import Path
 
 from tilewright.formulation.scheduling.herald.problem import SchedulingProblem
 from tilewright.formulation.scheduling.herald.schedule import Schedule
-from tilewright.report.plots.style import readable_on, write_figure
+from tilewright.report.plots.style import measured, readable_on, write_figure
+from tilewright.report.text.quantities import si_text
 
 _LETTER = 0.007  # share of the makespan that one letter of a layer's name takes
 
 
-def draw_gantt(problem: SchedulingProblem, schedule: Schedule, milliseconds: float, path: Path) -> None:
+def draw_gantt(problem: SchedulingProblem, schedule: Schedule, seconds: float, path: Path) -> None:
     """Draw to a PNG or SVG file.
 
     Parameters
     ----------
-    milliseconds : of one cycle
+    seconds : of one cycle
     """
     from matplotlib import colormaps
     from matplotlib.figure import Figure
@@ -32,22 +33,22 @@ def draw_gantt(problem: SchedulingProblem, schedule: Schedule, milliseconds: flo
         task, row = problem.tasks[placement.task], placement.option.engine
         axes.barh(
             row,
-            placement.option.cycles * milliseconds,
-            left=placement.start * milliseconds,
+            placement.option.cycles * seconds,
+            left=placement.start * seconds,
             height=0.7,
             color=colours[task.instance],
             edgecolor="white",
             linewidth=0.3,
         )
         if placement.option.cycles > _LETTER * len(task.layer) * makespan:
-            middle = (placement.start + placement.option.cycles / 2) * milliseconds
+            middle = (placement.start + placement.option.cycles / 2) * seconds
             ink = readable_on(colours[task.instance])
             axes.text(middle, row, task.layer, ha="center", va="center", fontsize=7, clip_on=True, color=ink)
     axes.set_yticks(range(len(problem.engines)), problem.engines)
     axes.invert_yaxis()
-    axes.set_xlim(0, makespan * milliseconds)
-    axes.set_xlabel("time in ms")
-    axes.set_title(f"{problem.name}: {makespan * milliseconds:,.1f} ms", fontsize=10)
+    axes.set_xlim(0, makespan * seconds)
+    measured(axes.xaxis, "time", "s")
+    axes.set_title(f"{problem.name}: {si_text(makespan * seconds, 's')}", fontsize=10)
     handles = [Patch(color=colours[run], label=run) for run in runs]
     figure.legend(handles=handles, loc="outside lower center", ncols=min(6, len(runs)), fontsize=7)
     write_figure(figure, path, 150)

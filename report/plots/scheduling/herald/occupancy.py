@@ -6,35 +6,34 @@ from pathlib import Path
 
 from tilewright.formulation.scheduling.herald.evaluator import ScheduleEvaluation
 from tilewright.formulation.scheduling.herald.problem import SchedulingProblem
-from tilewright.report.plots.style import write_figure
+from tilewright.report.plots.style import measured, write_figure
+from tilewright.report.text.quantities import bytes_text
 
 _MEGABYTE = 2**20
 
 
 def draw_occupancy(
-    problem: SchedulingProblem, evaluation: ScheduleEvaluation, milliseconds: float, path: Path
+    problem: SchedulingProblem, evaluation: ScheduleEvaluation, seconds: float, path: Path
 ) -> None:
     """Draw to a PNG or SVG file.
 
     Parameters
     ----------
-    milliseconds : of one cycle
+    seconds : of one cycle
     """
     from matplotlib.figure import Figure
 
     figure = Figure(figsize=(11, 3), layout="constrained")
     axes = figure.add_subplot()
-    times = [cycle * milliseconds for cycle, _ in evaluation.occupancy]
+    times = [cycle * seconds for cycle, _ in evaluation.occupancy]
     used = [amount / _MEGABYTE for _, amount in evaluation.occupancy]
-    axes.fill_between(times, used, step="post", alpha=0.6, color="tab:blue", linewidth=0)
+    axes.fill_between(times, used, step="post", alpha=0.6, color="tab:blue", linewidth=1, label="in use")
     if problem.memory is not None:
         axes.axhline(problem.memory / _MEGABYTE, color="tab:red", linestyle="--", label="capacity")
-        figure.legend(loc="outside right upper", fontsize=8)
-    axes.set_xlim(0, evaluation.makespan * milliseconds)
+    figure.legend(loc="outside right upper", fontsize=8)
+    axes.set_xlim(0, evaluation.makespan * seconds)
     axes.set_ylim(bottom=0)
-    axes.set_xlabel("time in ms")
+    measured(axes.xaxis, "time", "s")
     axes.set_ylabel("shared memory in MiB")
-    axes.set_title(
-        f"{problem.name}: at most {evaluation.peak_memory / _MEGABYTE:.2f} MiB in use", fontsize=10
-    )
+    axes.set_title(f"{problem.name}: at most {bytes_text(evaluation.peak_memory, 8)} in use", fontsize=10)
     write_figure(figure, path, 150)

@@ -5,21 +5,21 @@ from __future__ import annotations
 from pathlib import Path
 
 from tilewright.report.pareto import pareto_front
-from tilewright.report.plots.style import write_figure
+from tilewright.report.plots.style import measured, write_figure
 from tilewright.report.records.scheduling.herald.document import CodesignDocument, PartitionPointRecord
 
 
-def draw_partitions(document: CodesignDocument, milliseconds: float, path: Path) -> None:
+def draw_partitions(document: CodesignDocument, seconds: float, path: Path) -> None:
     """Draw to a PNG or SVG file.
 
     Parameters
     ----------
-    milliseconds : of one cycle
+    seconds : of one cycle
     """
     from matplotlib.figure import Figure
 
     def at(point: PartitionPointRecord) -> tuple[float, float]:
-        return point.cycles * milliseconds, point.energy_pj * 1e-9
+        return point.cycles * seconds, point.energy_pj * 1e-12
 
     figure = Figure(figsize=(7, 5), layout="constrained")
     axes = figure.add_subplot()
@@ -37,8 +37,8 @@ def draw_partitions(document: CodesignDocument, milliseconds: float, path: Path)
     if document.points:
         best = at(min(document.points, key=lambda point: point.value))
         axes.scatter(*best, marker="*", s=140, color="tab:red", label=f"best {document.objective}", zorder=3)
-    axes.set_xlabel("latency in ms")
-    axes.set_ylabel("energy in mJ")
+    measured(axes.xaxis, "latency", "s")
+    measured(axes.yaxis, "energy", "J")
     flows = " + ".join(document.dataflows)
     axes.set_title(f"{document.workload}, {document.accelerator_class}: {flows}", fontsize=10)
     axes.legend(fontsize=8)

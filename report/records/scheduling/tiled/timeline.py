@@ -63,29 +63,40 @@ class Timeline:
         return engine[at], layer[at], start[at], end[last], last - at + 1
 
     def raster(self, columns: int) -> Longs:
-        """Per engine and equal part of the time the layer that runs longest in it, or `IDLE`.
+        """Per engine and equal part of the time the layer that runs longest in it, or `IDLE` where less runs.
 
         Returns
         -------
         Array of shape (engines, columns)
         """
+        found, longest, busy = self.shares(columns)
+        found[longest < 1 - busy] = IDLE
+        return found
+
+    def shares(self, columns: int) -> tuple[Longs, Floats, Floats]:
+        """Per engine and equal part of the time the layer that runs longest in it, and shares of that part.
+
+        Returns
+        -------
+        Arrays of shape (engines, columns): the layer or `IDLE`, the share in which it runs, and the share in
+        which any layer does
+        """
         engine, layer, start, end, _ = self.spans()
         width = max(1, self.cycles) / columns
         best = np.zeros((self.engines, columns))
-        idle = np.full((self.engines, columns), width)
+        busy = np.zeros((self.engines, columns))
         found = np.full((self.engines, columns), IDLE, dtype=np.int64)
         spent: dict[tuple[int, int, int], float] = {}
         for e, unit, low, high in zip(engine.tolist(), layer.tolist(), start, end, strict=True):
             first, last = int(low / width), min(columns - 1, int((high - 1e-9) / width))
             for column in range(first, last + 1):
                 part = min(high, (column + 1) * width) - max(low, column * width)
-                idle[e, column] -= part
+                busy[e, column] += part
                 total = spent.get((e, column, unit), 0.0) + part
                 spent[e, column, unit] = total
                 if total > best[e, column]:
                     best[e, column], found[e, column] = total, unit
-        found[best < idle] = IDLE
-        return found
+        return found, best / width, np.minimum(1.0, busy / width)
 
     def layer_spans(self, layers: int) -> tuple[Floats, Floats, Longs, Floats]:
         """Per layer: first cycle, last cycle, engines that take part, and cycles of all its tasks."""

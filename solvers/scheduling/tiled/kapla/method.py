@@ -1,13 +1,19 @@
-"""Best-first chains as a method on tiled machines; its proof is one for the closed form, not for plans."""
+"""Proven chains as methods on tiled machines; their proofs are ones for the closed form, not for plans."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
 from tilewright.formulation.method import Outcome
+from tilewright.formulation.options import option
 from tilewright.formulation.scheduling.tiled.search import TiledSearch
+from tilewright.formulation.scheduling.tiled.set.closed_form import ClosedForm
 from tilewright.heuristics.scheduling.tiled.kapla.methods import ChainMethod
+from tilewright.solvers.mapping.mip.child import ChildError
 from tilewright.solvers.scheduling.tiled.kapla.best_first import BestFirst
+from tilewright.solvers.scheduling.tiled.kapla.cover import Cover
+from tilewright.solvers.scheduling.tiled.kapla.prices import ProvenChain
+from tilewright.solvers.scheduling.tiled.linear import SOLVERS, missing_solver
 
 
 @dataclass(frozen=True)
@@ -20,14 +26,52 @@ class ProvenChains(ChainMethod):
         """Best-first on the bounds of segments."""
         form = self.form(search)
         self.begin(search, form)
-        found = BestFirst(
+        return told(
             form,
+            BestFirst(
+                form,
+                self.slicing,
+                stop=lambda: search.done,
+                found=lambda chain: self.offer_tree(search, form, chain.tree),
+            ).solve(),
+        )
+
+
+@dataclass(frozen=True)
+class CoveredLayers(ChainMethod):
+    """The best chain of segments over all orders of the layers, as an exact cover of these by segments."""
+
+    solver: str = option("cpsat", "what solves the cover", choices=SOLVERS)
+
+    name = "cover"
+
+    def solve(self, search: TiledSearch) -> Outcome:
+        """Linear programs on the bounds of segments, then one linear statement of what is left."""
+        missing = missing_solver(self.solver)
+        if missing:
+            return Outcome(message=missing, error=True)
+        form = self.form(search)
+        self.begin(search, form)
+        cover = Cover(
+            form,
+            search.limits,
             self.slicing,
+            self.solver,
             stop=lambda: search.done,
             found=lambda chain: self.offer_tree(search, form, chain.tree),
-        ).solve()
-        if found.chain is None:
-            return Outcome(message="no chain of segments fits" if found.proven else "")
-        value = form.value(found.chain.energy, found.chain.cycles)
-        state = "proven" if found.proven else f"bound {found.bound:.4g}"
-        return Outcome(message=f"best chain by the closed form {value:.4g}, {state}")
+        )
+        try:
+            return told(form, cover.solve())
+        except ChildError as failure:
+            return Outcome(message=f"solver {self.solver}: {failure}", error=True)
+
+
+def told(form: ClosedForm, found: ProvenChain) -> Outcome:
+    """What a search says of its chains."""
+    if found.chain is None:
+        return Outcome(message="no chain of segments fits" if found.proven else "")
+    value = form.value(found.chain.energy, found.chain.cycles)
+    state = f"bound {found.bound:.4g}"
+    if found.proven:
+        state = "proven" if found.bound >= value else f"proven to {1 - found.bound / value:.0e}"
+    return Outcome(message=f"best chain by the closed form {value:.4g}, {state}")

@@ -18,8 +18,33 @@ Floats = npt.NDArray[np.float64]
 SLOPES = (0.0, 0.125, 0.25, 0.5, 0.7, 0.85, 1.0, 1.2, 1.4, 2.0, 4.0, 8.0)
 """Weights of energy against cycles, both in units of the best chain known; energy alone comes last."""
 
+WEIGHTS: Floats = np.array([*((one, 1.0) for one in SLOPES), (1.0, 0.0)])
+"""Weights of energy and of cycles, shape (weights, 2)."""
+
 ROUNDING = 1e-9
 """Part of a bound that is given away for the rounding of sums of floats."""
+
+
+def corners(least: Floats, scale: tuple[float, float], powers: tuple[float, float]) -> Floats:
+    """The least objective of all pairs of energy and cycles that half-planes leave.
+
+    Parameters
+    ----------
+    least : per case and weight, of shape (cases, weights): the weighted sum is at least that, each cost in
+        units of ``scale``; infinite where a case is impossible
+    powers : of energy and of cycles in the objective
+    """
+    a, b = WEIGHTS[:-1], WEIGHTS[1:]
+    determinant = a[:, 0] * b[:, 1] - b[:, 0] * a[:, 1]
+    here = np.isfinite(least).all(axis=1)
+    first, second = least[here, :-1], least[here, 1:]
+    x = (first * b[:, 1] - second * a[:, 1]) / determinant
+    y = (a[:, 0] * second - b[:, 0] * first) / determinant
+    x = np.maximum(x, least[here, -1:]) * scale[0]
+    y = np.maximum(y, least[here, :1]) * scale[1]
+    found = np.full(len(least), np.inf)
+    found[here] = (x ** powers[0] * y ** powers[1]).min(axis=1) * (1 - ROUNDING)
+    return found
 
 
 @dataclass(frozen=True, eq=False)
@@ -56,15 +81,13 @@ class Relaxation:
         powers: tuple[float, float],
     ) -> None:
         self.edges, self.scale, self.powers = edges, scale, powers
-        weights = [(one, 1.0) for one in SLOPES] + [(1.0, 0.0)]
-        self.weights = np.array(weights, dtype=np.float64)
         x, y = energy / scale[0], cycles / scale[1]
         alive = np.isfinite(x)
-        self.costs = np.full((len(x), len(weights)), np.inf)
-        self.costs[alive] = np.outer(x[alive], self.weights[:, 0]) + np.outer(y[alive], self.weights[:, 1])
+        self.costs = np.full((len(x), len(WEIGHTS)), np.inf)
+        self.costs[alive] = np.outer(x[alive], WEIGHTS[:, 0]) + np.outer(y[alive], WEIGHTS[:, 1])
         cuts = np.searchsorted(edges.tail, np.arange(edges.nodes + 1))
-        self.to_end = np.full((edges.nodes, len(weights)), np.inf)
-        self.from_start = np.full((edges.nodes, len(weights)), np.inf)
+        self.to_end = np.full((edges.nodes, len(WEIGHTS)), np.inf)
+        self.from_start = np.full((edges.nodes, len(WEIGHTS)), np.inf)
         self.to_end[-1], self.from_start[0] = 0.0, 0.0
         self._cuts = cuts
         for node in range(edges.nodes - 2, -1, -1):
@@ -78,19 +101,19 @@ class Relaxation:
 
     def bound(self) -> float:
         """The least value that any chain can have."""
-        return float(self._corners(self.to_end[:1])[0])
+        return float(corners(self.to_end[:1], self.scale, self.powers)[0])
 
     def through(self) -> Floats:
         """Per edge, the least value that a chain through it can have."""
         least = self.from_start[self.edges.tail] + self.costs + self.to_end[self.edges.head]
-        return self._corners(least)
+        return corners(least, self.scale, self.powers)
 
     def chains(self) -> list[list[int]]:
         """For every weight, the edges of a best chain; empty where there is none."""
         found = []
         if not np.isfinite(self.to_end[0, 0]):
             return []
-        for column in range(len(self.weights)):
+        for column in range(len(WEIGHTS)):
             chain, node = [], 0
             while node < self.edges.nodes - 1:
                 first, last = self._cuts[node], self._cuts[node + 1]
@@ -99,18 +122,4 @@ class Relaxation:
                 chain.append(edge)
                 node = int(self.edges.head[edge])
             found.append(chain)
-        return found
-
-    def _corners(self, least: Floats) -> Floats:
-        """The objective at the best corner, for right sides of shape (cases, weights)."""
-        a, b = self.weights[:-1], self.weights[1:]
-        determinant = a[:, 0] * b[:, 1] - b[:, 0] * a[:, 1]
-        here = np.isfinite(least).all(axis=1)
-        first, second = least[here, :-1], least[here, 1:]
-        x = (first * b[:, 1] - second * a[:, 1]) / determinant
-        y = (a[:, 0] * second - b[:, 0] * first) / determinant
-        x = np.maximum(x, least[here, -1:]) * self.scale[0]
-        y = np.maximum(y, least[here, :1]) * self.scale[1]
-        found = np.full(len(least), np.inf)
-        found[here] = (x ** self.powers[0] * y ** self.powers[1]).min(axis=1) * (1 - ROUNDING)
         return found

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from importlib.util import find_spec
 
 from tilewright import __version__
 from tilewright.formulation.method import Outcome
@@ -13,7 +12,7 @@ from tilewright.formulation.scheduling.tiled.completion import complete
 from tilewright.formulation.scheduling.tiled.search import AtomicPlan, TiledSearch
 from tilewright.heuristics.scheduling.tiled.atomic import AtomicDataflow
 from tilewright.solvers.mapping.mip.child import ChildError
-from tilewright.solvers.scheduling.tiled.placing.callers import SOLVERS
+from tilewright.solvers.scheduling.tiled.linear import SOLVERS, missing_solver
 from tilewright.solvers.scheduling.tiled.placing.windows import Window, place_windows
 
 SHARE = 0.5
@@ -39,8 +38,9 @@ class PlacedWindows:
 
     def solve(self, search: TiledSearch) -> Outcome:
         """Begin with Atomic Dataflow's plan, then go through its rounds; the message has the bounds."""
-        if self.solver != "cpsat" and find_spec("pulp") is None:
-            return Outcome(message="the solver needs the extra: pip install 'tilewright[mip]'", error=True)
+        missing = missing_solver(self.solver)
+        if missing:
+            return Outcome(message=missing, error=True)
         AtomicDataflow().solve(search.within(search.limits.share(SHARE)))
         begun = search.answer
         if begun is None or search.done:

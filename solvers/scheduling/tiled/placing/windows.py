@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 
 import numpy as np
@@ -12,7 +11,7 @@ from tilewright.formulation.limits import Limits
 from tilewright.formulation.scheduling.tiled.dag import AtomicDag
 from tilewright.hardware.scheduling.tiled.machine import TiledMachine
 from tilewright.hardware.scheduling.tiled.topology import topology
-from tilewright.solvers.mapping.mip.child import Child
+from tilewright.solvers.scheduling.tiled.linear import child_of
 from tilewright.solvers.scheduling.tiled.placing.callers import PlacingAnswer, solve_placing
 from tilewright.solvers.scheduling.tiled.placing.problem import (
     Ints,
@@ -141,11 +140,6 @@ def round_costs(machine: TiledMachine, sources: Sources, step: Ints, rounds: Int
             if reader == task and source >= 0 and int(step[task]) in at:
                 found[at[int(step[task])]] += size * net.distance(int(engine[source]), int(engine[task]))
     return found
-
-
-def child_of(solver: str, limits: Limits) -> AbstractContextManager[Child | None]:
-    """The worker of a MIP solver; nothing for CP-SAT."""
-    return nullcontext() if solver == "cpsat" else Child(solver, lambda: limits.expired)
 
 
 def transfer_cost(dag: AtomicDag, machine: TiledMachine, step: Ints, engine: Ints) -> int:

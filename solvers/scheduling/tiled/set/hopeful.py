@@ -90,7 +90,8 @@ class HopefulTrees:
             slots = begun.groups + self.dataflow.stages(begun).last
             energy = np.add.reduce([fewer(one.energy) for one in parts])
             slowest = slots * np.maximum.reduce([fewer(one.cycles) for one in parts])
-            found = Figures(energy, slowest, found.moved)
+            area = begun.groups * np.add.reduce([fewer(one.area) for one in parts])
+            found = Figures(energy, slowest, area, found.moved)
         return outlook.hopeless(begun.mask, begun.batch, found)
 
     def _needless(self, row: tuple[Node, ...], *, last: bool) -> bool:

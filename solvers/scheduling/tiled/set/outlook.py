@@ -8,7 +8,9 @@ its leaves.  A tree around it spends the floors of all other layers too, and
 
 - the subtree's runs follow each other: it takes its cycles times its runs;
 - it takes one run of the subtree and of whatever lies on a path through it, by the argument of `bounds.py`;
-- it takes all work over all tiles, and all traffic over DRAM's rate.
+- while it runs nobody else has its tiles: the tree takes its cycles times its tiles and the work of all other
+  layers, over all tiles;
+- it takes all traffic over DRAM's rate.
 """
 
 from __future__ import annotations
@@ -34,12 +36,19 @@ class Figures:
     Parameters
     ----------
     energy, cycles : by number of tiles, from none on: pJ of the whole batch, and cycles of one run
+    area : likewise, tiles times cycles that it has for itself in one run
     moved : bytes of DRAM in one run
     """
 
     energy: Floats
     cycles: Floats
+    area: Floats
     moved: float
+
+
+def alone(energy: Floats, cycles: Floats, moved: float) -> Figures:
+    """Figures of a whole subtree, which has its tiles for itself while it runs."""
+    return Figures(energy, cycles, cycles * np.maximum(np.arange(len(cycles)), 1), moved)
 
 
 class Outlook:
@@ -49,8 +58,7 @@ class Outlook:
         self.form, self.floors, self.known = form, floors, known
         self.tiles = form.engine.grid.tiles
         self._figures: dict[tuple[Node, int, int], Figures] = {}
-        self._around: dict[int, tuple[float, float, float]] = {}
-        self.work = sum(floors.work) / self.tiles
+        self._around: dict[int, tuple[float, float, float, float]] = {}
         self.spared = (1 + 3 * form.batch) * len(form.network) * floors.rounding
         self._outputs = sum(1 << i for i, one in enumerate(form.network.layers) if one.is_output)
         self._rate = float(form.machine.dram_rate)
@@ -59,12 +67,20 @@ class Outlook:
         """Whether no tree with a subtree of these layers, batch and figures is better than the known one."""
         if math.isinf(self.known):
             return False
-        energy, path, moved = self._rest(mask)
+        energy, path, moved, work = self._rest(mask)
         runs, form = self.form.batch // batch, self.form
-        slowest = max(self.work, (figures.moved * runs + moved) / self._rate)
+        slowest = (figures.moved * runs + moved) / self._rate
         powers = form.energy_power, form.delay_power
         least = least_value(
-            figures.energy, figures.cycles, energy - self.spared, path, float(runs), slowest, *powers
+            figures.energy,
+            figures.cycles,
+            figures.area,
+            energy - self.spared,
+            path,
+            work,
+            float(runs),
+            slowest,
+            *powers,
         )
         return least >= self.known
 
@@ -85,8 +101,10 @@ class Outlook:
                     moved += self.form.batch * floors.read_bytes[read.number]
         return energy + moved * floors.byte_energy - self.spared, max(work / self.tiles, moved / self._rate)
 
-    def _rest(self, mask: int) -> tuple[float, float, float]:
-        """pJ of all other layers, the longest path of others through a subtree, and what others move."""
+    def _rest(self, mask: int) -> tuple[float, float, float, float]:
+        """pJ of all other layers, the longest path of others through a subtree, what others move, and their
+        work.
+        """
         found = self._around.get(mask)
         if found is None:
             network, floors = self.form.network, self.floors
@@ -101,7 +119,8 @@ class Outlook:
             for layer in reversed(range(count)):
                 down[layer] = times[layer] + max((down[one] for one in network.after[layer]), default=0.0)
             path = max(up[layer] + down[layer] for layer in range(count) if mask >> layer & 1)
-            found = self._around[mask] = energy, path, moved
+            work = sum(floors.work[layer] for layer in outside)
+            found = self._around[mask] = energy, path, moved, work
         return found
 
     def figures(self, node: Node, stored: int = 0, fetched: int = 0) -> Figures:
@@ -128,7 +147,7 @@ class Outlook:
         runs = self.form.batch // node.batch
         moving = max(0.0, moved - 1) / self._rate
         energy = energy + moved * runs * self.floors.byte_energy
-        return Figures(energy, np.maximum(cycles, moving), max(0.0, moved - 1))
+        return alone(energy, np.maximum(cycles, moving), max(0.0, moved - 1))
 
     def parts(self, node: Cut, stored: int, fetched: int) -> list[Figures]:
         """Bounds on the children of a cut."""
@@ -150,7 +169,7 @@ class Outlook:
             energy, cycles = parts[0].energy, parts[0].cycles
             for one in parts[1:]:
                 energy, cycles = energy + one.energy, cycles + one.cycles
-            return Figures(energy, node.groups * cycles, moved)
+            return alone(energy, node.groups * cycles, moved)
         slots = float(node.groups + self.form.dataflow.stages(node).last)
         floor = 0.0 if self.form.rules.segment_bounds_only else moved / self._rate
         table = self.form.allocations(node)
@@ -161,4 +180,4 @@ class Outlook:
             slots,
             floor,
         )
-        return Figures(energy, cycles, moved)
+        return alone(energy, cycles, moved)

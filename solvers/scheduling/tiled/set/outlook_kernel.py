@@ -17,8 +17,10 @@ SLACK = 1 - 1e-9
 def least_value(
     energy: Floats,
     cycles: Floats,
+    area: Floats,
     others: float,
     path: float,
+    work: float,
     runs: float,
     slowest: float,
     energy_power: float,
@@ -28,15 +30,18 @@ def least_value(
 
     Parameters
     ----------
-    energy, cycles : of the subtree: pJ of the whole batch, cycles of one run
+    energy, cycles, area : of the subtree: pJ of the whole batch, cycles of one run, and in one run tiles times
+        cycles that nothing else can have
     others, path : pJ of all other layers, and cycles of one run of those on a path through the subtree
+    work : tiles times cycles of all other layers for the whole batch
     runs : of the subtree
     slowest : cycles that the tree takes anyway
     """
-    found = np.inf
+    found, tiles = np.inf, len(energy) - 1
     for i in range(len(energy)):
         spent = max(0.0, (energy[i] + others) * SLACK)
-        taken = max(max(cycles[i] * runs, cycles[i] + path), slowest) * SLACK
+        taken = max(max(cycles[i] * runs, cycles[i] + path), slowest)
+        taken = max(taken, (area[i] * runs + work) / tiles) * SLACK
         if spent < np.inf and taken < np.inf:
             found = min(found, spent**energy_power * taken**delay_power)
     return found

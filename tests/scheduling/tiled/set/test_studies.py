@@ -17,6 +17,11 @@ def test_tables_are_of_what_the_store_has(tmp_path: Path, capsys: pytest.Capture
         slow = cell.method == "lp-chains"
         status = "out of time" if slow else "found"
         store.put(cell, TreeFound(status, 2.0 + slow, 3e9 * (1 + slow), 1000 * (1 + 2 * slow)))
+    three = set_figures.cells(["resnet"], "edge", [16], 5.0, 3)
+    assert len(three) == 9
+    for cell in three:
+        factor = {1: 2, 2: 1, 3: 4}[cell.seed] * (0.5 if cell.method == "set" else 1.0)
+        store.put(cell, TreeFound("found", factor, 3e9 * factor, 1000 * cell.seed))
     graph = set_losses.graphs(1)[0]
     for method, value in (("all", 2.0), ("sa", 3.0), ("kapla", 2.0)):
         status = "proven" if method == "all" else "found"
@@ -30,6 +35,9 @@ def test_tables_are_of_what_the_store_has(tmp_path: Path, capsys: pytest.Capture
     assert "| ResNet-50 | 1 | 1.00 / 1.00 | 3.00 / 2.00* |" in told
     assert "3.00 times as fast, 50.0 % less energy (paper's SET: 1.90, 21.7 %)" in told
     assert "| ResNet-50 | 4 | - |" in told
+    seeds = ["--platforms", "edge", "--networks", "resnet", "--batches", "16", "--seeds", "3"]
+    assert set_figures.main([*seeds, *only]) == 0
+    assert "| 1.00 / 0.50 | 1,000 | 6.000 | -50.0 % (-75.0 to +0.0) |" in capsys.readouterr().out
     assert set_losses.main(["--graphs", "1", *only]) == 0
     told = capsys.readouterr().out
     assert "1 graphs, 1 of them proven" in told

@@ -1,11 +1,13 @@
 """Trees: validity, text, the six operators, and the space that they span."""
 
 import itertools
+from collections.abc import Callable
 from random import Random
 
 import pytest
 from set_cases import part
 
+from tilewright.formulation.scheduling.tiled.set.layers import SetNetwork
 from tilewright.formulation.scheduling.tiled.set.program_networks import program_network
 from tilewright.formulation.scheduling.tiled.set.tree import (
     Cut,
@@ -17,7 +19,8 @@ from tilewright.formulation.scheduling.tiled.set.tree import (
     layer_order,
 )
 from tilewright.formulation.scheduling.tiled.set.tree_text import format_tree, parse_tree
-from tilewright.heuristics.scheduling.tiled.set.operators import neighbours, random_step
+from tilewright.heuristics.scheduling.tiled.set.operators import exchange, neighbours, random_step
+from tilewright.heuristics.scheduling.tiled.set.wide_steps import change, merge, shift, split, wide_step
 from tilewright.solvers.scheduling.tiled.set.enumeration import all_trees, trees_over
 
 COUNTS = {1: (10, 62, 430, 3194, 24850), 2: (28, 232), 4: (54, 558)}
@@ -53,19 +56,46 @@ def test_operators_connect_the_space(network: str, layers: tuple[int, ...], batc
     assert used == ({1, 2, 3, 4, 5, 6} if batch > 1 else {1, 2, 3, 4})
 
 
-def test_random_steps_stay_valid() -> None:
+@pytest.mark.parametrize("step", [random_step, wide_step])
+def test_random_steps_stay_valid(step: Callable[[Node, SetNetwork, Random], Node | None]) -> None:
     """Hundreds of random steps on whole networks at batch 4 give valid trees, each one its text's tree."""
     random = Random(5)
     for name in ("resnet", "trans_cell"):
         network = program_network(name)
         tree: Node = chain(tuple(range(len(network))), 4)
         for _ in range(300):
-            made = random_step(tree, network, random)
+            made = step(tree, network, random)
             if made is not None:
                 tree = made
                 check_tree(tree, network, 4)
         assert parse_tree(format_tree(tree, network), network, 4) == tree
         assert layer_order(tree) != tuple(range(len(network)))
+
+
+def test_wide_steps_on_segments() -> None:
+    """Two segments become one and fall apart again, a layer crosses their border; a lone segment stays."""
+    small = part("darknet", (4, 5, 6, 7))
+    lines = "T 4/1\n\tT 4/2\n\t\t{} 2\n\t\t{} 2\n\tS 4/4\n\t\t{} 1\n\t\t{} 1\n"
+    tree = parse_tree(lines.format(*(layer.name for layer in small.layers)), small, 4)
+    one, two = tree.children
+    assert isinstance(one, Cut)
+    assert isinstance(two, Cut)
+    whole = merge(tree, (), 0, one)
+    leafs = tuple(Leaf(layer, 2) for layer in range(4))
+    assert whole == Cut("T", 4, 1, (Cut("T", 4, 2, (*leafs[:2], Cut("S", 2, 2, two.children))),))
+    both = Cut("T", 4, 1, (Cut("T", 4, 2, leafs),))
+    halves = split(both, (0,), 2)
+    assert halves == Cut("T", 4, 1, (one, Cut("T", 4, 2, leafs[2:])))
+    assert change(tree, (1,)) == Cut("T", 4, 1, (one, Cut("T", 4, 4, two.children)))
+    longer = shift(tree, (), 0, 1, back=True)
+    assert longer == Cut("T", 4, 1, (Cut("T", 4, 2, leafs[:3]), Leaf(3, 4)))
+    assert shift(tree, (), 0, 2, back=False) is None
+    random, lone = Random(2), both
+    for _ in range(200):
+        made = wide_step(lone, small, random)
+        if made is not None:
+            check_tree(made, small, 4)
+    assert exchange(lone, (0, 0), (0, 1), small) is None
 
 
 BROKEN = {

@@ -1,0 +1,76 @@
+"""Sets of layers that a segment may hold where a network has too many down-sets to look at each.
+
+A set is *convex* where no way from one of its layers to another leaves it, so that all that it reads can come
+before it.  A segment gains nothing from layers that have nothing to do with each other but the room they
+leave, so sets grow from single layers by one neighbour at a time and stay convex.
+"""
+
+from __future__ import annotations
+
+from tilewright.formulation.scheduling.tiled.kapla.segments import members
+from tilewright.formulation.scheduling.tiled.set.layers import SetNetwork
+
+
+class Reach:
+    """Layers before and behind each layer, as sets of bits."""
+
+    def __init__(self, network: SetNetwork) -> None:
+        count = len(network)
+        self.reads = [reads for reads, _ in network.masks]
+        self.read_by = [0] * count
+        self.before, self.behind = [0] * count, [0] * count
+        for layer, reads in enumerate(self.reads):
+            for one in members(reads):
+                self.read_by[one] |= 1 << layer
+                self.before[layer] |= self.before[one] | 1 << one
+        for layer in reversed(range(count)):
+            for one in members(self.read_by[layer]):
+                self.behind[layer] |= self.behind[one] | 1 << one
+
+    def before_all(self, layers: int) -> int:
+        """What has to be done before a set of layers."""
+        return _union(self.before, layers) & ~layers
+
+    def is_convex(self, layers: int) -> bool:
+        """Whether no way from one of the layers to another leaves the set."""
+        return not _union(self.before, layers) & _union(self.behind, layers) & ~layers
+
+    def neighbours(self, layers: int) -> int:
+        """Layers outside a set that read one of it, or that one of it reads."""
+        return (_union(self.reads, layers) | _union(self.read_by, layers)) & ~layers
+
+
+def grown_sets(network: SetNetwork, longest: int, most: int) -> tuple[list[int], int]:
+    """Convex sets that grow by one neighbour at a time, smallest first.
+
+    Parameters
+    ----------
+    longest : layers of a set
+    most : sets; sizes that would exceed it are left out as a whole
+
+    Returns
+    -------
+    the sets, and the size up to which all of them are there
+    """
+    reach = Reach(network)
+    level = {1 << layer for layer in range(len(network))}
+    found = sorted(level)
+    for size in range(2, longest + 1):
+        larger: set[int] = set()
+        for one in level:
+            for layer in members(reach.neighbours(one)):
+                grown = one | 1 << layer
+                if grown not in larger and reach.is_convex(grown):
+                    larger.add(grown)
+            if len(found) + len(larger) > most:
+                return found, size - 1
+        level = larger
+        found.extend(sorted(level))
+    return found, longest
+
+
+def _union(sets: list[int], layers: int) -> int:
+    found = 0
+    for layer in members(layers):
+        found |= sets[layer]
+    return found

@@ -1,0 +1,153 @@
+"""What searches for a proven chain share: the best one known, and what segments cost or cost at least."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field
+from math import inf
+
+import numpy as np
+import numpy.typing as npt
+
+from tilewright.formulation.scheduling.tiled.kapla.chain import Chain, loads_of, priced_chain
+from tilewright.formulation.scheduling.tiled.kapla.estimate import Estimator
+from tilewright.formulation.scheduling.tiled.kapla.segments import SegmentScheme
+from tilewright.formulation.scheduling.tiled.set.closed_form import ClosedForm
+
+Floats = npt.NDArray[np.float64]
+
+
+@dataclass(frozen=True, slots=True)
+class ProvenChain:
+    """What is known of the chains of a slicing.
+
+    Parameters
+    ----------
+    chain : the best one known
+    bound : no chain of the slicing costs less
+    proven : whether the best one known is the best of all
+    schemes, valid, evaluated : how many there are, may fit by their estimates, and got their costs
+    """
+
+    chain: Chain | None
+    bound: float
+    proven: bool
+    schemes: int
+    valid: int
+    evaluated: int
+
+
+@dataclass
+class BestKnown:
+    """The best chain known, and how much was looked at to find it.
+
+    Parameters
+    ----------
+    stop : whether the time is up
+    found : told of every better chain
+    """
+
+    form: ClosedForm
+    stop: Callable[[], bool] = lambda: False
+    found: Callable[[Chain], None] = lambda chain: None
+    chain: Chain | None = None
+    schemes: int = 0
+    valid: int = 0
+    evaluated: int = 0
+
+    @property
+    def value(self) -> float:
+        """Of the best chain; infinite without one."""
+        return inf if self.chain is None else self.form.value(self.chain.energy, self.chain.cycles)
+
+    def offer(self, chain: Chain) -> None:
+        """Keep a chain that is better."""
+        if self.form.value(chain.energy, chain.cycles) < self.value:
+            self.chain = chain
+            self.found(chain)
+
+    def offer_row(self, segments: Sequence[SegmentScheme], splits: int) -> None:
+        """Keep a row of segments that fits and is better."""
+        found = priced_chain(self.form, segments, splits)
+        if isinstance(found, Chain):
+            self.offer(found)
+
+    def result(self, bound: float, tolerance: float = 0.0) -> ProvenChain:
+        """What is known where no chain but the best one known costs less than ``bound``.
+
+        Parameters
+        ----------
+        tolerance : part of the best value by which a proven one may lie above the bound
+        """
+        value = self.value
+        proven = bound >= value * (1 - tolerance)
+        return ProvenChain(self.chain, min(bound, value), proven, self.schemes, self.valid, self.evaluated)
+
+
+@dataclass
+class Prices:
+    """Energy and cycles of schemes, or what these are at least, with one number of subbatches of the root.
+
+    Parameters
+    ----------
+    schemes : those that may fit
+    energy, cycles : of all subbatches; infinite for schemes that are out
+    known : which of them are costs
+    """
+
+    best: BestKnown
+    splits: int
+    schemes: list[SegmentScheme]
+    energy: Floats
+    cycles: Floats
+    known: npt.NDArray[np.bool_] = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.known = np.zeros(len(self.schemes), dtype=np.bool_)
+        self.loads = loads_of(self.best.form, self.splits)
+
+    @property
+    def scale(self) -> tuple[float, float]:
+        """An energy and cycles such as a good chain has."""
+        best, here = self.best.chain, np.isfinite(self.energy)
+        if best is not None:
+            return best.energy, float(best.cycles)
+        return (
+            (float(self.energy[here].mean()), float(self.cycles[here].mean())) if here.any() else (1.0, 1.0)
+        )
+
+    def drop(self, numbers: npt.NDArray[np.bool_]) -> None:
+        """These schemes are in no chain that is better than the best one known."""
+        self.energy[numbers] = self.cycles[numbers] = inf
+
+    def evaluate(self, number: int) -> None:
+        """Give a scheme its costs."""
+        cost = self.best.form.segment(self.schemes[number].tree, self.loads)
+        self.best.evaluated += 1
+        self.known[number] = True
+        if isinstance(cost, str):
+            self.energy[number] = self.cycles[number] = inf
+        else:
+            self.energy[number], self.cycles[number] = cost.energy * self.splits, cost.cycles * self.splits
+
+    def offer(self, numbers: Iterable[int]) -> None:
+        """Offer a chain by its schemes' numbers."""
+        self.best.offer_row([self.schemes[one] for one in numbers], self.splits)
+
+
+def least_prices(best: BestKnown, splits: int, schemes: Iterable[SegmentScheme]) -> Prices | None:
+    """What every scheme costs at least, of those that may fit; ``None`` where the time is up."""
+    estimator = Estimator(best.form, loads_of(best.form, splits))
+    valid: list[SegmentScheme] = []
+    floors: list[tuple[float, float]] = []
+    for scheme in schemes:
+        if best.stop():
+            return None
+        best.schemes += 1
+        floor = estimator.floor(scheme)
+        if not isinstance(floor, str):
+            valid.append(scheme)
+            floors.append((floor.energy, float(floor.cycles)))
+    best.valid += len(valid)
+    costs = np.array(floors).reshape(-1, 2) * splits
+    return Prices(best, splits, valid, costs[:, 0].copy(), costs[:, 1].copy())
