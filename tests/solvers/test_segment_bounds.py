@@ -104,6 +104,7 @@ def test_claims_are_those_of_enumeration(most: int, monkeypatch: pytest.MonkeyPa
 def test_claims_where_tiles_need_not_divide(large: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     """The even part searched first, or bounded by parts as all others are."""
     monkeypatch.setattr(forest, "is_large", lambda _problem: large)
+    monkeypatch.setattr(forest, "_FEW", 0)
     drawings = (drawn(seed, 7, LEAST) for seed in count(7))
     problems = (one for one in drawings if has_parts(one) and len(list(one.arrangements())) <= 8)
     assert sum(agrees(problem, LEAST) for problem in islice(problems, effort(3))) > 0
@@ -114,6 +115,7 @@ def test_claims_where_tiles_need_not_divide(large: bool, monkeypatch: pytest.Mon
 def test_claims_where_tiles_need_not_divide_at_length(part: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """The same on some hundred more, in many small steps of the cutoff."""
     monkeypatch.setattr(forest, "is_large", lambda _problem: True)
+    monkeypatch.setattr(forest, "_FEW", 0)
     monkeypatch.setattr(forest, "_STEP", 0.01)
     monkeypatch.setattr(forest, "_FASTER", 2)
     problems = (
