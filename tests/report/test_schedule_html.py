@@ -53,7 +53,7 @@ def test_report_of_a_schedule(capsys: pytest.CaptureFixture[str]) -> None:
     assert "<first>" not in text.rsplit("<tbody>", 1)[1]
     gantt, memory, _ = figures(text)
     (bars,) = gantt["data"]
-    ends = [round((base + length) * 1e6) for base, length in zip(bars["base"], bars["x"], strict=True)]
+    ends = [round((base + length) * 1e9) for base, length in zip(bars["base"], bars["x"], strict=True)]
     assert ends == [row["end"] for row in document["schedule"]]
     assert bars["y"] == [row["engine"] for row in document["schedule"]]
     in_use, capacity = memory["data"]
@@ -72,8 +72,8 @@ def test_report_of_a_codesign(capsys: pytest.CaptureFixture[str]) -> None:
     assert bodies[-1].count("<tr>") == 4
     quick, exact, front, best = figures(text)[0]["data"]
     assert len(quick["x"]) + len(exact["x"]) == 9
-    assert best["x"] == [document["best"]["metrics"]["makespan"] * 1e-6]
-    points = [(point["cycles"] * 1e-6, point["energy_pj"] * 1e-9) for point in document["points"]]
+    assert best["x"] == pytest.approx([document["best"]["metrics"]["makespan"] * 1e-9])
+    points = [(point["cycles"] * 1e-9, point["energy_pj"] * 1e-12) for point in document["points"]]
     for point in zip(front["x"], front["y"], strict=True):
         assert not any(a <= point[0] and b <= point[1] and (a, b) != point for a, b in points)
 

@@ -1,9 +1,11 @@
 """Better trees than annealing finds: growing segments, chains of them, merging and polishing, then shaking.
 
-First comes annealing from SET's first tree with the paper's number of steps.  Where these take longer than
-the time allows, the temperature falls with the clock, and annealing gets most of the time: segments would not
-grow far in it.  Where there is time for a few steps per layer only, it begins with KAPLA's chain of layers
-in turn, in the network's own order.  What annealing finds is one more tree to chain and polish.
+First comes annealing from SET's first tree, with wider steps than SET's operators (`wide_steps.py`).  It has
+the paper's number of steps per layer for every number of subbatches that the batch allows.  Where these take
+longer than the time allows, the temperature falls with the clock, and all of the time is annealing's:
+segments would not grow far in it.  Where there is time for a few steps per layer only, it begins with KAPLA's
+chain of layers in turn, in the network's own order.  What annealing finds is one more tree to chain and
+polish.
 
 Every number of subbatches of the root is tried.  Segments grow in the network's own order first, then, where
 the network has not too many down-sets, from all of these with whatever layer is ready; both times the best

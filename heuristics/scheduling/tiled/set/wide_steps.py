@@ -56,6 +56,9 @@ LONGER, FURTHER, AT_ROOT = 0.6, 0.4, 0.5
 a shift is among the children of the root.
 """
 
+LARGEST = 16
+"""Layers that are merged: longer segments take long to evaluate, and seldom fit."""
+
 
 def merge(tree: Node, path: Path, first: int, like: Cut) -> Node | None:
     """Child ``first`` of a cut and the next one as a single cut like one of them."""
@@ -143,7 +146,10 @@ def wide_step(tree: Node, network: SetNetwork, random: Random) -> Node | None:
     first = random.randrange(len(node.children) - 1)
     if which == "shift":
         return shift(tree, path, first, _longer(1, 4, FURTHER, random), back=random.random() < 0.5)
-    like = [one for one in node.children[first : first + 2] if isinstance(one, Cut)]
+    pair = node.children[first : first + 2]
+    if sum(one.mask.bit_count() for one in pair) > LARGEST:
+        return None
+    like = [one for one in pair if isinstance(one, Cut)]
     return merge(tree, path, first, random.choice(like)) if like else None
 
 

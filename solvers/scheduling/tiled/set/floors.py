@@ -11,21 +11,41 @@ time   the slowest of array and weights through DRAM, in one run
 ====== =====================================================================================================
 
 A byte that ``m`` tiles receive passes ``m - 1`` links at least, as many as a tree over them has; a byte of
-DRAM the mean distance from its ports to the best tile.  A partition is charged with both at once, so few
-hops are not had together with cheap shares unless one partition has both.
+DRAM the mean distance from its ports to the best tile, if that is more.  A partition is charged with both at
+once, so few hops are not had together with cheap shares unless one partition has both.
 """
 
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
 
 from tilewright.formulation.scheduling.tiled.set import leaf_kernel
 from tilewright.formulation.scheduling.tiled.set.closed_form import ClosedForm, Floats, Longs
-from tilewright.formulation.scheduling.tiled.set.layers import CONVOLUTION, SetLayer
+from tilewright.formulation.scheduling.tiled.set.layers import CONVOLUTION, SUMMED, SWAPPED, SetLayer
 from tilewright.solvers.scheduling.tiled.set.frontier import Point, lower_hull
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    """What a layer may be on any number of tiles, an entry for every partition that fits the buffers.
+
+    Parameters
+    ----------
+    tiles : that it takes
+    cycles, time : of one run, by the array and by weights through DRAM too
+    energy : pJ of the whole batch, without hops of inputs
+    copies : hops of inputs, all samples, wherever they come from
+    """
+
+    tiles: Longs
+    cycles: Floats
+    time: Floats
+    energy: Floats
+    copies: Floats
 
 
 class Floors:
@@ -34,9 +54,10 @@ class Floors:
     def __init__(self, form: ClosedForm) -> None:
         self.form = form
         self._cycles: dict[tuple[int, int, int], float] = {}
+        self._options: dict[tuple[int, int], Options] = {}
         self._hulls: dict[int, list[Point]] = {}
-        self._leaves: dict[tuple[int, int], tuple[Floats, Floats]] = {}
-        self._batches = [one for one in range(1, form.batch + 1) if form.batch % one == 0]
+        self._leaves: dict[tuple[int, int, int], tuple[Floats, Floats]] = {}
+        self.batches = [one for one in range(1, form.batch + 1) if form.batch % one == 0]
 
     @cached_property
     def reach(self) -> float:
@@ -86,10 +107,47 @@ class Floors:
         assert self.work
         return self._cycles.get((self.form.engine.shapes[layer], batch, tiles), math.inf)
 
-    def leaf_figures(self, layer: int, batch: int) -> tuple[Floats, Floats]:
-        """By number of tiles, from none on: pJ of a layer in `tile_energy`, and cycles of one run."""
-        assert self.work
-        return self._leaves[self.form.engine.shapes[layer], batch]
+    def options(self, layer: int, batch: int) -> Options:
+        """Everything that is tried of a layer with that batch and fits the buffers."""
+        key = self.form.engine.shapes[layer], batch
+        found = self._options.get(key)
+        if found is None:
+            rows = []
+            for tiles in range(1, self.form.engine.grid.tiles + 1):
+                here = self._partitions(key[0], batch, tiles, streamed=False)
+                if not here and self.form.engine.may_stream(layer):
+                    here = self._partitions(key[0], batch, tiles, streamed=True)
+                rows.extend(here)
+            columns = np.array(rows, dtype=np.float64).reshape(-1, 5).T
+            found = self._options[key] = Options(columns[0].astype(np.int64), *columns[1:])
+        return found
+
+    def energies(self, layer: int, batch: int, fetched: int = 0) -> Floats:
+        """By option, pJ of the whole batch but for the bytes that pass DRAM (`byte_energy`).
+
+        Parameters
+        ----------
+        fetched : bytes of one sample's inputs from DRAM besides those from outside the network
+        """
+        options = self.options(layer, batch)
+        passed = self.form.batch * (self.external_bytes(layer) + fetched) * self.reach
+        return options.energy + np.maximum(0.0, options.copies - passed) * self.form.machine.hop_energy
+
+    def leaf_figures(self, layer: int, batch: int, fetched: int = 0) -> tuple[Floats, Floats]:
+        """By number of tiles, from none on: pJ of a layer in `energies`, and cycles of one run."""
+        key = self.form.engine.shapes[layer], batch, fetched
+        found = self._leaves.get(key)
+        if found is None:
+            options = self.options(layer, batch)
+            least, fastest = (np.full(self.form.engine.grid.tiles + 1, math.inf) for _ in range(2))
+            np.minimum.at(least, options.tiles, self.energies(layer, batch, fetched))
+            np.minimum.at(fastest, options.tiles, options.time)
+            found = self._leaves[key] = least, fastest
+        return found
+
+    def least_energy(self, layer: int, fetched: int = 0) -> float:
+        """The least of `energies` over all batches."""
+        return min(float(self.leaf_figures(layer, batch, fetched)[0].min()) for batch in self.batches)
 
     def hull(self, layer: int) -> list[Point]:
         """Cycles of one run of a layer against its energy in `tile_energy`, over everything tried."""
@@ -111,31 +169,25 @@ class Floors:
         return tuple(reversed(found))
 
     def _layer(self, layer: int) -> tuple[float, float]:
-        engine = self.form.engine
-        energy = work = math.inf
-        options: list[Point] = []
-        for batch in self._batches:
-            runs = self.form.batch // batch
-            least, fastest = (np.full(engine.grid.tiles + 1, math.inf) for _ in range(2))
-            for tiles in range(1, engine.grid.tiles + 1):
-                found = self._options(layer, batch, tiles, streamed=False)
-                if not found and engine.may_stream(layer):
-                    found = self._options(layer, batch, tiles, streamed=True)
-                for cycles, time, spent in found:
-                    energy, work = min(energy, spent), min(work, runs * cycles * tiles)
-                    options.append((time, spent))
-                if found:
-                    self._cycles[layer, batch, tiles] = min(one[0] for one in found)
-                    least[tiles] = min(one[2] for one in found)
-                    fastest[tiles] = min(one[1] for one in found)
-            self._leaves[layer, batch] = least, fastest
-        self._hulls[layer] = lower_hull(options) or [(math.inf, math.inf)]
-        return energy, work
+        work = math.inf
+        points: list[Point] = []
+        for batch in self.batches:
+            runs, options = self.form.batch // batch, self.options(layer, batch)
+            if not len(options.tiles):
+                continue
+            work = min(work, float((runs * options.cycles * options.tiles).min()))
+            points.extend(zip(options.time.tolist(), self.energies(layer, batch).tolist(), strict=True))
+            for tiles in range(1, self.form.engine.grid.tiles + 1):
+                cycles = options.cycles[options.tiles == tiles]
+                if len(cycles):
+                    self._cycles[layer, batch, tiles] = float(cycles.min())
+        self._hulls[layer] = lower_hull(points) or [(math.inf, math.inf)]
+        return self._hulls[layer][-1][1], work
 
-    def _options(
+    def _partitions(
         self, layer: int, batch: int, tiles: int, *, streamed: bool
-    ) -> list[tuple[float, float, float]]:
-        """Of every partition that fits the buffers: cycles and time of a run, energy of the whole batch.
+    ) -> list[tuple[float, float, float, float, float]]:
+        """Of every partition that fits the buffers, the fields of `Options`.
 
         Parameters
         ----------
@@ -146,6 +198,10 @@ class Floors:
         leaf, held = engine.numbers(layer, batch), self.weight_bytes(layer)
         loads = runs if streamed else 1
         loading = held * loads // runs / form.machine.dram_rate
+        sizes = np.array(
+            [leaf.channels, batch, leaf.rows, leaf.columns],
+            dtype=np.int64,
+        )
         found = []
         for parts in dict.fromkeys(one.parts for one in engine.menu(layer, batch, tiles)):
             cycles, each = engine.share_cost(layer, batch, parts)
@@ -159,26 +215,28 @@ class Floors:
             if rules.result_bytes + int(inputs.max()) + room > engine.room:
                 continue
             outside = leaf_kernel.buffer_energy(leaf, inputs, weights, runs // loads, engine.prices)
-            spent = runs * (float(each.sum()) * tiles + outside)
-            spent += self._hops(layer, batch, shares, inputs, loads) + (loads - 1) * held * self.byte_energy
-            found.append((cycles, max(cycles, loading), spent))
+            spent = runs * (float(each.sum()) * tiles + outside) + (loads - 1) * held * self.byte_energy
+            copies = float(np.minimum(shares, sizes)[1:].prod())
+            spent += loads * held * max(0.0, copies - 1 - self.reach) * form.machine.hop_energy
+            hops = float(runs * self._copied(layer, batch, inputs))
+            found.append((float(tiles), cycles, max(cycles, loading), spent, hops))
         return found
 
-    def _hops(self, layer: int, batch: int, parts: Longs, inputs: Longs, loads: int) -> float:
-        """pJ of hops of the whole batch that a partition needs, beyond those in `byte_energy`."""
-        form = self.form
-        one = form.network.layers[layer]
-        sizes = np.array([one.channels, batch, one.rows, one.columns], dtype=np.int64)
-        busy = np.minimum(parts, sizes)
-        found = loads * self.weight_bytes(layer) * max(0.0, float(busy[1:].prod()) - 1 - self.reach)
+    def _copied(self, layer: int, batch: int, inputs: Longs) -> int:
+        """Bytes of inputs of one run that tiles receive beyond the first one that does.
+
+        Shares that need the same inputs get them in one multicast, others by their own; the tile that has
+        them, or the port, is in one of these at most.
+        """
+        form, one = self.form, self.form.network.layers[layer]
         data = [read for read in one.producers if not read.weights and not read.late]
         covered = one.external + sum(read.channels for read in data) == one.inputs * one.operands
         plain = not any(read.scattered for read in data)
         plain = plain and not (form.rules.free_concatenation and len(data) > 1)
-        if one.window == CONVOLUTION and covered and plain and not one.makes_weights:
-            runs = form.batch // batch
-            found += runs * int(inputs.sum()) * (1 - 1 / float(busy[0]))
-        return found * form.machine.hop_energy
+        if one.window != CONVOLUTION or not covered or not plain or one.makes_weights:
+            return 0
+        late = one.output_bytes * one.late_operands
+        return max(0, int(inputs.sum()) - batch * (late + one.input_bytes))
 
     def weight_bytes(self, layer: int) -> int:
         """Stored weights of a layer."""
@@ -195,8 +253,28 @@ class Floors:
         for one in self.form.network.layers:
             for read in one.producers:
                 counted = not (self._gaps(one) or read.scattered or read.weights)
-                found.append(read.channels * one.input_rows * one.input_columns if counted else 0)
+                positions = one.rows * one.columns if read.late else self._used(one)
+                found.append(read.channels * positions if counted else 0)
         return tuple(found)
+
+    def fetched_bytes(self, layer: int, reads: int) -> int:
+        """Inputs of one sample that some reads bring from DRAM.
+
+        Parameters
+        ----------
+        reads : as a set of bits
+        """
+        numbers = (read.number for read in self.form.dataflow.numbers(layer))
+        return sum(self.read_bytes[number] for number in numbers if reads >> number & 1)
+
+    @staticmethod
+    def _used(one: SetLayer) -> int:
+        """Positions of the inputs up to the last that a window reaches."""
+        if one.spread or one.window in (SWAPPED, SUMMED):
+            return one.input_rows * one.input_columns
+        rows = (one.rows - 1) * one.stride_rows + one.taps_rows - one.pad_rows
+        columns = (one.columns - 1) * one.stride_columns + one.taps_columns - one.pad_columns
+        return min(one.input_rows, rows) * min(one.input_columns, columns)
 
     @staticmethod
     def _gaps(one: SetLayer) -> bool:
@@ -205,7 +283,7 @@ class Floors:
     def external_bytes(self, layer: int) -> int:
         """Inputs of one sample from outside the network, but for those with gaps."""
         one = self.form.network.layers[layer]
-        return 0 if self._gaps(one) else one.external * one.input_rows * one.input_columns
+        return 0 if self._gaps(one) else one.external * self._used(one)
 
     @cached_property
     def compulsory(self) -> tuple[int, ...]:
@@ -230,7 +308,4 @@ class Floors:
         found = self.weight_bytes(layer) * part + batch * self.external_bytes(layer)
         if stored:
             found += one.stored_bytes(batch) * (part if one.is_summed else 1)
-        for read in form.dataflow.numbers(layer):
-            if reads >> read.number & 1:
-                found += batch * self.read_bytes[read.number]
-        return found
+        return found + batch * self.fetched_bytes(layer, reads)

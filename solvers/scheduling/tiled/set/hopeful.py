@@ -1,12 +1,16 @@
-"""All trees over an order but for those that are in no better tree than the one known, or not needed.
+"""All trees over a set of layers but for those that are in no better tree than the one known, or not needed.
 
-Left out, together with everything that would contain them:
+Trees that differ in the order of children alone are found once where nothing but their places tells them
+apart (`members.py`): children of an S cut in any order, and those of a T cut in all orders in which the same
+reads are direct.  Bounds are the same for all of them.  Left out, together with everything that would contain
+them:
 
 - subtrees without hope for every number of tiles (`outlook.py`);
 - T cuts with a T cut without subbatches inside whose children may as well be their own.  Their energies,
   cycles and processing times are the same, as long as all reads stay direct that were; their buffers hold no
   more, since neighbours among more children are fewer layers each, and what waits for a child of the inner
   cut waits for the whole of it otherwise.  So the flat tree, which is there too, is as good in every tree.
+  Which reads stay direct follows from which are, so that this holds for all orders or for none.
 """
 
 from __future__ import annotations
@@ -17,14 +21,16 @@ from typing import Literal
 import numpy as np
 
 from tilewright.formulation.scheduling.tiled.set.tree import Cut, Leaf, Node
+from tilewright.solvers.scheduling.tiled.set.members import Members
 from tilewright.solvers.scheduling.tiled.set.outlook import Figures, Outlook
 from tilewright.solvers.scheduling.tiled.set.outlook_kernel import fewer
 
 Kind = Literal["S", "T"]
+Row = tuple[Node, ...]
 
 
 class HopefulTrees:
-    """All trees over an order but for those left out; kept by order.
+    """All trees over a set of layers but for those left out, one for all that differ in order alone.
 
     Parameters
     ----------
@@ -33,68 +39,123 @@ class HopefulTrees:
 
     def __init__(self, outlook: Outlook, stop: Callable[[], bool] = lambda: False) -> None:
         self.outlook, self.stop = outlook, stop
-        self.dataflow = outlook.form.dataflow
-        self._kept: dict[tuple[tuple[int, ...], int], tuple[Node, ...]] = {}
+        self.dataflow, self.members = outlook.form.dataflow, Members(outlook)
+        self._before = [mask for mask, _ in outlook.form.network.masks]
+        self._kept: dict[tuple[int, int], tuple[Node, ...]] = {}
         self._needed: dict[int, int] = {}
+        self._ends: dict[tuple[int, int], tuple[int, ...]] = {}
 
-    def over(self, order: tuple[int, ...], samples: int) -> tuple[Node, ...]:
-        """Trees whose cuts have at least two children."""
-        key = order, samples
+    def over(self, mask: int, samples: int) -> tuple[Node, ...]:
+        """Trees whose cuts have at least two children.
+
+        Parameters
+        ----------
+        mask : layers that can follow each other without any other between them, as a set of bits
+        """
+        key = mask, samples
         found = self._kept.get(key)
         if found is None:
-            found = tuple(self._leaf(order[0], samples) if len(order) == 1 else self._cuts(order, samples))
+            lone = mask & (mask - 1) == 0
+            found = tuple(
+                self._leaf(mask.bit_length() - 1, samples) if lone else self._cuts(mask, samples)
+            )
             self._kept[key] = found
         return found
 
-    def _hopeless(self, node: Node) -> bool:
-        return self.outlook.hopeless(node.mask, node.batch, self.outlook.figures(node))
-
     def _leaf(self, layer: int, samples: int) -> Iterator[Node]:
         leaf = Leaf(layer, samples)
-        if not self._hopeless(leaf):
+        if self.outlook.leaves_hope(leaf):
             yield leaf
 
-    def _cuts(self, order: tuple[int, ...], samples: int) -> Iterator[Node]:
+    def _cuts(self, mask: int, samples: int) -> Iterator[Node]:
         kinds: tuple[Kind, ...] = ("S", "T")
         for groups in range(1, samples + 1):
             if samples % groups == 0:
                 for kind in kinds:
-                    for children in self._rows(order, samples, groups, kind, ()):
+                    seen: set[object] = set()
+                    for children in self._rows(mask, Cut(kind, samples, groups, ()), seen):
                         made = Cut(kind, samples, groups, children)
-                        if not self._hopeless(made):
+                        if self._new(made, seen, whole=True) and self.outlook.leaves_hope(made):
                             yield made
 
-    def _rows(
-        self, order: tuple[int, ...], samples: int, groups: int, kind: Kind, before: tuple[Node, ...]
-    ) -> Iterator[tuple[Node, ...]]:
-        """Rows of subtrees over what is left of an order, behind those that are chosen."""
-        for count in range(1, len(order) + bool(before)):
-            rest = order[count:]
-            for child in self.over(order[:count], samples // groups):
+    def _rows(self, mask: int, begun: Cut, seen: set[object]) -> Iterator[Row]:
+        """Rows of subtrees over what a cut with some children leaves of a set of layers."""
+        before, kind = begun.children, begun.kind
+        for end in self.ends(mask, begun.mask):
+            part = end ^ begun.mask
+            if part == mask or (kind == "S" and not self._in_order(before, part)):
+                continue
+            for child in self.over(part, begun.batch // begun.groups):
                 if self.stop():
                     return
                 row = (*before, child)
-                if kind == "T" and self._needless(row, last=not rest):
+                if kind == "T" and self._needless(row, last=end == mask):
                     continue
-                if not rest:
+                if end == mask:
                     yield row
-                elif not before or not self._stuck(Cut(kind, samples, groups, row)):
-                    yield from self._rows(rest, samples, groups, kind, row)
+                    continue
+                grown = Cut(kind, begun.batch, begun.groups, row)
+                if self._new(grown, seen, whole=False) and not (before and self._stuck(grown)):
+                    yield from self._rows(mask, grown, seen)
+
+    def ends(self, mask: int, done: int) -> tuple[int, ...]:
+        """Larger sets of layers of a set with all that they read of it, from one of these on."""
+        found = self._ends.get((mask, done))
+        if found is None:
+            level, every = {done}, set()
+            while level:
+                level = {
+                    one | 1 << layer
+                    for one in level
+                    for layer in range(mask.bit_length())
+                    if (mask & ~one) >> layer & 1 and not self._before[layer] & mask & ~one
+                }
+                every |= level
+            found = self._ends[mask, done] = tuple(sorted(every))
+        return found
+
+    def _in_order(self, before: Row, part: int) -> bool:
+        """Whether a child of an S cut stands as far ahead as it might, of several the one with the first
+        layer.
+
+        Every order of children can be brought into just one such order by exchanging neighbours of which none
+        reads the other.
+        """
+        if not self.outlook.exact:
+            return True
+        needed, first = self.needed(part), part & -part
+        for child in reversed(before):
+            if needed & child.mask:
+                return True
+            if child.mask & -child.mask > first:
+                return False
+        return True
+
+    def _new(self, made: Cut, seen: set[object], *, whole: bool) -> bool:
+        """Whether no cut before differs in the order of its children alone; of one begun, but for the last."""
+        if made.kind == "S" or not self.outlook.exact:
+            return True
+        reads = self.dataflow.reads(made)
+        key = frozenset(made.children), None if whole else made.children[-1], reads.direct, reads.stored
+        if key in seen:
+            return False
+        seen.add(key)
+        return True
 
     def _stuck(self, begun: Cut) -> bool:
         """Whether the first children of a cut leave no hope, whatever follows."""
         outlook = self.outlook
-        found = outlook.figures(begun)
-        if begun.kind == "S":  # children get some of its tiles, but not all of them
-            parts = outlook.parts(begun, 0, 0)
-            slots = begun.groups + self.dataflow.stages(begun).last
-            energy = np.add.reduce([fewer(one.energy) for one in parts])
-            slowest = slots * np.maximum.reduce([fewer(one.cycles) for one in parts])
-            area = begun.groups * np.add.reduce([fewer(one.area) for one in parts])
-            found = Figures(energy, slowest, area, found.moved)
-        return outlook.hopeless(begun.mask, begun.batch, found)
+        if begun.kind == "T":
+            return outlook.hopeless(begun.mask, begun.batch, outlook.figures(begun))
+        parts = outlook.parts(begun, 0, 0)  # they get some of its tiles, but not all of them
+        slots = begun.groups + self.dataflow.stages(begun).last
+        energy = np.add.reduce([fewer(one.energy) for one in parts])
+        slowest = slots * np.maximum.reduce([fewer(one.cycles) for one in parts])
+        area = begun.groups * np.add.reduce([fewer(one.area) for one in parts])
+        moved = begun.groups * sum(one.moved for one in parts)
+        return outlook.hopeless(begun.mask, begun.batch, Figures(energy, slowest, area, moved))
 
-    def _needless(self, row: tuple[Node, ...], *, last: bool) -> bool:
+    def _needless(self, row: Row, *, last: bool) -> bool:
         """Whether a child of a T cut may give its place to its own children.
 
         Parameters
@@ -103,15 +164,18 @@ class HopefulTrees:
         """
         return (len(row) > 1 and self._dissolves(row, -2)) or (last and self._dissolves(row, -1))
 
-    def _dissolves(self, row: tuple[Node, ...], at: int) -> bool:
+    def _dissolves(self, row: Row, at: int) -> bool:
         node = row[at]
         if not isinstance(node, Cut) or node.kind != "T" or node.groups > 1:
             return False
         place = len(row) + at
-        if place and any(self._reads(child) & row[place - 1].mask for child in node.children[1:]):
-            return False
-        if at == -2 and any(child.mask & self._reads(row[-1]) for child in node.children[:-1]):
-            return False
+        ahead = row[place - 1].mask if place else 0
+        behind = self.needed(row[-1].mask) if at == -2 else 0
+        for children in self.members.alike(node):
+            if any(self.needed(child.mask) & ahead for child in children[1:]):
+                return False
+            if any(child.mask & behind for child in children[:-1]):
+                return False
         apart = 0.0
         for child in row[:place]:
             apart += self.dataflow.processing_time(child)
@@ -120,17 +184,13 @@ class HopefulTrees:
             apart += self.dataflow.processing_time(child)
         return apart == together
 
-    def _reads(self, node: Node) -> int:
-        """Layers that a node reads, as a set of bits."""
-        mask = node.mask
+    def needed(self, mask: int) -> int:
+        """Layers that some layers read, as sets of bits."""
         found = self._needed.get(mask)
         if found is None:
-            found = self._needed[mask] = sum(
-                {
-                    1 << read.producer
-                    for layer in range(mask.bit_length())
-                    if mask >> layer & 1
-                    for read in self.dataflow.numbers(layer)
-                }
-            )
+            found = 0
+            for layer in range(mask.bit_length()):
+                if mask >> layer & 1:
+                    found |= self._before[layer]
+            self._needed[mask] = found
         return found

@@ -14,7 +14,7 @@ SLACK = 1 - 1e-9
 
 
 @njit(cache=True, nogil=True)
-def least_value(
+def least_values(
     energy: Floats,
     cycles: Floats,
     area: Floats,
@@ -25,8 +25,8 @@ def least_value(
     slowest: float,
     energy_power: float,
     delay_power: float,
-) -> float:
-    """The least value of a tree with a subtree, over all numbers of tiles that this may get.
+) -> Floats:
+    """The least value of a tree with a subtree, by the number of tiles that this gets.
 
     Parameters
     ----------
@@ -37,39 +37,46 @@ def least_value(
     runs : of the subtree
     slowest : cycles that the tree takes anyway
     """
-    found, tiles = np.inf, len(energy) - 1
+    found, tiles = np.full(len(energy), np.inf), len(energy) - 1
     for i in range(len(energy)):
         spent = max(0.0, (energy[i] + others) * SLACK)
         taken = max(max(cycles[i] * runs, cycles[i] + path), slowest)
         taken = max(taken, (area[i] * runs + work) / tiles) * SLACK
         if spent < np.inf and taken < np.inf:
-            found = min(found, spent**energy_power * taken**delay_power)
+            found[i] = spent**energy_power * taken**delay_power
     return found
 
 
 @njit(cache=True, nogil=True)
 def side_by_side(
-    energy: Floats, cycles: Floats, table: Longs, slots: float, floor: float
+    energy: Floats, cycles: Floats, tables: Longs, slots: float, floor: float
 ) -> tuple[Floats, Floats]:
     """Energy and cycles of an S cut by the number of its tiles.
 
     Parameters
     ----------
     energy, cycles : of its children by number of tiles, shape (children, tiles + 1)
-    table : tiles of every child by number of tiles, 0 where the cut cannot be allocated
+    tables : tiles of every child by number of tiles, all that are possible; 0 where the cut cannot be
+        allocated, -1 where any number of tiles is possible
     slots : times that the slowest child takes
     floor : cycles that the cut takes anyway
     """
     children, most = energy.shape
     spent, taken = np.full(most, np.inf), np.full(most, np.inf)
     for tiles in range(children, most):
-        if table[tiles, 0] == 0:
-            continue
-        spent[tiles], taken[tiles] = 0.0, floor
-        for child in range(children):
-            count = table[tiles, child]
-            spent[tiles] += energy[child, count]
-            taken[tiles] = max(taken[tiles], slots * cycles[child, count])
+        for option in range(tables.shape[1]):
+            if tables[tiles, option, 0] == 0:
+                break
+            every, slowest = 0.0, floor
+            for child in range(children):
+                count = tables[tiles, option, child]
+                if count > 0:
+                    every += energy[child, count]
+                    slowest = max(slowest, slots * cycles[child, count])
+                else:
+                    every += np.min(energy[child, :tiles])
+                    slowest = max(slowest, slots * np.min(cycles[child, :tiles]))
+            spent[tiles], taken[tiles] = min(spent[tiles], every), min(taken[tiles], slowest)
     return spent, taken
 
 

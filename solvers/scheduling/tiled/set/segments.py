@@ -16,7 +16,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from math import inf
 
-from tilewright.formulation.scheduling.tiled.set.closed_form import ClosedForm
+from tilewright.formulation.scheduling.tiled.set.closed_form import ClosedForm, NodeCost
 from tilewright.formulation.scheduling.tiled.set.intra_layer import LeafCost
 from tilewright.formulation.scheduling.tiled.set.tree import Cut, Leaf, Node
 from tilewright.heuristics.scheduling.tiled.set.chains import Segment, Segments, shortest
@@ -24,6 +24,7 @@ from tilewright.heuristics.scheduling.tiled.set.growing import ready_layers
 from tilewright.solvers.scheduling.tiled.set.enumeration import trees_over
 from tilewright.solvers.scheduling.tiled.set.floors import Floors
 from tilewright.solvers.scheduling.tiled.set.hopeful import HopefulTrees
+from tilewright.solvers.scheduling.tiled.set.members import Members
 from tilewright.solvers.scheduling.tiled.set.outlook import Outlook
 
 SPACES = ("ls", "lp", "all")
@@ -49,12 +50,13 @@ class SegmentMaker:
     floors: Floors | None = None
 
     def __post_init__(self) -> None:
-        self._trees_over: Callable[[tuple[int, ...], int], tuple[Node, ...]] = trees_over
         self._outlook: Outlook | None = None
+        self._hopeful: HopefulTrees | None = None
+        self._made: dict[Node, list[NodeCost]] = {}
         self._around: tuple[Ends, Ends] | None = None
         if self.floors is not None and self.known < inf:
             self._outlook = Outlook(self.form, self.floors, self.known)
-            self._trees_over = HopefulTrees(self._outlook, self.stop).over
+            self._hopeful = HopefulTrees(self._outlook, self.stop)
 
     def fill(self, segments: Segments, sets: list[int], space: str) -> bool:
         """Add every segment of a space; returns whether these are all.
@@ -74,7 +76,12 @@ class SegmentMaker:
             for start in sets[:-1]:
                 if length and start.bit_count() + length > count:
                     continue
-                made = self._paths(start) if by_paths else self._sequences(start, space, length)
+                if by_paths:
+                    made = self._paths(start)
+                elif space == "all" and self._hopeful is not None:
+                    made = self._sets(self._hopeful, start, length)
+                else:
+                    made = self._sequences(start, space, length)
                 for one in made:
                     segments.add(one)
                     if self.stop():
@@ -103,9 +110,33 @@ class SegmentMaker:
         energy -= form.batch * (tree.mask.bit_count() + 1) * 3 * outlook.floors.rounding
         return form.value(max(energy, 0.0), cycles) * (1 - 1e-9) >= self.known
 
+    def _sets(self, hopeful: HopefulTrees, start: int, length: int) -> Iterator[Segment]:
+        """Every set of so many layers that may follow a down-set, as every tree that leaves hope."""
+        whole = (1 << len(self.form.network)) - 1
+        for end in hopeful.ends(whole, start):
+            if (end ^ start).bit_count() == length:
+                for tree in hopeful.over(end ^ start, self.samples):
+                    if not self._hopeless(start, tree):
+                        for cost in self._costs(hopeful.members, tree):
+                            yield Segment(start, end, cost.energy, cost.cycles, cost.node)
+
+    def _costs(self, members: Members, tree: Node) -> list[NodeCost]:
+        """Costs of all trees that one stands for, but for those that others of them beat."""
+        found = self._made.get(tree)
+        if found is None:
+            found = []
+            for apart in members.costs_apart(tree):
+                if self.stop():
+                    return found
+                for one in members.buffers_apart(apart):
+                    cost = self.form.segment(one, self.loads)
+                    if not isinstance(cost, str):
+                        found.append(cost)
+                        break
+            self._made[tree] = found
+        return found
+
     def _segment(self, start: int, tree: Node) -> Segment | None:
-        if self._hopeless(start, tree):
-            return None
         cost = self.form.segment(tree, self.loads)
         if isinstance(cost, str):
             return None
@@ -136,7 +167,7 @@ class SegmentMaker:
         if len(order) == 1:
             yield Leaf(order[0], self.samples)
         elif space == "all":
-            yield from self._trees_over(order, self.samples)
+            yield from trees_over(order, self.samples)
         else:
             for groups in range(1, self.samples + 1):
                 if self.samples % groups == 0:

@@ -8,12 +8,14 @@ from random import Random
 import pytest
 from set_cases import form_of, part, value_of
 
+from tilewright.formulation.scheduling.tiled.set.allocation import allocate
 from tilewright.formulation.scheduling.tiled.set.closed_form import ClosedForm, UnfitTreeError
 from tilewright.formulation.scheduling.tiled.set.program_networks import program_network
 from tilewright.formulation.scheduling.tiled.set.tree import Cut, Leaf, Node, chain, nodes, rooted
 from tilewright.heuristics.scheduling.tiled.set.annealing import FOREVER, Cooling, anneal, first_tree
 from tilewright.heuristics.scheduling.tiled.set.growing import Growth
 from tilewright.heuristics.scheduling.tiled.set.tree_search import Clock, TreeSearch
+from tilewright.solvers.scheduling.tiled.set.any_order import allocations_in_any_order
 from tilewright.solvers.scheduling.tiled.set.bounds import tree_bounds
 from tilewright.solvers.scheduling.tiled.set.enumeration import (
     all_trees,
@@ -24,6 +26,7 @@ from tilewright.solvers.scheduling.tiled.set.enumeration import (
 from tilewright.solvers.scheduling.tiled.set.exact import best_tree
 from tilewright.solvers.scheduling.tiled.set.floors import Floors
 from tilewright.solvers.scheduling.tiled.set.hopeful import HopefulTrees
+from tilewright.solvers.scheduling.tiled.set.members import Members
 from tilewright.solvers.scheduling.tiled.set.outlook import Outlook
 
 SMALL = [
@@ -93,32 +96,95 @@ def flattened(tree: Node) -> list[Node]:
 
 
 @pytest.mark.parametrize(
-    ("layers", "batch"), [((0, 1, 2, 5), 2), pytest.param((2, 3, 4, 5, 6), 1, marks=pytest.mark.slow)]
+    ("network", "layers", "batch"),
+    [
+        ("resnet", (0, 1, 2, 5), 2),
+        ("goog", (5, 6, 7, 8), 1),
+        pytest.param("resnet", (2, 3, 4, 5, 6), 1, marks=pytest.mark.slow),
+    ],
 )
-def test_trees_left_out_as_needless_have_a_flat_one(layers: tuple[int, ...], batch: int) -> None:
-    """Where nothing is hopeless, a tree left out has one with fewer cuts of the same cost, and no fuller."""
-    form = form_of(part("resnet", layers), batch)
-    flow, left_out = form.dataflow, 0
-    for order in topological_orders(form.network):
-        kept = set(HopefulTrees(Outlook(form, Floors(form), math.inf)).over(order, batch))
-        for tree in trees_over(order, batch):
-            if tree in kept:
-                continue
-            left_out += 1
-            cost = form.segment(tree, batch)
-            same = [one for one in flattened(tree) if flow.flow_bits(one) == flow.flow_bits(tree)]
-            costs = [form.segment(one, batch) for one in same]
-            assert same
-            if not isinstance(cost, str):
-                assert any(
-                    not isinstance(one, str)
-                    and one.cycles == cost.cycles
-                    and one.energy == pytest.approx(cost.energy, rel=1e-12)
-                    and bool((one.buffer + one.weights <= cost.buffer + cost.weights).all())
-                    for one in costs
-                )
-        assert kept < set(trees_over(order, batch))
+def test_trees_left_out_as_needless_have_a_flat_one(
+    network: str, layers: tuple[int, ...], batch: int
+) -> None:
+    """Where nothing is hopeless, every tree that fits is one that a kept tree stands for, or another one of
+    the same cost with fewer cuts is, and that is no fuller.
+    """
+    form = form_of(part(network, layers), batch)
+    flow = form.dataflow
+    outlook = Outlook(form, Floors(form), math.inf)
+    assert outlook.exact
+    count, hopeful = len(form.network), HopefulTrees(outlook)
+    members, kept = hopeful.members, set()
+    for one in hopeful.over((1 << count) - 1, batch):
+        for apart in members.costs_apart(one):
+            kept.update(members.buffers_apart(apart))
+    left_out, orders = 0, tuple(topological_orders(form.network))
+    every = {tree for order in orders for tree in trees_over(order, batch)}
+    assert kept < every
+    for tree in every - kept:
+        cost = form.segment(tree, batch)
+        if isinstance(cost, str):
+            continue
+        left_out += 1
+        same = [one for one in flattened(tree) if flow.flow_bits(one) == flow.flow_bits(tree)]
+        costs = [form.segment(one, batch) for one in same]
+        assert any(
+            not isinstance(one, str)
+            and one.cycles == cost.cycles
+            and one.energy == pytest.approx(cost.energy, rel=1e-12)
+            and bool((one.buffer + one.weights <= cost.buffer + cost.weights).all())
+            for one in costs
+        )
     assert left_out
+
+
+def test_orders_that_only_buffers_tell_apart_cost_the_same() -> None:
+    """Of the trees that one stands for, those that differ in T cuts alone cost the same if they fit."""
+    form = form_of(part("goog", (5, 6, 7, 8)))
+    outlook = Outlook(form, Floors(form), math.inf)
+    members, several = Members(outlook), 0
+    for one in HopefulTrees(outlook).over(15, 1):
+        for apart in itertools.islice(members.costs_apart(one), 3):
+            costs = [form.segment(tree, 1) for tree in members.buffers_apart(apart)]
+            fit = [cost for cost in costs if not isinstance(cost, str)]
+            several += len(fit) > 1
+            assert len({cost.cycles for cost in fit}) <= 1
+            assert all(cost.energy == pytest.approx(fit[0].energy, rel=1e-12) for cost in fit)
+    assert several
+
+
+def test_allocations_in_any_order_are_those_of_all_orders() -> None:
+    """Tiles for children, over all orders in which these may stand."""
+    numbers = Random(3)
+    for _ in range(150):
+        times = [float(2 ** numbers.randrange(5) * numbers.choice((1, 1, 3))) for _ in range(4)]
+        tiles = numbers.randrange(3, 17)
+        want = set()
+        for order in itertools.permutations(range(4)):
+            given = allocate([times[at] for at in order], tiles)
+            if given is not None:
+                want.add(tuple(given[order.index(at)] for at in range(4)))
+        assert set(allocations_in_any_order(times, tiles) or ()) == want
+
+
+@pytest.mark.parametrize(("network", "layers", "batch"), [*SMALL, ("trans_cell", (58, 59, 60, 61), 1)])
+def test_no_leaf_undercuts_its_floor(network: str, layers: tuple[int, ...], batch: int) -> None:
+    """No leaf of a tree that fits spends less, or takes less time, than its floor by number of tiles."""
+    form = form_of(part(network, layers), batch)
+    floors = Floors(form)
+    for _, tree in Random(4).sample(valued(form), 60):
+        for cost in form.evaluate(tree).walk():
+            if not isinstance(cost.node, Leaf):
+                continue
+            layer, small = cost.node.layer, cost.node.batch
+            energy, cycles = floors.leaf_figures(layer, small)
+            runs, ends = batch // small, form.network.layers[layer].is_output
+            outside = batch * floors.external_bytes(layer) * floors.byte_energy
+            stored = batch * form.network.layers[layer].output_bytes * floors.byte_energy * ends
+            weights = floors.weight_bytes(layer) * floors.byte_energy
+            least = energy[cost.tiles] + outside + weights + stored - 3 * runs * floors.rounding
+            assert cost.energy * runs >= least * (1 - 1e-9)
+            assert cost.cycles >= cycles[cost.tiles] - 1
 
 
 @pytest.mark.slow

@@ -2,12 +2,14 @@
 
 import re
 
+import numpy as np
 import pytest
 from set_cases import form_of
 from set_replay import Replay
 
 from tilewright.formulation.scheduling.tiled.set.layers import SetNetwork
 from tilewright.formulation.scheduling.tiled.set.program_networks import NetworkBuilder
+from tilewright.formulation.scheduling.tiled.set.traffic_kernel import LINKS, fetch, send, store
 from tilewright.formulation.scheduling.tiled.set.tree_text import parse_tree
 
 
@@ -47,3 +49,22 @@ def test_every_byte_of_a_tree(name: str) -> None:
     assert not isinstance(cost, str), cost
     replay = Replay(form, cost)
     assert not replay.faults
+
+
+def test_hops_are_the_same_without_loads_of_links() -> None:
+    """What searches count, hops and DRAM alone, is what is counted with every link, and hops are the links'
+    sum.
+    """
+    random = np.random.default_rng(3)
+    ports = np.array([[0, 0], [0, 3], [3, 0], [3, 3]])
+    for targets in (1, 1, 2, 5):
+        x, y = random.integers(0, 4, (2, targets))
+        size = int(random.integers(1, 100))
+        found = []
+        for loads in (True, False):
+            counts = np.zeros(LINKS + 64, dtype=np.int64)
+            send(counts, 4, 1, 2, x, y, targets, size, loads)
+            store(counts, 4, ports, int(x[0]), int(y[0]), size, loads)
+            fetch(counts, 4, ports, x, y, targets, size, loads)
+            found.append(counts)
+        assert found[0][:LINKS].tolist() == found[1][:LINKS].tolist() == [found[0][LINKS:].sum(), 2 * size]

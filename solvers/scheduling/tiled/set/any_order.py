@@ -1,0 +1,58 @@
+"""How many tiles each child of an S cut may get, over all orders of the children.
+
+An allocation (`formulation/scheduling/tiled/set/allocation.py`) rounds up those children first that lose most
+by rounding down; among equal ones the order decides.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator, Sequence
+
+MOST = 200
+"""Allocations beyond which none are listed."""
+
+
+def allocations_in_any_order(times: Sequence[float], tiles: int) -> tuple[tuple[int, ...], ...] | None:
+    """All allocations that some order of the children leads to; none where there are too few tiles, ``None``
+    where there are more than `MOST`.
+
+    Parameters
+    ----------
+    times : normalized processing times, above 0, with exact sums
+    """
+    if len(times) > tiles:
+        return ()
+    every = range(len(times))
+    found = list(itertools.islice(_rounds(times, tuple(every), tiles, sum(times), (0,) * len(times)), MOST + 1))
+    return tuple(dict.fromkeys(found)) if len(found) <= MOST else None
+
+
+def _rounds(
+    times: Sequence[float], left: tuple[int, ...], tiles: int, work: float, given: tuple[int, ...]
+) -> Iterator[tuple[int, ...]]:
+    """What becomes of the children that are not settled, on the tiles left for them."""
+    counts, lost = list(given), []
+    for one in left:
+        share = times[one] / work * tiles
+        counts[one] = int(share)
+        lost.append(counts[one] / share)
+    spare = tiles - sum(counts[one] for one in left)
+    if not left or spare == 0:
+        yield tuple(counts)
+        return
+    border = sorted(lost)[spare - 1]
+    first = tuple(one for one, rate in zip(left, lost, strict=True) if rate < border)
+    equal = [one for one, rate in zip(left, lost, strict=True) if rate == border]
+    for more in itertools.combinations(equal, spare - len(first)):
+        raised = list(counts)
+        for one in (*first, *more):
+            raised[one] += 1
+        settled = {*first, *more}
+        yield from _rounds(
+            times,
+            tuple(one for one in left if one not in settled),
+            tiles - sum(raised[one] for one in settled),
+            work - sum(times[one] for one in settled),
+            tuple(raised),
+        )

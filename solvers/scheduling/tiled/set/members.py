@@ -1,0 +1,87 @@
+"""Trees that differ in the order of children alone.
+
+In an S cut children may stand in any order in which producers come first: stages and processing times are the
+same, and so are tiles but for ties (`any_order.py`); which tiles these are differs.  In a T cut the orders
+with the same direct reads are alike: every leaf runs on the same tiles and reads and stores the same, so that
+energy and cycles are equal, and only what lies in the buffers together differs.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator
+
+from tilewright.formulation.scheduling.tiled.set.tree import Cut, Leaf, Node
+from tilewright.solvers.scheduling.tiled.set.outlook import Outlook
+
+
+class Members:
+    """The trees that one stands for: itself alone where sums of processing times are rounded."""
+
+    def __init__(self, outlook: Outlook) -> None:
+        self.dataflow, self._exact = outlook.form.dataflow, outlook.exact
+        self._before = [mask for mask, _ in outlook.form.network.masks]
+        self._turned: dict[Node, tuple[Node, ...]] = {}
+        self._alike: dict[Node, tuple[tuple[Node, ...], ...]] = {}
+
+    def costs_apart(self, node: Node) -> Iterator[Node]:
+        """One tree for every order of children of S cuts."""
+        if isinstance(node, Leaf) or not self._exact:
+            yield node
+            return
+        orders = self._orders(node) if node.kind == "S" else iter([tuple(range(len(node.children)))])
+        for order in orders:
+            rows = [tuple(self.costs_apart(node.children[at])) for at in order]
+            for row in itertools.product(*rows):
+                yield Cut(node.kind, node.batch, node.groups, row)
+
+    def buffers_apart(self, node: Node) -> tuple[Node, ...]:
+        """All orders of children of T cuts with the same direct reads, beginning with the tree itself."""
+        found = self._turned.get(node)
+        if found is None:
+            found = self._turned[node] = tuple(self._turns(node))
+        return found
+
+    def _turns(self, node: Node) -> Iterator[Node]:
+        if isinstance(node, Leaf) or not self._exact:
+            yield node
+            return
+        for row in self.alike(node) if node.kind == "T" else (node.children,):
+            for children in itertools.product(*(self.buffers_apart(child) for child in row)):
+                yield Cut(node.kind, node.batch, node.groups, children)
+
+    def alike(self, node: Cut) -> tuple[tuple[Node, ...], ...]:
+        """The children of a T cut in every order with the same direct reads, its own first."""
+        if not self._exact:
+            return (node.children,)
+        found = self._alike.get(node)
+        if found is None:
+            same, rows = self.dataflow.reads(node), []
+            for order in self._orders(node):
+                row = tuple(node.children[at] for at in order)
+                reads = self.dataflow.reads(Cut(node.kind, node.batch, node.groups, row))
+                if (reads.direct, reads.stored) == (same.direct, same.stored):
+                    rows.append(row)
+            found = self._alike[node] = tuple(rows)
+        return found
+
+    def _orders(self, node: Cut) -> Iterator[tuple[int, ...]]:
+        """Every order of the children of a cut in which producers come first, its own before others."""
+        children = node.children
+        reads = [self._reads(child.mask) for child in children]
+
+        def grow(order: tuple[int, ...], left: int) -> Iterator[tuple[int, ...]]:
+            if not left:
+                yield order
+            for at in range(len(children)):
+                if children[at].mask & left and not reads[at] & left & ~children[at].mask:
+                    yield from grow((*order, at), left & ~children[at].mask)
+
+        return grow((), node.mask)
+
+    def _reads(self, mask: int) -> int:
+        found = 0
+        for layer in range(mask.bit_length()):
+            if mask >> layer & 1:
+                found |= self._before[layer]
+        return found
