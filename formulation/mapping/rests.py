@@ -53,22 +53,22 @@ class MergedCuts(Nest):
         """A nest of imperfect factors, in which one block stands for several."""
         return cls(nest.operator, nest.engine, nest.boundaries, nest.blocks, nest.residency, False, merged)
 
-    def _measure(self, name: str, measure: str, dim: str, boundary: int, counted: Collection[int]) -> Expr:
+    def _imperfect_measure(self, measure: str, dim: str, boundary: int, counted: Collection[int]) -> Expr:
         """One whole tile's pieces as they are, those of all other iterations in real numbers."""
-        alone = super()._measure(name, measure, dim, boundary, self._inside(counted))
         whole, tile = self.boundaries[0][dim], self.boundaries[self.merged + 1][dim]
         if self.merged not in counted or boundary <= self.merged or whole is tile:
-            return alone
+            return super()._imperfect_measure(measure, dim, boundary, self._inside(counted))
+        alone = self._measure(measure, dim, boundary, self._inside(counted))
         sizes, kinds = [whole, tile], ""
         for block in range(self.merged + 1, boundary):
             inner = self.boundaries[block + 1][dim]
             if inner is not sizes[-1]:
                 sizes.append(inner)
                 kinds += "+" if block in counted else "-"
-        grows = measure == "number"
+        grows = measure == "pieces"
         factors = tuple((kind == "+") == grows for kind in kinds)
         rest = function(
-            f"rest of {name}{kinds}",
+            f"rest of {measure}{kinds}",
             lambda *s: math.ceil(_others([float(one) for one in s], factors, grows) * _SAFE),
             sizes,
             lambda *s: np.ceil(_others([one.astype(np.float64) for one in s], factors, grows) * _SAFE),

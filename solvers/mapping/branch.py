@@ -85,8 +85,7 @@ class Branch:
             limits = search.limits.share(_SHARE, None if search.limits.deterministic else _ANNEALED)
             with suppress(LimitReachedError):
                 ByArrangement(Annealing()).solve(search.within(limits))
-            if not search.problem.is_uneven:  # there the forest began with them
-                offer_perfect_factors(search)
+            offer_perfect_factors(search)
 
         return offer
 

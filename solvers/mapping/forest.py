@@ -30,6 +30,7 @@ _AHEAD = 0.02  # by which a tree's bound may pass the others' before they go on
 _STEP = 0.02  # by which the first cutoff passes the least that anything may cost
 _FASTER = 8  # times as far at every further one
 _DIVES = 4  # trees that look for a mapping at once; with one known, the others find better ones on their way
+_FEW = 10  # arrangements whose trees take less than bounds of them where tiles need not divide
 _SMALL = 2_000  # rows of tiles that are searched as quickly as those that divide
 _EFFORT = 1_000_000  # nodes bounded of the even part where tiles need not divide, before parts are
 _SHARE = 0.6  # of the time that is left, for the optimum of even storage
@@ -65,7 +66,7 @@ class Forest:
         problem = self._search.problem
         self._unstated = float(least_key(problem) * problem.key_scale) * (1 - BAND)
         try:
-            if has_parts(problem):
+            if has_parts(problem) and (problem.space.nest.perfect or self._are_many()):
                 self._search_bounded(tell)
             else:
                 self._search_stated(tell)
@@ -95,8 +96,6 @@ class Forest:
     def _search_stated(self, tell: Callable[[float], None]) -> None:
         """Search with one tree for every arrangement; raises ``LimitReachedError`` where a limit strikes."""
         problem = self._search.problem
-        if not problem.space.nest.perfect:
-            self._offer_perfect_factors()
         even = self._planted(problem, self._goal)
         if even is not None:
             even.go_on(over=partial(_is_over, self._search.limits.share(_SHARE)))
@@ -172,11 +171,16 @@ class Forest:
         even.go_on(over=partial(_is_over, self._search.limits.share(_SHARE)))
         return not spanned and not math.isinf(even.least)
 
+    def _are_many(self) -> bool:
+        """Whether there are so many arrangements that their bounds take less than their trees."""
+        return next(islice(self._search.problem.arrangements(), _FEW, None), None) is not None
+
     def _offer_perfect_factors(self) -> None:
         """Where tiles need not divide: those that do are searched in a moment, and are never bad."""
         from tilewright.solvers.mapping.large_problems import offer_perfect_factors
 
         problem = self._search.problem
+        self._on_hard = lambda: None  # more help than that there is none
         if sum(len(group) for group in problem.space.groups) > _SMALL and not is_large(problem):
             offer_perfect_factors(self._search)  # of large problems they are known
 

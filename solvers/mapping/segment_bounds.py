@@ -121,6 +121,7 @@ class SegmentBounds:
             both = self._least(charged(part, problem.objective, self._inside) for part in self._near_parts)
             self.least = max(self.least, both * (1 - BAND))
         self._root = self.least
+        self._everywhere = self._inside, self._outside
         known()
 
     def parts(self, goal: Goal) -> Iterator[LayerProblem]:
@@ -129,10 +130,9 @@ class SegmentBounds:
         Those that are not given out hold nothing that it wants.
         """
         self._goal = goal
-        if (
-            not goal.both
-            and not goal.wanted(*(np.array([one]) for one in (math.inf, math.inf, self._root)))[0]
-        ):
+        self._inside, self._outside = self._everywhere  # what is raised below holds for this goal alone
+        root = [np.array([one]) for one in (math.inf, math.inf, self._root)]
+        if not (goal.both or goal.wanted(*root)[0]):
             self.least = math.inf
             return
         inner = self._look_inside()
@@ -179,7 +179,7 @@ class SegmentBounds:
         return found
 
     def _look_outside(self) -> list[Survivors]:
-        """What is left outside; what is spent there at least is known then."""
+        """What is left outside; what that spends there at least is known then."""
         found: list[Survivors] = []
         for near, alone in zip(self._near, self._near_parts, strict=True):
             part = charged(alone, self._problem.objective, self._inside)
@@ -188,7 +188,7 @@ class SegmentBounds:
         return found
 
     def _look_inside(self) -> list[Survivors]:
-        """What is left inside; what is spent there at least is known then."""
+        """What is left inside; what that spends there at least is known then."""
         found: list[Survivors] = []
         for inner, alone in zip(self._inner, self._inner_parts, strict=True):
             part = charged(alone, self._problem.objective, self._outside)
