@@ -121,11 +121,7 @@ class Tree:
         return {variable: nodes.chosen[variable] for variable in self._owners}
 
     def least_value(
-        self,
-        term: Expr,
-        storage: MappingABC[Variable, int],
-        most: int = _EFFORT,
-        enough: float = math.inf,
+        self, term: Expr, storage: MappingABC[Variable, int], most: int = _EFFORT, enough: float = math.inf
     ) -> float:
         """Lower bound of a term of the divided energy over the whole space, from a search of its own.
 
