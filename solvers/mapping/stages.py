@@ -7,7 +7,6 @@ per group.  Rows are sorted so that the cells of each stage are contiguous and n
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
@@ -176,7 +175,7 @@ def _keys(table: GroupTable, nest: Nest, stage: Stage) -> list[NDArray[np.int64]
         spread = [trips(index, dim) for index in axes]
         tiles = [values(nest.boundaries[edge][dim]) for edge in stage.boundaries]
         if stage.coarse:
-            spread = [_between_powers(2, math.prod(spread))] if spread else []
+            spread = [_between_powers(2, np.asarray(np.prod(spread, axis=0)))] if spread else []
             tiles = [_between_powers(COARSE, column) for column in tiles]
         columns += [*spread, *tiles]
     return columns
