@@ -38,7 +38,9 @@ def array_rooms(nest: Nest) -> list[Limit]:
         Limit(
             f"array below {nest.engine.levels[level].name}",
             product(nest.trips(blocks)),
-            math.prod(axis.size for axis in (nest.blocks[index].axis for index in blocks) if axis is not None),
+            math.prod(
+                axis.size for axis in (nest.blocks[index].axis for index in blocks) if axis is not None
+            ),
         )
         for level, blocks in arrays.items()
         if len(blocks) > 1

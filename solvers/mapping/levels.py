@@ -67,7 +67,11 @@ class Division:
 
     def beside(self, term: Expr) -> tuple[Expr, ...]:
         """Terms whose least values add up with that of another one to a bound of the whole."""
-        return tuple(other for other in self.relaxed if other is not term) if term in self.relaxed else self.inner
+        return (
+            tuple(other for other in self.relaxed if other is not term)
+            if term in self.relaxed
+            else self.inner
+        )
 
 
 def divided(problem: LayerProblem) -> Division:

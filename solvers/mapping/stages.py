@@ -7,7 +7,6 @@ per group.  Rows are sorted so that the cells of each stage are contiguous and n
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
@@ -45,16 +44,15 @@ class Stage:
 
 COARSE = 3
 STORAGE = "storage"
-MANY = 1_000_000  # outermost tiles, before any limit
 
 
 def stages_of(space: MapSpace, spread_first: bool = False, inner_first: bool = False) -> list[Stage]:
     """Storage, then outer tile first, the spatial split inside it, the next tile, down to single iterations.
 
     The order of a level's loops is decided together with the tile that they step through; which tensors
-    levels store is decided before all else.  Tiles that need not divide are many: their size is decided
-    roughly first, that of the outermost one where there are very many.  Around a tile inside an array, how
-    much of the array each dimension takes is decided roughly as soon as the tile is known roughly.
+    levels store is decided before all else.  Tiles are many: the sizes of all of them are decided roughly
+    before any one is exactly.  Around a tile inside an array, how much of the array each dimension takes is
+    decided roughly as soon as the tile is known roughly.
 
     Parameters
     ----------
@@ -65,47 +63,51 @@ def stages_of(space: MapSpace, spread_first: bool = False, inner_first: bool = F
     temporal = [(index, nest.blocks[index]) for index in nest.temporal]
     orders = [block.selector for _, block in temporal if isinstance(block.selector, Variable)]
     stores = tuple(selector for selector in space.selectors if selector not in orders)
-    stages: list[Stage] = []
+    first: list[Stage] = []
+    rough: list[Stage] = []
+    exact: list[Stage] = []
     done = 0
     for (place, outside), (position, _) in pairwise(temporal):
         between = nest.spatial_between(place, position)
         chosen = (outside.selector,) if isinstance(outside.selector, Variable) else ()
         edges = tuple(range(done + 1, position + 1))
-        site = space.sites[position]
-        if between and inner_first:
-            rough, tile = _twice(Stage(f"tile of {site}", None, edges[-1:], chosen))
-            stages += [rough, *rough_spreads(nest, between), tile]
-            stages += _twice(Stage(f"array around {site}", None, edges[:-1], ()))
+        tile = Stage(f"tile of {space.sites[position]}", None, edges, chosen)
+        if inner_first:
+            roughly, tile = _twice(replace(tile, boundaries=edges[-1:] if between else edges))
+            rough += [roughly, *rough_spreads(nest, between)]
+            exact.append(tile)
+            if between:
+                exact += _twice(Stage(f"array around {space.sites[position]}", None, edges[:-1], ()))
         else:
-            for level in {nest.blocks[index].level for index in between}:
-                stages.append(Stage(f"spread below {nest.engine.levels[level].name}", level, (), ()))
-            tile = Stage(f"tile of {site}", None, edges, chosen)
-            many = not nest.perfect and (done or _tiles(space, position) > MANY)
-            stages += _twice(tile) if many else [tile]
+            if spread_first:
+                first += [*rough_spreads(nest, between), *_spreads(nest, between)]
+            else:
+                exact += _spreads(nest, between)
+            if spread_first and not nest.perfect:
+                roughly, tile = _twice(tile)
+                rough.append(roughly)
+            exact.append(tile)
         done = position
-    stages.append(Stage("innermost loops", None, tuple(range(done + 1, len(nest.boundaries))), ()))
-    if spread_first:
-        stages.sort(key=lambda stage: stage.spread is None)
+    exact.append(Stage("innermost loops", None, tuple(range(done + 1, len(nest.boundaries))), ()))
+    stages = [*first, *rough, *exact]
     return [Stage(STORAGE, None, (), stores), *stages] if stores else stages
+
+
+def _spreads(nest: Nest, blocks: Iterable[int]) -> list[Stage]:
+    """A stage for every array among some spatial blocks."""
+    levels = dict.fromkeys(nest.blocks[index].level for index in blocks)
+    return [Stage(f"spread below {nest.engine.levels[level].name}", level, (), ()) for level in levels]
 
 
 def rough_spreads(nest: Nest, blocks: Iterable[int]) -> list[Stage]:
     """A stage for every array among some spatial blocks: roughly what each dimension takes of it."""
-    levels = dict.fromkeys(nest.blocks[index].level for index in blocks)
-    names = [level.name for level in nest.engine.levels]
-    return [Stage(f"rough spread below {names[level]}", level, (), (), coarse=True) for level in levels]
+    return [replace(stage, name=f"rough {stage.name}", coarse=True) for stage in _spreads(nest, blocks)]
 
 
 def _twice(stage: Stage) -> list[Stage]:
     """A stage that decides roughly, and then the stage itself."""
     rough = replace(stage, name=f"rough {stage.name}", coarse=True)
     return [rough, replace(stage, selectors=())]
-
-
-def _tiles(space: MapSpace, boundary: int) -> int:
-    """How many tiles a boundary may have, were there no limits."""
-    sizes = [expr for expr in space.nest.boundaries[boundary].values() if isinstance(expr, Variable)]
-    return math.prod(len(size.domain) for size in sizes)
 
 
 class StagedTable:
@@ -175,7 +177,7 @@ def _keys(table: GroupTable, nest: Nest, stage: Stage) -> list[NDArray[np.int64]
         spread = [trips(index, dim) for index in axes]
         tiles = [values(nest.boundaries[edge][dim]) for edge in stage.boundaries]
         if stage.coarse:
-            spread = [_between_powers(2, math.prod(spread))] if spread else []
+            spread = [_between_powers(2, np.asarray(np.prod(spread, axis=0)))] if spread else []
             tiles = [_between_powers(COARSE, column) for column in tiles]
         columns += [*spread, *tiles]
     return columns

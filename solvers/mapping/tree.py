@@ -22,7 +22,7 @@ from itertools import product as cartesian
 import numpy as np
 
 from tilewright.formulation.expression import Expr, Variable
-from tilewright.formulation.expression.batch import EXACT_LIMIT
+from tilewright.formulation.expression.batch import EXACT_LIMIT, Array
 from tilewright.formulation.limits import LimitReachedError
 from tilewright.formulation.mapping.problem import LayerProblem
 from tilewright.formulation.mapping.relaxation import legal_groups
@@ -122,11 +122,7 @@ class Tree:
         return {variable: nodes.chosen[variable] for variable in self._owners}
 
     def least_value(
-        self,
-        term: Expr,
-        storage: MappingABC[Variable, int],
-        most: int = _EFFORT,
-        enough: float = math.inf,
+        self, term: Expr, storage: MappingABC[Variable, int], most: int = _EFFORT, enough: float = math.inf
     ) -> float:
         """Lower bound of a term of the divided energy over the whole space, from a search of its own.
 
@@ -225,7 +221,7 @@ class Tree:
         """The least value of a term, of some values tried, with which nothing in the nodes is wanted."""
         assert self._division is not None
         rest = sum(floors.get(other, 0.0) for other in self._division.beside(term))
-        energy = max(1.0, float(nodes.energy.min())) * _STEPS
+        energy: Array = np.asarray(max(1.0, float(nodes.energy.min())) * _STEPS, dtype=np.float64)
         cycles = np.full(len(energy), float(nodes.cycles.min()))
         keys = energy ** self.powers[0] * cycles ** self.powers[1]
         wanted = self.goal.wanted(energy, cycles, keys)

@@ -17,7 +17,8 @@ from tilewright.formulation.mapping import relaxation
 from tilewright.formulation.mapping.chains import balanced_chains, halved_chains
 from tilewright.formulation.mapping.search import LayerSearch
 from tilewright.formulation.mapping.tables import Tables
-from tilewright.solvers.mapping import stages, tree
+from tilewright.solvers.mapping import tree
+from tilewright.solvers.mapping.branch import Branch
 from tilewright.solvers.mapping.goals import Minimum
 from tilewright.solvers.mapping.levels import divided
 from tilewright.solvers.mapping.solve import solve
@@ -27,13 +28,47 @@ from tilewright.solvers.mapping.tree import Tree
 @settings(max_examples=effort(15))
 @given(instances("hierarchy", most=24, largest=20_000))
 def test_hard_searches_find_what_enumeration_finds(instance: Instance) -> None:
-    """The same optimum where every search counts as a hard one with very many tiles."""
+    """The same optimum where every search counts as a hard one."""
+    _compare(instance)
+
+
+@st.composite
+def loose(draw: st.DrawFn, largest: int) -> Instance:
+    """A problem on a machine whose levels all have arrays and may be passed by."""
+    engine = draw(hierarchies(arrays=True))
+    objective = draw(st.sampled_from(["energy", "edp", "cycles"]))
+    instance = Instance(draw(operators(most=18)), engine, objective, factors="imperfect")
+    assume(instance.problem().space.size <= largest)
+    return instance
+
+
+@settings(max_examples=effort(3))
+@given(loose(3000))
+def test_hard_searches_over_bypass_and_arrays_find_what_enumeration_finds(instance: Instance) -> None:
+    """Choices of storage closed by single parts, and arrays bounded as a whole, leave the optimum alone."""
+    _compare(instance, alone=True)
+
+
+@pytest.mark.slow
+@settings(max_examples=effort(300))
+@given(loose(20_000))
+def test_many_hard_searches_over_bypass_and_arrays_find_what_enumeration_finds(instance: Instance) -> None:
+    """The same, for hundreds of machines."""
+    _compare(instance, alone=True)
+
+
+def _compare(instance: Instance, alone: bool = False) -> None:
+    """Branch and bound, with every means that hard searches have, against plain enumeration.
+
+    ``alone`` leaves out the mappings of others, so that the tree finds and closes everything by itself.
+    """
     wanted = solve(instance.problem(), "exhaustive")
     with pytest.MonkeyPatch.context() as patch:
+        if alone:
+            patch.setattr(Branch, "_on_hard", staticmethod(lambda search: lambda: None))
         patch.setattr(tree, "_PLAIN", 0)
         patch.setattr(tree, "_EASY", 0)
         patch.setattr(tree, "_CHOICES", 1)
-        patch.setattr(stages, "MANY", 0)
         patch.setattr(relaxation, "_FEW", 0)
         found = solve(instance.problem(), "branch")
     assert (found.status, found.key, found.bound) == (wanted.status, wanted.key, wanted.bound)
@@ -81,6 +116,8 @@ def test_no_legal_mapping_has_less_than_a_part_of_the_energy_alone(instance: Ins
         for term in division.terms:
             found = tree.least_value(term, storage, 10**9)
             assert found <= least[term] if term in division.relaxed else found == least[term]
+            for enough in (0.5 * found, found, 2 * found):
+                assert tree.least_value(term, storage, 10**9, enough) == min(found, enough)
 
 
 def test_halved_tiles_are_least_tiles_of_trip_counts() -> None:
