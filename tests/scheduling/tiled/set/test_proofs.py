@@ -28,6 +28,7 @@ from tilewright.solvers.scheduling.tiled.set.floors import Floors
 from tilewright.solvers.scheduling.tiled.set.hopeful import HopefulTrees
 from tilewright.solvers.scheduling.tiled.set.members import Members
 from tilewright.solvers.scheduling.tiled.set.outlook import Outlook
+from tilewright.workloads.errors import InputError
 
 SMALL = [
     ("resnet", (2, 3, 4, 5, 6), 1),
@@ -167,7 +168,35 @@ def test_allocations_in_any_order_are_those_of_all_orders() -> None:
         assert set(allocations_in_any_order(times, tiles) or ()) == want
 
 
-@pytest.mark.parametrize(("network", "layers", "batch"), [*SMALL, ("trans_cell", (58, 59, 60, 61), 1)])
+@pytest.mark.parametrize(("network", "layers", "batch"), SMALL[1:])
+def test_bounds_hold_for_every_tree(network: str, layers: tuple[int, ...], batch: int) -> None:
+    """No tree is faster, more frugal or better than the bounds on all of them, one by one."""
+    form = form_of(part(network, layers), batch)
+    bounds = tree_bounds(form)
+    costs = [form.evaluate(tree) for _, tree in valued(form)]
+    assert min(cost.cycles for cost in costs) >= bounds.cycles
+    assert min(cost.energy for cost in costs) >= bounds.energy
+    assert min(form.value(cost.energy, cost.cycles) for cost in costs) >= bounds.value
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("batch", [2, 4])
+def test_bounds_hold_for_every_tree_of_random_parts(batch: int) -> None:
+    """The same for parts of networks, drawn at random; the longest path binds in some."""
+    numbers, bound_by_path = Random(7), 0
+    for network in ("resnet", "goog", "darknet") * 3:
+        first = numbers.randrange(len(program_network(network)) - 4)
+        layers = tuple(range(first, first + 3))
+        try:
+            test_bounds_hold_for_every_tree(network, layers, batch)
+        except InputError:  # reads layers inside and outside of the part
+            continue
+        bounds = tree_bounds(form_of(part(network, layers), batch))
+        bound_by_path += bounds.path > max(bounds.work, bounds.dram)
+    assert bound_by_path
+
+
+@pytest.mark.parametrize(("network", "layers", "batch"), [*SMALL[1:], ("trans_cell", (58, 59, 60, 61), 1)])
 def test_no_leaf_undercuts_its_floor(network: str, layers: tuple[int, ...], batch: int) -> None:
     """No leaf of a tree that fits spends less, or takes less time, than its floor by number of tiles."""
     form = form_of(part(network, layers), batch)
