@@ -24,7 +24,9 @@ def allocations_in_any_order(times: Sequence[float], tiles: int) -> tuple[tuple[
     if len(times) > tiles:
         return ()
     every = range(len(times))
-    found = list(itertools.islice(_rounds(times, tuple(every), tiles, sum(times), (0,) * len(times)), MOST + 1))
+    found = list(
+        itertools.islice(_rounds(times, tuple(every), tiles, sum(times), (0,) * len(times)), MOST + 1)
+    )
     return tuple(dict.fromkeys(found)) if len(found) <= MOST else None
 
 

@@ -2,9 +2,9 @@
 
 A network spends the energies of its layers (`floors.py`) and moves its inputs and outputs too; it takes the
 most of three: the work of all layers over all tiles, what its compulsory traffic takes of DRAM's rate, and
-the longest path of times.  That path holds for every tree: in a T cut the children's times add up, and in an
-S cut with ``k`` children along a path the last one is ``k - 1`` stages behind, so that the cut takes ``k``
-times its slowest child or more.  What is fast and what is frugal are bounded together (`frontier.py`).
+the longest path of times.  Of a leaf with ``r`` runs of ``x`` cycles on ``t`` of ``n`` tiles that path has
+``x + (r - 1) x t / n``: one run, and of the others their part of the tiles (docs/proofs.md).  What is fast
+and what is frugal are bounded together (`frontier.py`).
 """
 
 from __future__ import annotations

@@ -150,7 +150,10 @@ class Floors:
         return min(float(self.leaf_figures(layer, batch, fetched)[0].min()) for batch in self.batches)
 
     def hull(self, layer: int) -> list[Point]:
-        """Cycles of one run of a layer against its energy in `tile_energy`, over everything tried."""
+        """What a layer adds to a path against its energy in `tile_energy`, over everything tried.
+
+        These are the cycles of one run, and of all other runs as large a part as it has of all tiles.
+        """
         assert self.work
         return self._hulls[self.form.engine.shapes[layer]]
 
@@ -176,7 +179,9 @@ class Floors:
             if not len(options.tiles):
                 continue
             work = min(work, float((runs * options.cycles * options.tiles).min()))
-            points.extend(zip(options.time.tolist(), self.energies(layer, batch).tolist(), strict=True))
+            part = options.tiles / self.form.engine.grid.tiles
+            times = options.time * (1 + (runs - 1) * part)
+            points.extend(zip(times.tolist(), self.energies(layer, batch).tolist(), strict=True))
             for tiles in range(1, self.form.engine.grid.tiles + 1):
                 cycles = options.cycles[options.tiles == tiles]
                 if len(cycles):
@@ -198,10 +203,7 @@ class Floors:
         leaf, held = engine.numbers(layer, batch), self.weight_bytes(layer)
         loads = runs if streamed else 1
         loading = held * loads // runs / form.machine.dram_rate
-        sizes = np.array(
-            [leaf.channels, batch, leaf.rows, leaf.columns],
-            dtype=np.int64,
-        )
+        sizes = np.array([leaf.channels, batch, leaf.rows, leaf.columns], dtype=np.int64)
         found = []
         for parts in dict.fromkeys(one.parts for one in engine.menu(layer, batch, tiles)):
             cycles, each = engine.share_cost(layer, batch, parts)

@@ -56,9 +56,7 @@ class HopefulTrees:
         found = self._kept.get(key)
         if found is None:
             lone = mask & (mask - 1) == 0
-            found = tuple(
-                self._leaf(mask.bit_length() - 1, samples) if lone else self._cuts(mask, samples)
-            )
+            found = tuple(self._leaf(mask.bit_length() - 1, samples) if lone else self._cuts(mask, samples))
             self._kept[key] = found
         return found
 
@@ -132,7 +130,7 @@ class HopefulTrees:
         return True
 
     def _new(self, made: Cut, seen: set[object], *, whole: bool) -> bool:
-        """Whether no cut before differs in the order of its children alone; of one begun, but for the last."""
+        """Whether no cut before differs in the order of its children only (if begun, but for the last)."""
         if made.kind == "S" or not self.outlook.exact:
             return True
         reads = self.dataflow.reads(made)

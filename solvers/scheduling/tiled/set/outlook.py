@@ -7,7 +7,8 @@ subtree's own cuts included, S cuts divided as they will be, and no S cut faster
 its leaves.  A tree around it spends the floors of all other layers too, and
 
 - the subtree's runs follow each other: it takes its cycles times its runs;
-- it takes one run of the subtree and of whatever lies on a path through it, by the argument of `bounds.py`;
+- it takes one run of the subtree and of whatever lies on a path through it, and of all other runs their part
+  of the tiles, by the argument of `bounds.py`;
 - while it runs nobody else has its tiles: the tree takes its cycles times its tiles and the work of all other
   layers, over all tiles;
 - it takes all traffic over DRAM's rate.

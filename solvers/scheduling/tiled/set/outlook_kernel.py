@@ -30,9 +30,9 @@ def least_values(
 
     Parameters
     ----------
-    energy, cycles, area : of the subtree: pJ of the whole batch, cycles of one run, and in one run tiles times
-        cycles that nothing else can have
-    others, path : pJ of all other layers, and cycles of one run of those on a path through the subtree
+    energy, cycles, area : of the subtree: pJ of the whole batch, cycles of one run, and tiles times cycles
+        of one run that nothing else can have
+    others, path : pJ of all other layers, and cycles that a path of them through the subtree adds
     work : tiles times cycles of all other layers for the whole batch
     runs : of the subtree
     slowest : cycles that the tree takes anyway
@@ -40,7 +40,8 @@ def least_values(
     found, tiles = np.full(len(energy), np.inf), len(energy) - 1
     for i in range(len(energy)):
         spent = max(0.0, (energy[i] + others) * SLACK)
-        taken = max(max(cycles[i] * runs, cycles[i] + path), slowest)
+        through = cycles[i] + (runs - 1) * area[i] / tiles + path
+        taken = max(max(cycles[i] * runs, through), slowest)
         taken = max(taken, (area[i] * runs + work) / tiles) * SLACK
         if spent < np.inf and taken < np.inf:
             found[i] = spent**energy_power * taken**delay_power

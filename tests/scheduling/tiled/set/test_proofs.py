@@ -3,20 +3,22 @@
 import itertools
 import math
 import time
+from dataclasses import replace
 from random import Random
 
 import pytest
-from set_cases import form_of, part, value_of
+from set_cases import EDGE, form_of, part, value_of
 
 from tilewright.formulation.scheduling.tiled.set.allocation import allocate
-from tilewright.formulation.scheduling.tiled.set.closed_form import ClosedForm, UnfitTreeError
+from tilewright.formulation.scheduling.tiled.set.closed_form import ClosedForm, UnfitTreeError, program_form
 from tilewright.formulation.scheduling.tiled.set.program_networks import program_network
+from tilewright.formulation.scheduling.tiled.set.rules import Rules
 from tilewright.formulation.scheduling.tiled.set.tree import Cut, Leaf, Node, chain, nodes, rooted
 from tilewright.heuristics.scheduling.tiled.set.annealing import FOREVER, Cooling, anneal, first_tree
 from tilewright.heuristics.scheduling.tiled.set.growing import Growth
 from tilewright.heuristics.scheduling.tiled.set.tree_search import Clock, TreeSearch
 from tilewright.solvers.scheduling.tiled.set.any_order import allocations_in_any_order
-from tilewright.solvers.scheduling.tiled.set.bounds import tree_bounds
+from tilewright.solvers.scheduling.tiled.set.bounds import TreeBounds, tree_bounds
 from tilewright.solvers.scheduling.tiled.set.enumeration import (
     all_trees,
     lone_trees,
@@ -28,6 +30,7 @@ from tilewright.solvers.scheduling.tiled.set.floors import Floors
 from tilewright.solvers.scheduling.tiled.set.hopeful import HopefulTrees
 from tilewright.solvers.scheduling.tiled.set.members import Members
 from tilewright.solvers.scheduling.tiled.set.outlook import Outlook
+from tilewright.workloads.errors import InputError
 
 SMALL = [
     ("resnet", (2, 3, 4, 5, 6), 1),
@@ -167,7 +170,59 @@ def test_allocations_in_any_order_are_those_of_all_orders() -> None:
         assert set(allocations_in_any_order(times, tiles) or ()) == want
 
 
-@pytest.mark.parametrize(("network", "layers", "batch"), [*SMALL, ("trans_cell", (58, 59, 60, 61), 1)])
+def above_bounds(form: ClosedForm) -> TreeBounds:
+    """The bounds on all trees of a form, each of which is held against them."""
+    bounds = tree_bounds(form)
+    costs = [form.evaluate(tree) for _, tree in valued(form)]
+    assert min(cost.cycles for cost in costs) >= bounds.cycles
+    assert min(cost.energy for cost in costs) >= bounds.energy
+    assert min(form.value(cost.energy, cost.cycles) for cost in costs) >= bounds.value
+    return bounds
+
+
+@pytest.mark.parametrize(("network", "layers", "batch"), SMALL[1:])
+def test_bounds_hold_for_every_tree(network: str, layers: tuple[int, ...], batch: int) -> None:
+    """No tree is faster, more frugal or better than the bounds on all of them, one by one."""
+    above_bounds(form_of(part(network, layers), batch))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("batch", [2, 4])
+def test_bounds_hold_for_every_tree_of_random_parts(batch: int) -> None:
+    """The same for parts of networks, drawn at random, also with a DRAM that binds nowhere."""
+    numbers, fast = Random(7), replace(EDGE, dram_rate=4096)
+    for name in ("resnet", "goog", "darknet") * 3:
+        first = numbers.randrange(len(program_network(name)) - 4)
+        try:
+            network = part(name, tuple(range(first, first + 3)))
+        except InputError:  # reads layers inside and outside of the part
+            continue
+        above_bounds(form_of(network, batch))
+        above_bounds(program_form(network, fast, batch, Rules()))
+
+
+@pytest.mark.parametrize(("network", "layers", "batch"), SMALL[1:])
+def test_no_tree_is_faster_than_its_own_longest_path(
+    network: str, layers: tuple[int, ...], batch: int
+) -> None:
+    """With the cycles, runs and tiles of a tree's own leaves, the longest path of docs/proofs.md is no longer
+    than the tree.
+    """
+    form = form_of(part(network, layers), batch)
+    for _, tree in valued(form):
+        cost = form.evaluate(tree)
+        ends: dict[int, float] = {}
+        for leaf in sorted(
+            (one for one in cost.walk() if isinstance(one.node, Leaf)), key=lambda one: one.node.mask
+        ):
+            layer, runs = leaf.node.mask.bit_length() - 1, batch // leaf.node.batch
+            adds = leaf.cycles * (1 + (runs - 1) * leaf.tiles / form.engine.grid.tiles)
+            ends[layer] = adds + max((ends[one] for one in form.network.before[layer]), default=0.0)
+        longest = max(ends.values())
+        assert cost.cycles >= longest * (1 - 1e-9)
+
+
+@pytest.mark.parametrize(("network", "layers", "batch"), [*SMALL[1:], ("trans_cell", (58, 59, 60, 61), 1)])
 def test_no_leaf_undercuts_its_floor(network: str, layers: tuple[int, ...], batch: int) -> None:
     """No leaf of a tree that fits spends less, or takes less time, than its floor by number of tiles."""
     form = form_of(part(network, layers), batch)
