@@ -7,9 +7,10 @@ per group.  Rows are sorted so that the cells of each stage are contiguous and n
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
-from itertools import pairwise
+from itertools import chain, pairwise, zip_longest
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,6 +20,7 @@ from tilewright.formulation.expression.batch import Array
 from tilewright.formulation.mapping.nest import Nest
 from tilewright.formulation.mapping.space import MapSpace
 from tilewright.formulation.mapping.tables import GroupTable, Indices
+from tilewright.workloads.mapping.operator import Role
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,15 +46,19 @@ class Stage:
 
 COARSE = 3
 STORAGE = "storage"
+MANY = 1_000_000  # outermost tiles, before any limit
+FEW_LEVELS = 3  # that keep tiles of all tensors
 
 
 def stages_of(space: MapSpace, spread_first: bool = False, inner_first: bool = False) -> list[Stage]:
     """Storage, then outer tile first, the spatial split inside it, the next tile, down to single iterations.
 
     The order of a level's loops is decided together with the tile that they step through; which tensors
-    levels store is decided before all else.  Tiles are many: the sizes of all of them are decided roughly
-    before any one is exactly.  Around a tile inside an array, how much of the array each dimension takes is
-    decided roughly as soon as the tile is known roughly.
+    levels store is decided before all else.  Tiles are many, so their sizes are decided roughly first: that
+    of the outermost one where there are very many, and those of all levels before any exactly where storages,
+    or levels of all tensors, are many, since most rough parts close whatever the exact tile around them is.
+    Around a tile inside an array, how much of the array each dimension takes is decided roughly as soon as
+    the tile is known roughly.
 
     Parameters
     ----------
@@ -63,33 +69,39 @@ def stages_of(space: MapSpace, spread_first: bool = False, inner_first: bool = F
     temporal = [(index, nest.blocks[index]) for index in nest.temporal]
     orders = [block.selector for _, block in temporal if isinstance(block.selector, Variable)]
     stores = tuple(selector for selector in space.selectors if selector not in orders)
+    levels = [nest.engine.levels[block.level] for _, block in temporal]
+    all_roughly_first = bool(stores) or sum(level.keeps == set(Role) for level in levels) > FEW_LEVELS
     first: list[Stage] = []
-    rough: list[Stage] = []
-    exact: list[Stage] = []
+    rough: list[list[Stage]] = []
+    exact: list[list[Stage]] = []
     done = 0
     for (place, outside), (position, _) in pairwise(temporal):
         between = nest.spatial_between(place, position)
         chosen = (outside.selector,) if isinstance(outside.selector, Variable) else ()
         edges = tuple(range(done + 1, position + 1))
-        tile = Stage(f"tile of {space.sites[position]}", None, edges, chosen)
-        if inner_first:
-            roughly, tile = _twice(replace(tile, boundaries=edges[-1:] if between else edges))
-            rough += [roughly, *rough_spreads(nest, between)]
-            exact.append(tile)
-            if between:
-                exact += _twice(Stage(f"array around {space.sites[position]}", None, edges[:-1], ()))
+        arrays, around = _spreads(nest, between), bool(between) and inner_first
+        many = not nest.perfect and (all_roughly_first or done > 0 or _tiles(space, position) > MANY)
+        tile = Stage(f"tile of {space.sites[position]}", None, edges[-1:] if around else edges, chosen)
+        roughly: list[Stage] = []
+        if many or around:
+            one, tile = _twice(tile)
+            roughly.append(one)
+        exactly = [tile]
+        if around:
+            roughly += rough_spreads(nest, between)
+            exactly += _twice(Stage(f"array around {space.sites[position]}", None, edges[:-1], ()))
+        elif spread_first:
+            first += [*(rough_spreads(nest, between) if all_roughly_first else ()), *arrays]
         else:
-            if spread_first:
-                first += [*rough_spreads(nest, between), *_spreads(nest, between)]
-            else:
-                exact += _spreads(nest, between)
-            if spread_first and not nest.perfect:
-                roughly, tile = _twice(tile)
-                rough.append(roughly)
-            exact.append(tile)
+            roughly = [*arrays, *roughly]
+        rough.append(roughly)
+        exact.append(exactly)
         done = position
-    exact.append(Stage("innermost loops", None, tuple(range(done + 1, len(nest.boundaries))), ()))
-    stages = [*first, *rough, *exact]
+    exact.append([Stage("innermost loops", None, tuple(range(done + 1, len(nest.boundaries))), ())])
+    if all_roughly_first:
+        stages = [*first, *chain(*rough), *chain(*exact)]
+    else:
+        stages = [*first, *chain(*(one for both in zip_longest(rough, exact, fillvalue=[]) for one in both))]
     return [Stage(STORAGE, None, (), stores), *stages] if stores else stages
 
 
@@ -101,13 +113,23 @@ def _spreads(nest: Nest, blocks: Iterable[int]) -> list[Stage]:
 
 def rough_spreads(nest: Nest, blocks: Iterable[int]) -> list[Stage]:
     """A stage for every array among some spatial blocks: roughly what each dimension takes of it."""
-    return [replace(stage, name=f"rough {stage.name}", coarse=True) for stage in _spreads(nest, blocks)]
+    return [_roughly(stage) for stage in _spreads(nest, blocks)]
+
+
+def _roughly(stage: Stage) -> Stage:
+    """The stage that decides roughly what another one decides exactly."""
+    return replace(stage, name=f"rough {stage.name}", coarse=True)
 
 
 def _twice(stage: Stage) -> list[Stage]:
     """A stage that decides roughly, and then the stage itself."""
-    rough = replace(stage, name=f"rough {stage.name}", coarse=True)
-    return [rough, replace(stage, selectors=())]
+    return [_roughly(stage), replace(stage, selectors=())]
+
+
+def _tiles(space: MapSpace, boundary: int) -> int:
+    """How many tiles a boundary may have, were there no limits."""
+    sizes = [expr for expr in space.nest.boundaries[boundary].values() if isinstance(expr, Variable)]
+    return math.prod(len(size.domain) for size in sizes)
 
 
 class StagedTable:
