@@ -18,6 +18,7 @@ import statistics
 import time
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass
+from functools import cache
 from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Annotated
@@ -26,7 +27,8 @@ import typer
 
 from tilewright.benchmarks.studies.zoo_maps import distinct_operators
 from tilewright.formulation.limits import Limits
-from tilewright.formulation.mapping.problem import IMPERFECT, layer_problem
+from tilewright.formulation.mapping.cost import cost_model
+from tilewright.formulation.mapping.problem import IMPERFECT, PERFECT, layer_problem
 from tilewright.formulation.objective import parse_objective
 from tilewright.formulation.result import Status, TracePoint
 from tilewright.hardware.mapping.load import list_presets, load_engine
@@ -107,6 +109,12 @@ def machine_file(name: str) -> str:
     """A preset's name, or the file of a machine that comes with the studies."""
     own = Path(__file__).parent / "machines" / f"{name}.yaml"
     return str(own) if own.exists() else name
+
+
+@cache
+def default_factors(machine: str) -> str:
+    """What ``map`` takes on a machine unless told otherwise."""
+    return PERFECT if cost_model(load_engine(machine_file(machine)).cost_model).perfect_only else IMPERFECT
 
 
 def operators(models: list[str]) -> dict[tuple[str, str], Operator]:
@@ -198,7 +206,9 @@ def run(
     arch: Annotated[str, typer.Option(help="comma-separated machines, presets, or free")] = "presets",
     objective: Annotated[str, typer.Option(help="comma-separated objectives")] = "edp,energy",
     storage: Annotated[str, typer.Option(help="even or uneven")] = "even",
-    factors: Annotated[str, typer.Option(help="perfect or imperfect")] = IMPERFECT,
+    factors: Annotated[
+        str, typer.Option(help="perfect or imperfect; by default imperfect where the cost model counts them")
+    ] = "",
     cpu: Annotated[float, typer.Option(help="CPU seconds per cell")] = 10.0,
     minutes: Annotated[float, typer.Option(help="begin no cell after that; 0 prints the table alone")] = 8.0,
 ) -> None:
@@ -212,7 +222,7 @@ def run(
     found = operators(models.split(","))
     cells = sorted(
         (
-            Cell(machine, *label, goal, storage, factors)
+            Cell(machine, *label, goal, storage, factors or default_factors(machine))
             for machine in machines
             for label in found
             for goal in objective.split(",")
