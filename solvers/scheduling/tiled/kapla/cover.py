@@ -10,7 +10,7 @@ statement of what has its costs already looks for better chains, whenever these 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from math import ceil, exp, floor, inf, log
 
@@ -83,24 +83,31 @@ class Cover:
         bound = inf
         with child_of(self.solver, self.limits) as child:
             for splits, space in self.slicing.spaces(self.form):
-                prices = least_prices(best, splits, self._schemes(space))
+                sets = self._sets(space, best.stop)
+                prices = None if sets is None else least_prices(best, splits, self._schemes(space, sets))
                 if prices is None:
                     bound = 0.0
                 elif prices.schemes:
                     bound = min(bound, _Split(prices, self, child).search())
         return best.result(bound, TOLERANCE)
 
-    def _schemes(self, space: SegmentSpace) -> Iterator[SegmentScheme]:
-        """Every scheme of every set of layers, once."""
-        rows = (end & ~start for start in space.starts[:-1] for end, _ in space.rows(start))
-        sets = dict.fromkeys(rows)
+    def _sets(self, space: SegmentSpace, stop: Callable[[], bool]) -> set[int] | None:
+        """Every set of layers that a segment may hold; ``None`` where the time is up."""
+        sets: set[int] = set()
+        for start in space.starts[:-1]:
+            if stop():
+                return None
+            sets.update(end & ~start for end, _ in space.rows(start))
         self.whole = space.longest
         if space.orders == "own":
             grown, self.whole = grown_sets(self.form.network, space.longest, self.most_sets)
-            sets |= dict.fromkeys(grown)
+            sets.update(grown)
+        return sets
+
+    def _schemes(self, space: SegmentSpace, sets: Iterable[int]) -> Iterator[SegmentScheme]:
+        """Every scheme of some sets of layers, those that begin behind the same layers together."""
         reach = Reach(self.form.network)
-        begun = [(reach.before_all(layers), layers) for layers in sets]
-        for start, layers in sorted(begun):
+        for start, layers in sorted((reach.before_all(layers), layers) for layers in sets):
             yield from space.schemes_of(start, start | layers, members(layers))
 
 
@@ -126,7 +133,8 @@ class _Split:
         """A bound on the chains; infinite where none is better than the best one known."""
         prices, relaxation, tried = self.prices, self.relaxation, FIRST_TRY
         while True:
-            relaxation.solve(prices.energy, prices.cycles, prices.scale)
+            if not relaxation.solve(prices.energy, prices.cycles, prices.scale, self.best.stop):
+                return relaxation.bound
             value = self.best.value
             if relaxation.bound >= value:
                 return inf

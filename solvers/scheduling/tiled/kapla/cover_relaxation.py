@@ -12,7 +12,7 @@ makes the bound weaker, not wrong.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import numpy as np
 import numpy.typing as npt
@@ -62,8 +62,10 @@ class CoverRelaxation:
         self.through = np.zeros(len(segments))
         self.used: Longs = np.zeros(0, dtype=np.int64)
 
-    def solve(self, energy: Floats, cycles: Floats, scale: tuple[float, float]) -> None:
-        """Bounds for costs, which are infinite where a segment is out.
+    def solve(
+        self, energy: Floats, cycles: Floats, scale: tuple[float, float], stop: Callable[[], bool]
+    ) -> bool:
+        """Bounds for costs, which are infinite where a segment is out; whether they were done in time.
 
         Afterwards ``bound`` is at most the objective of every chain and ``through`` of every chain with each
         segment, ``least`` at most its energy and cycles, and ``used`` are segments of the programs' answers.
@@ -73,6 +75,8 @@ class CoverRelaxation:
         least = np.full((len(x) + 1, len(WEIGHTS)), np.inf)
         used = np.zeros(len(x), dtype=np.bool_)
         for column, (program, weights) in enumerate(zip(self.programs, WEIGHTS, strict=True)):
+            if stop():
+                return False
             costs = np.where(alive, weights[0] * x + weights[1] * y, np.inf)
             bound, rest = program.solve(alive, costs)
             least[-1, column] = bound
@@ -82,6 +86,7 @@ class CoverRelaxation:
         self.through, self.bound = bounds[:-1], float(bounds[-1])
         self.least = float(least[-1, -1]) * scale[0], float(least[-1, 0]) * scale[1]
         self.used = np.flatnonzero(used)
+        return True
 
     def rest(self, costs: Floats, prices: Floats) -> Floats:
         """What every segment costs beyond the prices of its layers."""

@@ -15,6 +15,9 @@ from tilewright.solvers.scheduling.tiled.kapla.cover import Cover
 from tilewright.solvers.scheduling.tiled.kapla.prices import ProvenChain
 from tilewright.solvers.scheduling.tiled.linear import SOLVERS, missing_solver
 
+EXACT = 1e-8
+"""What bounds give away for the arithmetic of floats is less than that."""
+
 
 @dataclass(frozen=True)
 class ProvenChains(ChainMethod):
@@ -73,5 +76,6 @@ def told(form: ClosedForm, found: ProvenChain) -> Outcome:
     value = form.value(found.chain.energy, found.chain.cycles)
     state = f"bound {found.bound:.4g}"
     if found.proven:
-        state = "proven" if found.bound >= value else f"proven to {1 - found.bound / value:.0e}"
+        left = 1 - found.bound / value
+        state = "proven" if left <= EXACT else f"proven to {left:.0e}"
     return Outcome(message=f"best chain by the closed form {value:.4g}, {state}")
