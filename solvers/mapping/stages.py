@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
-from itertools import chain, pairwise, zip_longest
+from itertools import chain, pairwise
 
 import numpy as np
 from numpy.typing import NDArray
@@ -101,7 +101,8 @@ def stages_of(space: MapSpace, spread_first: bool = False, inner_first: bool = F
     if all_roughly_first:
         stages = [*first, *chain(*rough), *chain(*exact)]
     else:
-        stages = [*first, *chain(*(one for both in zip_longest(rough, exact, fillvalue=[]) for one in both))]
+        rough.append([])
+        stages = [*first, *chain.from_iterable(one + other for one, other in zip(rough, exact, strict=True))]
     return [Stage(STORAGE, None, (), stores), *stages] if stores else stages
 
 
