@@ -118,8 +118,8 @@ def test_one_worker_is_branch_alone(monkeypatch: pytest.MonkeyPatch, limits: Lim
 
 def test_nothing_runs_on_after_a_limit(monkeypatch: pytest.MonkeyPatch) -> None:
     """With CP-SAT at work on a large layer, a limit ends both; the bound is valid."""
-    operator = parse_layer("gemm:M=4096,N=4096,K=4096")[1]
-    stated = layer_problem(operator, load_engine("eyeriss-256"), parse_objective("energy"))
+    operator = parse_layer("conv:K=512,C=512,P=7,Q=7,R=3,S=3,pad=1")[1]
+    stated = layer_problem(operator, load_engine("eyeriss-168"), parse_objective("edp"))
     found = together(monkeypatch, stated, Limits(seconds=3.0))
     assert found.status in (Status.FEASIBLE, Status.UNKNOWN)
     assert found.key is None or found.bound is None or found.bound < found.key

@@ -3,9 +3,9 @@
 First comes annealing from SET's first tree, with wider steps than SET's operators (`wide_steps.py`).  It has
 the paper's number of steps per layer for every number of subbatches that the batch allows.  Where these take
 longer than the time allows, the temperature falls with the clock, and all of the time is annealing's:
-segments would not grow far in it.  Where there is time for a few steps per layer only, it begins with KAPLA's
-chain of layers in turn, in the network's own order.  What annealing finds is one more tree to chain and
-polish.
+segments would not grow far in it.  Where there is time for a few steps per layer of a long network only, it
+begins with KAPLA's chain of layers in turn, in the network's own order.  What annealing finds is one more
+tree to chain and polish.
 
 Every number of subbatches of the root is tried.  Segments grow in the network's own order first, then, where
 the network has not too many down-sets, from all of these with whatever layer is ready; both times the best
@@ -30,9 +30,10 @@ from tilewright.heuristics.scheduling.tiled.set.operators import divisors
 from tilewright.heuristics.scheduling.tiled.set.polishing import Polisher, Row
 from tilewright.heuristics.scheduling.tiled.set.wide_steps import wide_step
 
-PROBED, FEW = 0.2, 40
+PROBED, FEW, LONG = 0.2, 40, 300
 """Part of the time in whose second half the pace of annealing is seen; and steps per layer in all of the time
-at that pace, below which a chain comes first.
+at that pace, below which a chain comes first, in networks of so many layers or more.  Of shorter ones
+annealing can do with fewer.
 """
 
 CHAINED = 0.6
@@ -130,7 +131,8 @@ class TreeSearch:
         self._anneal(probed)
         if clock.used() <= PROBED:
             return
-        if late < FEW * len(self.form.network) * PROBED / 2:
+        layers = len(self.form.network)
+        if late < FEW * min(1.0, layers / LONG) * layers * PROBED / 2:
             slicing, stop = Slicing(TEMPORAL, 1, LONGEST, "own"), clock.until(CHAINED)
             KaplaSolver(self.form, slicing, 1, stop=stop, found=lambda chain: self._take(chain.tree)).solve()
         self._anneal(clock.stop)
