@@ -169,7 +169,10 @@ class _Split:
             self.prices.offer(found.chain)
             if bound >= self.best.value * (1 - TOLERANCE):
                 break
-            near.append((float(energy[found.chain].sum()), float(cycles[found.chain].sum())))
+            here = float(energy[found.chain].sum()), float(cycles[found.chain].sum())
+            if here in near:  # units are too coarse to tell it from a better one
+                break
+            near.append(here)
         return max(bound, self.relaxation.bound)
 
     def _answer(self, known: list[int], near: list[tuple[float, float]], limits: Limits) -> _Answer:

@@ -16,8 +16,10 @@ from tilewright.formulation.scheduling.tiled.set.layers import SetNetwork
 from tilewright.formulation.scheduling.tiled.set.program_networks import program_network
 from tilewright.formulation.scheduling.tiled.set.tree import check_tree, rooted
 from tilewright.heuristics.scheduling.tiled.kapla.solver import Slicing
+from tilewright.solvers.scheduling.tiled.kapla import cover
 from tilewright.solvers.scheduling.tiled.kapla.best_first import BestFirst
 from tilewright.solvers.scheduling.tiled.kapla.cover import TOLERANCE, Cover
+from tilewright.solvers.scheduling.tiled.kapla.cover_relaxation import CoverRelaxation
 from tilewright.solvers.scheduling.tiled.kapla.cover_statement import LOGARITHM, CoverStatement, Side, chord
 from tilewright.solvers.scheduling.tiled.linear import child_of, solve_linear
 
@@ -185,6 +187,21 @@ def test_chords_lie_below() -> None:
             assert slope * x + height <= power * log(x) * LOGARITHM
         for x in (low, high):
             assert slope * x + height >= power * log(x) * LOGARITHM - (high - low) - 2**8
+
+
+def test_coarse_units_end_with_a_bound(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where whole units cannot tell chains apart, the search ends without a limit, and claims nothing."""
+    want = least(form_of("resnet", (2, 3, 4, 5, 6), 1), BOTH, False)
+    monkeypatch.setattr(cover, "UNITS", 64)
+    monkeypatch.setattr(
+        CoverRelaxation, "solve", lambda self, *_: True
+    )  # bounds nothing, leaves all to the statement
+    found = Cover(
+        form_of("resnet", (2, 3, 4, 5, 6), 1), Limits(threads=1), Slicing(BOTH, orders="sets")
+    ).solve()
+    assert found.chain is not None
+    assert not found.proven
+    assert found.bound <= want * (1 + 1e-9)
 
 
 def test_a_limit_leaves_a_bound() -> None:
