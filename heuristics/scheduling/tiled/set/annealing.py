@@ -81,10 +81,9 @@ def anneal(
         made = step(now, form.network, random)
         if made is None:
             continue
-        judged = form.attempt(made)
-        if isinstance(judged, str):
+        value = form.judge(made)
+        if isinstance(value, str):
             continue
-        value = form.value(judged.energy, judged.cycles)
         heat = cooling.start * (1 - passed) / (1 + cooling.speed * passed)
         if value <= cost or (heat > 0 and random.random() < exp((cost - value) / (cost * heat))):
             now, cost = made, value
