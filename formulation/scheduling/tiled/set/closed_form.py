@@ -105,25 +105,6 @@ class ClosedForm:
         """The cost of a tree, or why the machine cannot run it."""
         if isinstance(tree, Leaf) or tree.kind == "S":
             return self.segment(tree, tree.batch)
-        children = self._in_root(tree)
-        return children if isinstance(children, str) else self._joined(tree, children)
-
-    def judge(self, tree: Node) -> float | str:
-        """The objective of a tree, or why the machine cannot run it.
-
-        Quicker than `attempt`, which adds up the traffic of all children of the root too.
-        """
-        if isinstance(tree, Leaf) or tree.kind == "S":
-            cost = self.segment(tree, tree.batch)
-            return cost if isinstance(cost, str) else self.value(cost.energy, cost.cycles)
-        children = self._in_root(tree)
-        if isinstance(children, str):
-            return children
-        energy, cycles = sum(one.energy for one in children), sum(one.cycles for one in children)
-        return self.value(energy * tree.groups, cycles * tree.groups)
-
-    def _in_root(self, tree: Cut) -> list[NodeCost] | str:
-        """The costs of the children of a root T cut."""
         children = []
         loads = self.batch if self.rules.split_root_weights_once else tree.batch // tree.groups
         for child in tree.children:
@@ -131,7 +112,7 @@ class ClosedForm:
             if isinstance(cost, str):
                 return cost
             children.append(cost)
-        return children
+        return self._joined(tree, 0, self.engine.grid.tiles, children)
 
     def segment(self, tree: Node, loads: int) -> NodeCost | str:
         """The cost of a child of a root T cut, or of a root that is none.
@@ -187,20 +168,20 @@ class ClosedForm:
         link = math.ceil(int(counts[LINKS:].max()) / self.machine.link_rate)
         return max(cycles, dram, link)
 
-    def _joined(self, tree: Cut, children: list[NodeCost]) -> NodeCost:
+    def _joined(self, tree: Cut, first: int, tiles: int, children: list[NodeCost]) -> NodeCost:
         """A root T cut."""
-        groups, tiles = tree.groups, self.engine.grid.tiles
+        groups = tree.groups
         counts, parts = children[0].counts.copy(), children[0].parts.copy()
         for child in children[1:]:
             counts += child.counts
             parts += child.parts
-        nothing = np.zeros(tiles, dtype=np.int64)
+        nothing = np.zeros(self.engine.grid.tiles, dtype=np.int64)
         buffer = children[0].buffer + children[0].weights
         for child in children[1:]:
             buffer = np.maximum(buffer, child.buffer + child.weights)
         return NodeCost(
             tree,
-            0,
+            first,
             tiles,
             sum(one.energy for one in children) * groups,
             parts * groups,

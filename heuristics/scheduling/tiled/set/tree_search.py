@@ -25,6 +25,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from random import Random
 
+from tilewright.formulation.scheduling.tiled.kapla.chain import loads_of
 from tilewright.formulation.scheduling.tiled.set.closed_form import ClosedForm
 from tilewright.formulation.scheduling.tiled.set.tree import Cut, Leaf, Node, rooted
 from tilewright.heuristics.scheduling.tiled.set.annealing import Cooling, anneal, first_tree
@@ -151,15 +152,12 @@ class TreeSearch:
         else:
             self._offer([tree], 1)
 
-    def _loads(self, group: int) -> int:
-        return self.form.batch if self.form.rules.split_root_weights_once else self.form.batch // group
-
     def _polisher(self, group: int, stop: Callable[[], bool]) -> Polisher:
-        return Polisher(self.form, self._loads(group), stop, lambda row: self._offer(row, group))
+        return Polisher(self.form, loads_of(self.form, group), stop, lambda row: self._offer(row, group))
 
     def _total(self, row: Row, group: int) -> tuple[float, float]:
         """Energy and cycles of one run of those segments that fit."""
-        costs = [self.form.segment(tree, self._loads(group)) for tree in row]
+        costs = [self.form.segment(tree, loads_of(self.form, group)) for tree in row]
         known = [one for one in costs if not isinstance(one, str)]
         return sum(one.energy for one in known), float(sum(one.cycles for one in known))
 
@@ -200,7 +198,7 @@ class TreeSearch:
             self.random.shuffle(order)
         for start in order:
             single = replace(growth, longest=1) if stop() else growth
-            grow_from(form, segments, start, samples, ratio, single, lambda: False, self._loads(group))
+            grow_from(form, segments, start, samples, ratio, single, lambda: False, loads_of(form, group))
             if self.clock.stop() and self.rows:
                 return []
         chained, _ = best_chain(segments, sets, form.value, most_labels=LABELS)
@@ -220,7 +218,7 @@ class TreeSearch:
         segments = self.segments.setdefault(group, Segments())
         done = 0
         for tree in row:
-            cost = self.form.segment(tree, self._loads(group))
+            cost = self.form.segment(tree, loads_of(self.form, group))
             if not isinstance(cost, str):
                 segments.add(Segment(done, done | tree.mask, cost.energy, cost.cycles, tree))
             done |= tree.mask
