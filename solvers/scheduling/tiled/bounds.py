@@ -70,7 +70,9 @@ def dag_bounds(dag: AtomicDag, machine: TiledMachine, *, effort: int = EFFORT) -
     heads, rests = heads_and_rests(dag, machine, effort)
     ways, to_end = path_lengths(dag)
     work = -(-int(dag.cycles.sum()) // machine.engines)
-    fetched = outside_blocks(dag)
+    read = np.zeros(dag.blocks, dtype=np.bool_)
+    read[dag.reads] = True
+    fetched = read & (dag.block_parent < 0)
     first_read = np.full(dag.blocks, np.iinfo(np.int64).max, dtype=np.int64)
     readers = np.repeat(np.arange(dag.tasks), np.diff(dag.read_starts))
     np.minimum.at(first_read, dag.reads, heads[readers])
@@ -84,14 +86,6 @@ def dag_bounds(dag: AtomicDag, machine: TiledMachine, *, effort: int = EFFORT) -
         "staged": _staged(first_read[fetched], dag.block_bytes[fetched], machine),
     }
     return Bounds(**cycles, energy=least_energy(dag, machine, traffic, leaving, max(cycles.values())))
-
-
-def outside_blocks(dag: AtomicDag) -> npt.NDArray[np.bool_]:
-    """Per block, whether it is in DRAM from the start and is read: it has to come from there."""
-    read = np.zeros(dag.blocks, dtype=np.bool_)
-    read[dag.reads] = True
-    found: npt.NDArray[np.bool_] = read & (dag.block_parent < 0)
-    return found
 
 
 def leaving_bytes(dag: AtomicDag) -> int:
