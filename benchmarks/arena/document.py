@@ -21,8 +21,8 @@ from tilewright.report.records.scheduling.tiled.compare import (
 )
 from tilewright.report.records.scheduling.tiled.document import inputs_hash
 from tilewright.report.records.scheduling.tiled.problem import TiledProblemRecord
-from tilewright.solvers.scheduling.tiled.bounds import size_bounds
 from tilewright.solvers.scheduling.tiled.running import bound_key
+from tilewright.solvers.scheduling.tiled.size_bounds import size_bounds
 
 
 def compare_document(

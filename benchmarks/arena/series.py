@@ -117,18 +117,20 @@ def standings(found: Sequence[CompareDocument]) -> str:
     A method's cell is its median above the best median of the row, in brackets the spread of its seeds.
     """
     methods = list(dict.fromkeys(one.method for document in found for one in document.contestants))
-    heads = ("system", "network", "first", "result", "next it beats", "gap", *methods)
-    lines = [f"| {' | '.join(heads)} |", "|---|---|---:|---|---|---:|" + "---:|" * len(methods)]
+    heads = ("system", "network", "first", "result", "next it beats", "bound", "gap", *methods)
+    lines = [f"| {' | '.join(heads)} |", "|---|---|---:|---|---|---:|---:|" + "---:|" * len(methods)]
     for document in found:
         by = {one.method: one for one in document.contestants}
         keys = [key for one in document.contestants if (key := one.median_key) is not None]
+        goal = tiled_objective(document.objective)
+        bound = objective_text(goal, document.bound)
         if document.winner is None or not keys:
-            row = (document.system, document.workload, "-", "not run", "-", "-", *[""] * len(methods))
+            row = (document.system, document.workload, "-", "not run", "-", bound, "-", *[""] * len(methods))
             lines.append(f"| {' | '.join(row)} |")
             continue
         least = min(keys)
         first = by[document.winner.method]
-        value = objective_text(tiled_objective(document.objective), first.median or 0)
+        value = objective_text(goal, first.median or 0)
         gap = "-" if first.gap is None else percent_text(first.gap, 1)
         cells = [_above(by.get(name), float(least)) for name in methods]
         row = (
@@ -137,6 +139,7 @@ def standings(found: Sequence[CompareDocument]) -> str:
             value,
             winner_text(document),
             beaten(document),
+            bound,
             gap,
             *cells,
         )

@@ -19,7 +19,7 @@ from tilewright.formulation.scheduling.tiled.counting_sort import counting_sort
 from tilewright.formulation.scheduling.tiled.dag import INPUT, REGION, RESULT, WEIGHTS, AtomicDag, PartialSums
 from tilewright.formulation.scheduling.tiled.halting import heed
 from tilewright.formulation.scheduling.tiled.overlap import Regions, sample_entries
-from tilewright.formulation.scheduling.tiled.reading import Crossing, Origin, crossing
+from tilewright.formulation.scheduling.tiled.reading import Crossing, Origin, crossing, made_by
 from tilewright.formulation.scheduling.tiled.tiling import Borders, Tiling, check_tilings
 from tilewright.formulation.scheduling.tiled.trips import tensor_tiles
 from tilewright.formulation.scheduling.tiled.units import Read, Unit
@@ -190,31 +190,20 @@ class _Builder:
         operator = read.layer.operator
         tensor = operator.tensor(read.operand)
         shape = shape_of(operator)
-        link = read.link
-        channel = link.channel if link is not None else 0
-        centred: tuple[bool, ...] = (False, False, False)
         if read.producer is None:
             known = self._input_sizes(read, tensor, shape)
+            source = self._source(read, known)
+            channel = read.link.channel if read.link is not None else 0
+            origin = Origin(known, (False, False, False), channel, False, True, source.cuts)
         else:
-            made = shape_of(self.units[read.producer].layer.operator)
-            known = made.sizes
-            centred = tuple(axis is not None for axis in made.scattered)
-        inside = read.producer is not None
-        source = self._source(read, known)
-        origin = Origin(
-            known,
-            centred,
-            channel,
-            inside and link is not None and set(link.moves) <= {"Flatten", "Reshape"},
-            not inside,
-            source.cuts,
-        )
+            source = self.sources[read.producer]
+            origin = made_by(self.units[read.producer].layer.operator, read.link, source.cuts)
         found = crossing(
             operator, read.operand, self.tilings[index], int(self.slots[index]), read.late, origin
         )
         if found is not None:
             self._cross(index, source, found)
-        elif inside:
+        elif read.producer is not None:
             self._read_all(index, read, tensor)
         else:
             self._read_unmapped_input(index, read, tensor)
@@ -266,8 +255,7 @@ class _Builder:
         self.read_blocks.append(begin + number)
 
     def _source(self, read: Read, sizes: Sequence[int]) -> _Source:
-        if read.producer is not None:
-            return self.sources[read.producer]
+        """An input of the network."""
         name = read.link.tensor if read.link is not None else f"{read.layer.name}.{read.operand}"
         key = (name, tuple(sizes))
         if key not in self.inputs:

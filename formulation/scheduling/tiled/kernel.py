@@ -125,13 +125,21 @@ def ascend(first: Ints, second: Ints, third: Ints, fourth: Ints) -> Any:  # prag
 def multicasts(
     block: Ints, source: Ints, target: Ints, size: Longs, first: Ints, last: Ints, engines: int
 ) -> Any:  # pragma: no cover
-    """Per transfer, the number of its multicast; one to DRAM shares none with one to an engine."""
+    """Per transfer, the number of its multicast.
+
+    A write-back shares none, and none reaches an engine twice: what brings other bytes is another one.
+    """
     group = np.zeros(len(block), dtype=np.int64)
-    for j in range(1, len(block)):
-        same = block[j] == block[j - 1] and source[j] == source[j - 1] and size[j] == size[j - 1]
-        same = same and first[j] == first[j - 1] and last[j] == last[j - 1]
-        same = same and (target[j] >= engines) == (target[j - 1] >= engines)
-        group[j] = group[j - 1] if same else group[j - 1] + 1
+    reached = np.full(engines, -1, dtype=np.int64)
+    for j in range(len(block)):
+        if j > 0:
+            same = block[j] == block[j - 1] and source[j] == source[j - 1] and size[j] == size[j - 1]
+            same = same and first[j] == first[j - 1] and last[j] == last[j - 1]
+            same = same and 0 <= target[j] < engines and target[j - 1] < engines
+            same = same and reached[target[j]] != group[j - 1]
+            group[j] = group[j - 1] if same else group[j - 1] + 1
+        if 0 <= target[j] < engines:
+            reached[target[j]] = group[j]
     return group
 
 

@@ -235,12 +235,12 @@ def entries(
             offset += tile * strides[axis]
         key = tuple(sorted((name, span) for name, span in ranges.items() if name in names))
         if key not in known:
-            known[key] = rows.met(_positions(operator, one, size, dict(key)))
+            known[key] = rows.met(positions_read(operator, one, size, dict(key)))
         rows.add(offset, known[key])
     return rows.entries()
 
 
-def _positions(operator: Operator, one: OperandAxes, size: int, ranges: dict[str, Range]) -> Longs:
+def positions_read(operator: Operator, one: OperandAxes, size: int, ranges: dict[str, Range]) -> Longs:
     """Positions of the producer that loops in these ranges read along the coordinate."""
     if not one.axes:
         return np.arange(size, dtype=np.int64)

@@ -11,6 +11,7 @@ from tilewright.formulation.scheduling.tiled.coordinates import CHANNEL, COLUMN,
 from tilewright.formulation.scheduling.tiled.memo import Memo
 from tilewright.formulation.scheduling.tiled.overlap import (
     Entries,
+    OperandAxes,
     entries,
     flat_entries,
     flatten_axes,
@@ -19,6 +20,7 @@ from tilewright.formulation.scheduling.tiled.overlap import (
 )
 from tilewright.formulation.scheduling.tiled.tiling import Borders, Tiling
 from tilewright.workloads.mapping.operator import Operator
+from tilewright.workloads.network import Link
 
 Longs = npt.NDArray[np.int64]
 Cuts = tuple[Borders, Borders, Borders, Borders]
@@ -44,6 +46,42 @@ class Origin:
     flattened: bool
     outside: bool
     cuts: Cuts
+
+
+def made_by(maker: Operator, link: Link | None, cuts: Cuts) -> Origin:
+    """Where an operand comes from that a layer of the network makes."""
+    shape = shape_of(maker)
+    return Origin(
+        shape.sizes,
+        tuple(axis is not None for axis in shape.scattered),
+        link.channel if link is not None else 0,
+        link is not None and set(link.moves) <= {"Flatten", "Reshape"},
+        False,
+        cuts,
+    )
+
+
+def axes_along(
+    operator: Operator, operand: str, origin: Origin
+) -> tuple[tuple[OperandAxes, ...], bool] | None:
+    """How each coordinate of an origin appears in an operand, and whether behind a flattening.
+
+    ``None`` where coordinates mix on the way.
+    """
+    tensor = operator.tensor(operand)
+    if origin.channel is not None:
+        mapped = operand_axes(operator, tensor, origin.sizes, origin.channel, centred=origin.centred)
+        if mapped is not None:
+            return mapped, False
+    elif origin.flattened:
+        mapped = flatten_axes(operator, tensor, origin.sizes)
+        if mapped is not None:
+            return mapped, True
+    if origin.outside:
+        mapped = operand_axes(operator, tensor, origin.sizes, 0, centred=origin.centred)
+        if mapped is not None:
+            return mapped, False
+    return None
 
 
 @dataclass(frozen=True)
@@ -90,19 +128,11 @@ CROSSINGS: Memo[Crossing | None] = Memo(_size)
 def _crossing(
     operator: Operator, operand: str, one: Tiling, slots: int, late: bool, origin: Origin
 ) -> Crossing | None:
-    tensor = operator.tensor(operand)
-    shape = shape_of(operator)
-    mapped = None
-    flat = False
-    if origin.channel is not None:
-        mapped = operand_axes(operator, tensor, origin.sizes, origin.channel, centred=origin.centred)
-    elif origin.flattened:
-        mapped = flatten_axes(operator, tensor, origin.sizes)
-        flat = mapped is not None
-    if mapped is None and origin.outside:
-        mapped = operand_axes(operator, tensor, origin.sizes, 0, centred=origin.centred)
-    if mapped is None:
+    found_axes = axes_along(operator, operand, origin)
+    if found_axes is None:
         return None
+    mapped, flat = found_axes
+    shape = shape_of(operator)
     parts = len(one.parts) - 1
     counts = [len(cuts) - 1 for cuts in one.axes]
     strides = [counts[ROW] * counts[COLUMN] * slots, counts[COLUMN] * slots, slots, 1]

@@ -82,11 +82,16 @@ def atom_shapes(operator: Operator, one: Tiling) -> AtomShapes:
     )
 
 
-def whole_shapes(operator: Operator, batch: int) -> AtomShapes:
-    """Loops of a whole layer as one atom."""
+def whole_tiling(operator: Operator, batch: int) -> Tiling:
+    """A whole layer as one atom."""
     shape = shape_of(operator)
     c, h, w = shape.sizes
-    return atom_shapes(operator, Tiling((0, batch), (0, c), (0, h), (0, w), (0, shape.parts)))
+    return Tiling((0, batch), (0, c), (0, h), (0, w), (0, shape.parts))
+
+
+def whole_shapes(operator: Operator, batch: int) -> AtomShapes:
+    """Loops of a whole layer as one atom."""
+    return atom_shapes(operator, whole_tiling(operator, batch))
 
 
 def axis_trips(operator: Operator, axis: int, low: int, high: int) -> Trips:
@@ -117,7 +122,14 @@ def axis_trips(operator: Operator, axis: int, low: int, high: int) -> Trips:
 
 
 def _input_positions(operator: Operator, axis: int, ranges: dict[str, Range]) -> int:
-    """Positions of the input along rows or columns that results in these ranges touch."""
+    """Positions of the input along rows or columns that results in these ranges touch.
+
+    For one iteration of a loop that lies outside of rows and columns: samples count those.
+    """
+    like = {one.name: one.like for one in operator.dimensions}
+    ranges = {
+        name: span if like[name] in ("P", "Q") else (span[0], span[0] + 1) for name, span in ranges.items()
+    }
     inputs: Sequence[Axis] = next((t.axes for t in operator.inputs if t.role is Role.INPUT), ())
     moving = [one for one in inputs if any(term.dim in ranges for term in one.terms)]
     return math.prod(len(touched(one, ranges, operator.bounds)) for one in moving)

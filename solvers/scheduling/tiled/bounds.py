@@ -1,4 +1,4 @@
-"""Lower bounds on cycles and energy of plans: for one atomic DAG, and over all sizes of atoms.
+"""Lower bounds on cycles and energy of the plans of one atomic DAG.
 
 With ``E`` engines, ``head(t)`` a cycle before which task ``t`` cannot begin and ``rest(t)`` cycles that must
 follow its end (`tilewright.solvers.scheduling.tiled.ancestors`):
@@ -26,12 +26,8 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from tilewright.formulation.scheduling.tiled.coordinates import shape_of
-from tilewright.formulation.scheduling.tiled.costs import atom_costs, least_cycles
 from tilewright.formulation.scheduling.tiled.dag import AtomicDag
 from tilewright.formulation.scheduling.tiled.paths import path_lengths
-from tilewright.formulation.scheduling.tiled.problem import TiledProblem
-from tilewright.formulation.scheduling.tiled.trips import whole_shapes
 from tilewright.hardware.scheduling.tiled.machine import TiledMachine
 from tilewright.solvers.scheduling.tiled.ancestors import EFFORT, fetch_rate, heads_and_rests
 
@@ -74,24 +70,33 @@ def dag_bounds(dag: AtomicDag, machine: TiledMachine, *, effort: int = EFFORT) -
     heads, rests = heads_and_rests(dag, machine, effort)
     ways, to_end = path_lengths(dag)
     work = -(-int(dag.cycles.sum()) // machine.engines)
-    outside = dag.block_parent < 0
     read = np.zeros(dag.blocks, dtype=np.bool_)
     read[dag.reads] = True
+    fetched = read & (dag.block_parent < 0)
     first_read = np.full(dag.blocks, np.iinfo(np.int64).max, dtype=np.int64)
     readers = np.repeat(np.arange(dag.tasks), np.diff(dag.read_starts))
     np.minimum.at(first_read, dag.reads, heads[readers])
-    fetched = outside & read
     traffic = int(dag.block_bytes[fetched].sum())
-    leaving = int(dag.block_bytes[: dag.tasks][dag.is_output].sum())
-    moved = (traffic + leaving) * machine.dram_energy
-    inside = float(dag.compute_energy.sum() + dag.buffer_energy.sum() + dag.register_energy.sum())
-    ends = traffic * machine.engine.buffer_write_energy + leaving * machine.engine.buffer_read_energy
+    leaving = leaving_bytes(dag)
     cycles = {
         "work": work,
         "path": int((ways + to_end).max()),
         "window": _window(heads, rests, dag.cycles, machine.engines),
-        "compulsory": math.ceil((traffic + leaving) / machine.dram_rate),
+        **traffic_cycles(machine, traffic, leaving),
         "staged": _staged(first_read[fetched], dag.block_bytes[fetched], machine),
+    }
+    return Bounds(**cycles, energy=least_energy(dag, machine, traffic, leaving, max(cycles.values())))
+
+
+def leaving_bytes(dag: AtomicDag) -> int:
+    """Bytes of results that must end in DRAM."""
+    return int(dag.block_bytes[: dag.tasks][dag.is_output].sum())
+
+
+def traffic_cycles(machine: TiledMachine, traffic: int, leaving: int) -> dict[str, int]:
+    """The compulsory bound and that of the ports, for bytes that must enter engines and leave for DRAM."""
+    return {
+        "compulsory": math.ceil((traffic + leaving) / machine.dram_rate),
         "ports": math.ceil(
             max(
                 traffic / (machine.port_rate * machine.engines),
@@ -99,8 +104,15 @@ def dag_bounds(dag: AtomicDag, machine: TiledMachine, *, effort: int = EFFORT) -
             )
         ),
     }
-    static = machine.engine.static_power * machine.engines * max(cycles.values())
-    return Bounds(**cycles, energy=inside + moved + ends + static)
+
+
+def least_energy(dag: AtomicDag, machine: TiledMachine, traffic: int, leaving: int, cycles: int) -> float:
+    """pJ of atoms, of DRAM's compulsory traffic with its ends in engines, and of power for these cycles."""
+    engine = machine.engine
+    inside = float(dag.compute_energy.sum() + dag.buffer_energy.sum() + dag.register_energy.sum())
+    moved = (traffic + leaving) * machine.dram_energy
+    ends = traffic * engine.buffer_write_energy + leaving * engine.buffer_read_energy
+    return inside + moved + ends + engine.static_power * machine.engines * cycles
 
 
 def _window(heads: Longs, rests: Longs, cycles: Longs, engines: int) -> int:
@@ -130,42 +142,3 @@ def _thresholds(values: Longs) -> Longs:
     distinct = np.unique(values)
     pick = np.unique(np.linspace(0, len(distinct) - 1, min(THRESHOLDS, len(distinct))).astype(np.int64))
     return distinct[pick] if len(distinct) else distinct
-
-
-def size_bounds(problem: TiledProblem) -> Bounds:
-    """Bounds on every legal plan over all sizes of atoms.
-
-    Work is what no division of a layer undercuts (`least_cycles`); weights and outputs pass DRAM
-    at least once;
-    inputs of the network are left out, since parts of them may never be read.
-    """
-    machine, engine = problem.machine, problem.machine.engine
-    work, weights, leaving, compute = 0, 0, 0, 0.0
-    for unit in problem.units:
-        operator = unit.layer.operator
-        shapes = whole_shapes(operator, problem.batch)
-        work += int(least_cycles(engine, shapes)[0])
-        operations = int(atom_costs(engine, shapes).operations[0])
-        compute += operations * (engine.mac_energy if operator.is_mac else engine.vector_energy)
-        if unit.layer.stored_weights:
-            per_group = int(shapes.outputs[0] * shapes.inputs[0] * shapes.taps[0])
-            has = any(tensor.role.value == "weights" for tensor in operator.inputs)
-            weights += int(shapes.groups[0]) * per_group * engine.element_bytes if has else 0
-        if unit.is_output:
-            leaving += problem.batch * math.prod(shape_of(operator).sizes) * engine.element_bytes
-    cycles = {
-        "work": -(-work // machine.engines),
-        "path": 0,
-        "window": 0,
-        "compulsory": math.ceil((weights + leaving) / machine.dram_rate),
-        "staged": 0,
-        "ports": math.ceil(
-            max(
-                weights / (machine.port_rate * machine.engines),
-                max(weights, leaving) / (machine.dram_port_rate * len(machine.dram_ports)),
-            )
-        ),
-    }
-    static = engine.static_power * machine.engines * max(cycles.values())
-    dram = (weights + leaving) * machine.dram_energy
-    return Bounds(**cycles, energy=compute + dram + static)

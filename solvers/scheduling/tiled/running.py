@@ -11,9 +11,10 @@ from tilewright.formulation.scheduling.tiled.evaluator import Evaluation
 from tilewright.formulation.scheduling.tiled.problem import TiledProblem
 from tilewright.formulation.scheduling.tiled.search import AtomicPlan, TiledGoal, TiledSearch
 from tilewright.solvers.running import SearchRun
-from tilewright.solvers.scheduling.tiled.bounds import Bounds, size_bounds
+from tilewright.solvers.scheduling.tiled.bounds import Bounds
 from tilewright.solvers.scheduling.tiled.compiling import counted_from_now_on
 from tilewright.solvers.scheduling.tiled.registry import METHODS
+from tilewright.solvers.scheduling.tiled.size_bounds import size_bounds
 
 GRACE = 0.8
 """Seconds that a search has to come back; all that it has found is in its state, so that none is lost."""

@@ -12,12 +12,13 @@ from tilewright.formulation.result import Origin, Status
 from tilewright.formulation.scheduling.tiled.problem import TiledProblem
 from tilewright.formulation.scheduling.tiled.search import AtomicPlan, TiledGoal, TiledSearch
 from tilewright.solvers.running import run_method
-from tilewright.solvers.scheduling.tiled.bounds import dag_bounds, size_bounds
+from tilewright.solvers.scheduling.tiled.bounds import dag_bounds
 from tilewright.solvers.scheduling.tiled.exact.method import Exact
 from tilewright.solvers.scheduling.tiled.exact.proof import RoundProof
 from tilewright.solvers.scheduling.tiled.exact.space import RoundSpace
 from tilewright.solvers.scheduling.tiled.registry import METHODS
 from tilewright.solvers.scheduling.tiled.running import bound_key, plan_run
+from tilewright.solvers.scheduling.tiled.size_bounds import size_bounds
 from tilewright.solvers.second_opinion import Proof, Verdict
 
 COMPUTED = "computed bounds"

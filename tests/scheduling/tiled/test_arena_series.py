@@ -60,7 +60,12 @@ def runs(method: str, *values: int) -> ContestantRecord:
 def judged(*methods: ContestantRecord) -> CompareDocument:
     """A document with these methods alone."""
     return CompareDocument.model_construct(
-        contestants=list(methods), winner=winner_of(methods), system="s", workload="w", objective="edp"
+        contestants=list(methods),
+        winner=winner_of(methods),
+        system="s",
+        workload="w",
+        objective="edp",
+        bound=1.0,
     )
 
 

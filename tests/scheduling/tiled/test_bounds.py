@@ -19,7 +19,8 @@ from tilewright.heuristics.scheduling.tiled.levelling import levelled
 from tilewright.heuristics.scheduling.tiled.lists import layer_sequential
 from tilewright.heuristics.scheduling.tiled.shares import shared_sizes
 from tilewright.solvers.scheduling.tiled.ancestors import fetch_rate, heads_and_rests
-from tilewright.solvers.scheduling.tiled.bounds import dag_bounds, size_bounds
+from tilewright.solvers.scheduling.tiled.bounds import dag_bounds
+from tilewright.solvers.scheduling.tiled.size_bounds import size_bounds
 from tilewright.workloads.catalog import resolve_model
 from tilewright.workloads.mapping.convolutions import conv2d
 from tilewright.workloads.network import Layer, Link, Network

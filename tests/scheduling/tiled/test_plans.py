@@ -92,6 +92,26 @@ def test_hops_cost_energy_and_late_data_costs_a_wait() -> None:
     assert result.network_overhead == pytest.approx((65 - (2 + 16 + 1)) / 65)
 
 
+def test_halves_of_a_block_count_each() -> None:
+    """Halves that agree in all but the port they leave by, or in everything, are movements of their own."""
+    problem, dag = one_atom("atomic-8x8[engines=2x1,link=16]")
+    plan = hand_plan(1, late=False)
+    whole = problem.evaluate(dag, plan)
+    moves = make_transfers(
+        2,
+        ints(1, 1, 2, 0, 0),
+        ints(2, 2, 2, 1, 1),
+        ints(1, 1, 1, 2, 3),
+        ints(128, 128, 256, 128, 128),
+        ints(0, 0, 0, 2, 2),
+        ints(0, 0, 0, 2, 2),
+    )
+    halves = problem.evaluate(dag, replace(plan, transfers=moves))
+    assert (halves.dram_read_bytes, halves.dram_write_bytes) == (512, 256)
+    assert halves.energy.buffer == whole.energy.buffer
+    assert halves.hop_bytes == whole.hop_bytes - 128
+
+
 def without(columns: Transfers | Residency, row: int) -> Any:
     """The same table without one row."""
     names = list(columns.__dataclass_fields__)

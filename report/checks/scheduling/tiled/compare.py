@@ -17,9 +17,9 @@ from tilewright.report.records.scheduling.tiled.compare import (
     winner_of,
 )
 from tilewright.report.records.scheduling.tiled.document import inputs_hash
-from tilewright.solvers.scheduling.tiled.bounds import size_bounds
 from tilewright.solvers.scheduling.tiled.registry import METHODS
 from tilewright.solvers.scheduling.tiled.running import bound_key
+from tilewright.solvers.scheduling.tiled.size_bounds import size_bounds
 from tilewright.workloads.errors import InputError
 
 

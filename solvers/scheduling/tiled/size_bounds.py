@@ -1,0 +1,106 @@
+"""Lower bounds on cycles and energy of plans over all sizes of atoms.
+
+A layer as one atom, however little fits its buffer, takes no more than its atoms together do, whatever their
+sizes, since every count of `tilewright.formulation.scheduling.tiled.costs` is a product over the axes of a
+division and, along each of them, additive, subadditive (rounded up, or positions that neighbours share) or
+not divided at all.  So what the atoms of that DAG take, component by component, no plan undercuts; and what
+it reads from DRAM, every division reads.  Only cycles under ``pairs`` need more, see `least_cycles`.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+
+import numpy as np
+import numpy.typing as npt
+
+from tilewright.formulation.scheduling.tiled.costs import least_cycles
+from tilewright.formulation.scheduling.tiled.dag import INPUT, WEIGHTS, AtomicDag
+from tilewright.formulation.scheduling.tiled.problem import TiledProblem
+from tilewright.formulation.scheduling.tiled.trips import whole_shapes, whole_tiling
+from tilewright.formulation.scheduling.tiled.units import Read
+from tilewright.solvers.scheduling.tiled.ancestors import fetch_rate
+from tilewright.solvers.scheduling.tiled.barriers import barriers
+from tilewright.solvers.scheduling.tiled.bounds import Bounds, least_energy, leaving_bytes, traffic_cycles
+
+Longs = npt.NDArray[np.int64]
+
+
+def size_bounds(problem: TiledProblem) -> Bounds:
+    """Bounds on every legal plan over all sizes of atoms."""
+    machine = problem.machine
+    shapes = [whole_shapes(unit.layer.operator, problem.batch) for unit in problem.units]
+    work = sum(int(least_cycles(machine.engine, one)[0]) for one in shapes)
+    whole = problem.unchecked_dag(
+        [whole_tiling(unit.layer.operator, problem.batch) for unit in problem.units]
+    )
+    weights = _weights(whole)
+    traffic, leaving = int(weights.sum()) + _inputs(whole), leaving_bytes(whole)
+    cycles = {
+        "work": -(-work // machine.engines),
+        "path": 0,
+        "window": 0,
+        "staged": 0,
+        **traffic_cycles(machine, traffic, leaving),
+    }
+    cycles["staged"] = _staged(problem, weights, max(cycles.values()))
+    return Bounds(**cycles, energy=least_energy(whole, machine, traffic, leaving, max(cycles.values())))
+
+
+def _staged(problem: TiledProblem, weights: Longs, least: int) -> int:
+    """Weights that cannot have come before the first layer that reads one of them begins; 0 where that is no
+    more than ``least``.
+
+    A layer begins after all cycles of its `barriers`, of one sample.  Of the weights that no layer reads
+    before then, no more than fit all buffers are there, and the others follow.
+    """
+    machine = problem.machine
+    work = [
+        int(least_cycles(machine.engine, whole_shapes(unit.layer.operator, 1))[0]) for unit in problem.units
+    ]
+
+    def after(before: Iterable[Iterable[int]]) -> int:
+        begins = [-(-sum(work[unit] for unit in units) // machine.engines) for units in before]
+        found = 0
+        for begin in set(begins):
+            later = sum(int(size) for size, at in zip(weights, begins, strict=True) if at >= begin)
+            if later > machine.on_chip_bytes:
+                late = math.ceil((later - machine.on_chip_bytes) / fetch_rate(machine))
+                found = max(found, begin + late)
+        return found
+
+    # with all layers before each, which are quick to tell, no less comes out
+    if after(range(unit) for unit in range(len(work))) <= least:
+        return 0
+    return after(barriers(problem.units))
+
+
+def _weights(whole: AtomicDag) -> Longs:
+    """Bytes of stored weights per unit of a DAG of whole layers."""
+    found = np.zeros(len(whole.units), dtype=np.int64)
+    for index in range(len(whole.units)):
+        blocks = whole.reads_of(index)
+        found[index] = whole.block_bytes[blocks[whole.block_kind[blocks] == WEIGHTS]].sum()
+    return found
+
+
+def _inputs(whole: AtomicDag) -> int:
+    """Bytes of the network's inputs that have to come from DRAM.
+
+    Layers that read different parts of one input may share what both read: all but the first of them count
+    for nothing.
+    """
+    found = 0
+    counted: set[str] = set()
+    for index, unit in enumerate(whole.units):
+        names = {_input_name(read) for read in unit.reads if read.producer is None}
+        if names and counted.isdisjoint(names):
+            blocks = whole.reads_of(index)
+            found += int(whole.block_bytes[blocks[whole.block_kind[blocks] == INPUT]].sum())
+        counted |= names
+    return found
+
+
+def _input_name(read: Read) -> str:
+    return read.link.tensor if read.link is not None else f"{read.layer.name}.{read.operand}"

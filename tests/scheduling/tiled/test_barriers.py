@@ -1,0 +1,179 @@
+"""Layers that are needed as a whole, against the ancestors of every atom of random divisions."""
+
+from __future__ import annotations
+
+import random
+
+import pytest
+from tiled_plans import random_plan
+
+from tilewright.formulation.scheduling.tiled.coordinates import shape_of
+from tilewright.formulation.scheduling.tiled.dag import AtomicDag
+from tilewright.formulation.scheduling.tiled.problem import TiledProblem, tiled_objective
+from tilewright.formulation.scheduling.tiled.tiling import AtomSize, Tiling
+from tilewright.hardware.scheduling.tiled.load import load_tiled_machine
+from tilewright.solvers.scheduling.tiled.barriers import barriers
+from tilewright.solvers.scheduling.tiled.size_bounds import size_bounds
+from tilewright.workloads.mapping.convolutions import conv2d, depthwise_conv2d
+from tilewright.workloads.mapping.matrices import fully_connected
+from tilewright.workloads.mapping.operator import Operator
+from tilewright.workloads.mapping.pointwise import elementwise
+from tilewright.workloads.mapping.pooling import pool2d
+from tilewright.workloads.network import Layer, Link, Network
+
+MACHINE = "atomic-2x2[array=4x4]"
+
+
+def random_image_network(rng: random.Random) -> Network:
+    """Small images through convolutions, poolings, sums, concatenations, flattening and dense layers."""
+    layers: list[Layer] = []
+    links: list[Link] = []
+    made: list[tuple[str, int, int]] = []
+
+    def add(operator: Operator, sources: list[tuple[str, str, int | None, tuple[str, ...]]]) -> str:
+        name = f"l{len(layers)}"
+        layers.append(Layer(name, operator, "test"))
+        links.extend(Link(one, name, operand, one, 1, at, moves) for one, operand, at, moves in sources)
+        return name
+
+    start = conv2d(k=rng.randint(1, 3), c=2, r=1, s=1, h=4, w=4)
+    made.append((add(start, []), start.bounds["K"], 4))
+    for _ in range(rng.randint(2, 5)):
+        name, channels, side = rng.choice(made[-2:])
+        kind = rng.choice(["conv", "conv", "depthwise", "pool", "sum", "concat", "flat", "strided"])
+        like = [one for one in made if one[1:] == (channels, side) and one[0] != name]
+        beside = [one for one in made if one[2] == side and one[0] != name]
+        width = rng.randint(1, 3)
+        if kind == "sum" and like:
+            operator = elementwise(shape=(1, channels, side, side))
+            first, second = (tensor.name for tensor in operator.inputs)
+            new = add(operator, [(name, first, 0, ()), (like[0][0], second, 0, ())])
+            made.append((new, channels, side))
+        elif kind == "concat" and beside:
+            other, more, _ = rng.choice(beside)
+            operator = conv2d(k=width, c=channels + more, r=3, s=3, h=side, w=side, pad=1)
+            new = add(operator, [(name, "I", 0, ("Concat",)), (other, "I", channels, ("Concat",))])
+            made.append((new, width, side))
+        elif kind == "flat":
+            operator = fully_connected(k=width, c=channels * side * side)
+            new = add(operator, [(name, operator.inputs[0].name, None, ("Flatten",))])
+            made.append((new, width, 1))
+        else:
+            reach = min(3, side) | 1 if side > 1 else 1
+            window = {"r": reach, "s": reach, "h": side, "w": side, "pad": reach // 2}
+            operators: dict[str, Operator] = {
+                "depthwise": depthwise_conv2d(c=channels, **window),
+                "pool": pool2d(c=channels, r=side, s=side, h=side, w=side),
+                "strided": conv2d(k=width, c=channels, r=1, s=1, h=side, w=side, stride=min(2, side)),
+            }
+            operator = operators.get(kind, conv2d(k=width, c=channels, **window))
+            new = add(operator, [(name, operator.inputs[0].name, 0, ())])
+            count = channels if kind in ("depthwise", "pool") else width
+            made.append((new, count, operator.bounds["P"]))
+    return Network("image", layers, links)
+
+
+def ancestors(dag: AtomicDag) -> list[set[int]]:
+    """Per task all tasks that it depends on."""
+    starts, producers = dag.edges
+    found: list[set[int]] = []
+    for task in range(dag.tasks):
+        direct = set(producers[starts[task] : starts[task + 1]].tolist())
+        found.append(direct.union(*(found[one] for one in direct)))
+    return found
+
+
+def random_size(rng: random.Random, problem: TiledProblem) -> list[AtomSize | Tiling]:
+    """Single results and parts of sums for most layers, whole layers for some."""
+    sizes: list[AtomSize | Tiling] = []
+    for unit in problem.units:
+        c, h, w = shape_of(unit.layer.operator).sizes
+        whole = rng.random() < 0.3
+        sizes.append(AtomSize(h, w, 64, c) if whole else AtomSize(*rng.choice([(1, 1, 1, 1), (2, 1, 2, 1)])))
+    return sizes
+
+
+def check(seed: int) -> int:
+    """Every atom of a layer depends on all atoms of its barriers; how many of those there are."""
+    rng = random.Random(seed)
+    problem = TiledProblem(
+        random_image_network(rng),
+        load_tiled_machine(MACHINE),
+        tiled_objective("makespan"),
+        batch=rng.choice([1, 1, 2]),
+        fuse=rng.random() < 0.5,
+        partial_sums=rng.choice(["chain", "reduction"]),  # type: ignore[arg-type]
+    )
+    before = barriers(problem.units)
+    dag = problem.unchecked_dag(random_size(rng, problem))
+    known = ancestors(dag)
+    for task in range(dag.tasks):
+        (low, _), *_ = dag.box(task)
+        for unit in before[int(dag.unit[task])]:
+            for other in range(int(dag.base[unit]), int(dag.base[unit + 1])):
+                (begin, end), *_ = dag.box(other)
+                assert not begin <= low < end or other in known[task]
+    return sum(map(len, before))
+
+
+def test_every_atom_waits_for_all_of_its_barriers() -> None:
+    assert sum(check(seed) for seed in range(12)) > 12
+
+
+@pytest.mark.slow
+def test_every_atom_of_many_networks_waits_for_all_of_its_barriers() -> None:
+    assert sum(check(seed) for seed in range(100, 1100)) > 1000
+
+
+def test_a_dense_layer_waits_for_all_but_the_last_layers_channels() -> None:
+    """A part of a sum behind a flattening reads one channel of the last convolution, that one all before."""
+    layers = [
+        Layer("a", conv2d(k=4, c=2, r=3, s=3, h=6, w=6, pad=1), "test"),
+        Layer("b", conv2d(k=4, c=4, r=3, s=3, h=6, w=6, pad=1), "test"),
+        Layer("c", conv2d(k=4, c=4, r=3, s=3, h=6, w=6, pad=1), "test"),
+        Layer("d", fully_connected(k=5, c=144), "test"),
+        Layer("e", fully_connected(k=5, c=5), "test"),
+    ]
+    links = [
+        Link("a", "b", "I", "a", 144),
+        Link("b", "c", "I", "b", 144),
+        Link("c", "d", "A", "c", 144, None, ("Flatten",)),
+        Link("d", "e", "A", "d", 5),
+    ]
+    problem = TiledProblem(
+        Network("dense", layers, links), load_tiled_machine(MACHINE), tiled_objective("edp")
+    )
+    found = barriers(problem.units)
+    assert [sorted(one) for one in found] == [[], [], [], [0, 1], [0, 1, 2]]
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_weights_of_late_layers_cannot_all_come_before_they_begin(seed: int) -> None:
+    """Behind a barrier of 8192 cycles on two engines, more weights than fit all buffers."""
+    machine = load_tiled_machine("atomic-2x2[array=16x16,engines=2x1,buffer=24,link=32,dram=32]")
+    layers = [
+        Layer("a", conv2d(k=128, c=64, r=1, s=1, h=16, w=16), "test"),
+        Layer("b", conv2d(k=16, c=128, r=1, s=1, h=16, w=16), "test"),
+        Layer("c", pool2d(c=16, r=16, s=16, h=16, w=16), "test"),
+        Layer("d", fully_connected(k=8192, c=16), "test"),
+    ]
+    links = [
+        Link("a", "b", "I", "x", 128 * 256),
+        Link("b", "c", "I", "y", 16 * 256),
+        Link("c", "d", "A", "z", 16, None, ("Flatten",)),
+    ]
+    problem = TiledProblem(Network("staged", layers, links), machine, tiled_objective("makespan"))
+    found = size_bounds(problem)
+    weights, chip, rate = 16 * 8192, 2 * 24 * 1024, 32
+    assert barriers(problem.units)[3] == {0}
+    assert found.cycles == found.staged == 8192 // 2 + (weights - chip) // rate
+    rng = random.Random(seed)
+    sizes = [
+        AtomSize(4, 16, 16, 16),
+        AtomSize(rng.choice([2, 4]), 16, 32, 16),
+        AtomSize(1, 1, 64, rng.choice([8, 16])),
+        AtomSize(1, 1, 16, rng.choice([64, 256])),
+    ]
+    dag = problem.dag(sizes)
+    for _ in range(3):
+        assert found.cycles <= problem.evaluate(dag, random_plan(rng, problem, dag)).cycles
