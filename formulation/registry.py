@@ -38,18 +38,22 @@ class Registry(Generic[Kind]):
     ----------
     flag : under which users name one
     entries : in the sequence in which they are shown
+    synonyms : other names that users may write for some of them; nothing shows these
     """
 
-    def __init__(self, flag: str, entries: MappingABC[str, Entry]) -> None:
+    def __init__(
+        self, flag: str, entries: MappingABC[str, Entry], synonyms: MappingABC[str, str] | None = None
+    ) -> None:
         self._flag = flag
         self._entries = dict(entries)
+        self._synonyms = dict(synonyms or {})
 
     def names(self) -> list[str]:
         """All names, in the sequence in which they are shown."""
         return [*self._entries]
 
     def __contains__(self, name: object) -> bool:
-        return name in self._entries
+        return name in self._entries or name in self._synonyms
 
     def add(self, name: str, entry: Entry) -> None:
         """Register one more class, for as long as the process lives.
@@ -64,8 +68,8 @@ class Registry(Generic[Kind]):
         """
         if parse_method(name, self._flag).name != name:
             raise ValueError(f"{name!r} is no name: expected letters, digits, - and _")
-        if name in self._entries:
-            raise ValueError(f"{name!r} is registered: {self._entries[name].about}")
+        if name in self:
+            raise ValueError(f"{name!r} is registered: {self.entry(name).about}")
         self._entries[name] = entry
 
     def remove(self, name: str) -> None:
@@ -74,7 +78,7 @@ class Registry(Generic[Kind]):
 
     def entry(self, name: str) -> Entry:
         """What is registered under a name; raises ``KeyError``."""
-        return self._entries[name]
+        return self._entries[self._synonyms.get(name, name)]
 
     def make(self, text: str | MethodText, flag: str = "") -> Kind:
         """The object that a user's text names.
@@ -85,7 +89,7 @@ class Registry(Generic[Kind]):
         """
         flag = flag or self._flag
         read = parse_method(text, flag) if isinstance(text, str) else text
-        if read.name not in self._entries:
+        if read.name not in self:
             raise InputError(flag, None, unknown_name(read.name, self.names()))
         found: Kind = with_options(self._loaded(read.name), read, flag)
         return found
@@ -95,6 +99,6 @@ class Registry(Generic[Kind]):
         return options_text(self._loaded(name))
 
     def _loaded(self, name: str) -> type[Any]:
-        entry = self._entries[name]
+        entry = self.entry(name)
         found: type[Any] = getattr(import_module(entry.module), entry.attribute)
         return found

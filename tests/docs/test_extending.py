@@ -258,3 +258,15 @@ def test_names_are_registered_once() -> None:
     assert registry.make("second") == {}
     registry.remove("second")
     assert registry.names() == ["first"]
+
+
+def test_synonyms_are_not_shown() -> None:
+    """A synonym makes what it stands for, is taken as a name, and no list shows it."""
+    entry = Entry("builtins", "dict", "a thing")
+    registry: Registry[object] = Registry("--thing", {"first": entry}, synonyms={"one": "first"})
+    assert registry.make("one") == {}
+    assert registry.entry("one") is entry
+    assert "one" in registry
+    assert registry.names() == ["first"]
+    with pytest.raises(ValueError, match="'one' is registered: a thing"):
+        registry.add("one", entry)

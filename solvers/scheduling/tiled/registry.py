@@ -87,7 +87,7 @@ METHODS: Registry[TiledMethod] = Registry(
         "set-lp": Entry(
             "tilewright.solvers.scheduling.tiled.set.methods",
             "LayerPipelineTrees",
-            "LP chains of segments, the closed form proven",
+            "LP chains of segments, the closed form proven; `lp` for short",
             "SET (Cai et al.), section 3.4",
         ),
         "set-all": Entry(
@@ -121,4 +121,5 @@ METHODS: Registry[TiledMethod] = Registry(
             "docs/kapla-segments.md",
         ),
     },
+    synonyms={"lp": "set-lp"},  # as papers on tiled machines say it, beside LS
 )

@@ -19,9 +19,9 @@ from tilewright.formulation.scheduling.tiled.set.leaf_kernel import (
     Prices,
     buffer_energy,
     fullest,
-    traffic,
     usage,
 )
+from tilewright.formulation.scheduling.tiled.set.leaf_traffic_kernel import traffic
 from tilewright.formulation.scheduling.tiled.set.traffic_kernel import DRAM, HOPS
 
 Longs = npt.NDArray[np.int64]

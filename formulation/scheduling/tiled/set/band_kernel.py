@@ -20,9 +20,9 @@ from tilewright.formulation.scheduling.tiled.set.leaf_kernel import (
     Mesh,
     Prices,
     buffer_energy,
-    traffic,
     usage,
 )
+from tilewright.formulation.scheduling.tiled.set.leaf_traffic_kernel import traffic
 from tilewright.formulation.scheduling.tiled.set.traffic_kernel import DRAM, HOPS
 
 Longs = npt.NDArray[np.int64]

@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 import numpy.typing as npt
 
-from tilewright.formulation.scheduling.tiled.set import leaf_kernel
+from tilewright.formulation.scheduling.tiled.set import leaf_kernel, leaf_traffic_kernel
 from tilewright.formulation.scheduling.tiled.set.band_kernel import (
     ENERGY,
     NEVER,
@@ -231,7 +231,7 @@ class BandEngine:
         for j, (low, high) in enumerate(itertools.pairwise(borders)):
             band = band_of(stated.leaf, low, high, int(stated.known[j]) if apart else 0)
             again = flow if j == 0 or streamed else flow._replace(runs=NEVER)
-            leaf_kernel.traffic(now, band, again, stated.mesh, parts, steps, True)
+            leaf_traffic_kernel.traffic(now, band, again, stated.mesh, parts, steps, True)
             leaf_kernel.usage(band, parts, idle, shares_in, shares_weights)
             cycles, share_energy = self.share_cost(layer, high - low, partition)
             energy += share_energy * tiles

@@ -12,7 +12,7 @@ from functools import cached_property
 import numpy as np
 import numpy.typing as npt
 
-from tilewright.formulation.scheduling.tiled.set import leaf_kernel
+from tilewright.formulation.scheduling.tiled.set import leaf_kernel, leaf_traffic_kernel
 from tilewright.formulation.scheduling.tiled.set.bands import band_shares
 from tilewright.formulation.scheduling.tiled.set.layers import SetLayer, SetNetwork, shares
 from tilewright.formulation.scheduling.tiled.set.leaf_kernel import Flow, Mesh, Prices
@@ -20,7 +20,7 @@ from tilewright.formulation.scheduling.tiled.set.partition import Partition, div
 from tilewright.formulation.scheduling.tiled.set.placement import grid_of
 from tilewright.formulation.scheduling.tiled.set.rules import Rules
 from tilewright.formulation.scheduling.tiled.set.tile_costs import TileCosts
-from tilewright.formulation.scheduling.tiled.set.traffic_kernel import LINKS
+from tilewright.formulation.scheduling.tiled.set.traffic_kernel import LINKS, ports_of
 from tilewright.hardware.scheduling.tiled.machine import TiledMachine
 
 Longs = npt.NDArray[np.int64]
@@ -101,6 +101,7 @@ class IntraLayerEngine:
         self._menus: dict[tuple[int, int, int], tuple[Longs, Floats, Floats, list[Partition]]] = {}
         self._numbers: dict[tuple[int, int], leaf_kernel.Leaf] = {}
         self._meshes: dict[tuple[int, int], Mesh] = {}
+        self._ports = ports_of(self.grid.ports, self.grid.width, self.grid.height)
 
     @cached_property
     def shapes(self) -> tuple[int, ...]:
@@ -200,7 +201,7 @@ class IntraLayerEngine:
             return None
         for streamed in (False, True) if self._may_stream(layer) else (False,):
             flow = self.flow(layer, stored, 1 if streamed else runs, direct)
-            best = leaf_kernel.search(
+            best = leaf_traffic_kernel.search(
                 self.numbers(layer, batch),
                 flow,
                 self.mesh(first, tiles),
@@ -252,7 +253,7 @@ class IntraLayerEngine:
         parts = np.array(partition.parts, dtype=np.int64)
         steps = np.array(partition.steps, dtype=np.int64)
         counts = np.zeros(LINKS + 4 * grid.tiles, dtype=np.int64)
-        leaf_kernel.traffic(counts, leaf, flow, mesh, parts, steps, True)
+        leaf_traffic_kernel.traffic(counts, leaf, flow, mesh, parts, steps, True)
         shares_in, shares_weights = np.zeros(tiles, dtype=np.int64), np.zeros(tiles, dtype=np.int64)
         leaf_kernel.usage(leaf, parts, self.rules.idle_tiles_receive, shares_in, shares_weights)
         outside = leaf_kernel.buffer_energy(leaf, shares_in, shares_weights, flow.runs, prices)
@@ -334,10 +335,11 @@ class IntraLayerEngine:
             grid, rules = self.grid, self.rules
             span = slice(first, first + tiles)
             self._meshes[key] = Mesh(
+                grid.width,
                 grid.height,
                 grid.x[span].copy(),
                 grid.y[span].copy(),
-                grid.ports,
+                self._ports,
                 rules.idle_tiles_receive,
                 rules.free_concatenation,
                 rules.undivided_links,

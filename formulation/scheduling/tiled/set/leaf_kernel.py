@@ -1,4 +1,4 @@
-"""Traffic, buffers and the best partition of one leaf, in machine code.
+"""A leaf in machine code: what it computes, its shares, what they read and what lies in the buffers.
 
 Shares are numbered ``((k * pb + b) * ph + h) * pw + w``; the tile of a share is the sum of its indices times
 the steps of its partition.
@@ -19,14 +19,7 @@ from tilewright.formulation.scheduling.tiled.set.layers import (
     SUMMED,
     SWAPPED,
 )
-from tilewright.formulation.scheduling.tiled.set.traffic_kernel import (
-    DRAM,
-    HOPS,
-    LINKS,
-    fetch,
-    receive,
-    store,
-)
+from tilewright.formulation.scheduling.tiled.set.traffic_kernel import Ports
 
 Longs = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]
@@ -97,10 +90,11 @@ class Flow(NamedTuple):
 class Mesh(NamedTuple):
     """Tiles of a leaf and DRAM's ports, and the rules that the released program bends."""
 
+    width: int
     height: int
     x: Longs
     y: Longs
-    ports: Longs
+    ports: Ports
     idle_receive: bool
     free_concatenation: bool
     undivided_links: bool
@@ -120,13 +114,38 @@ class Prices(NamedTuple):
     delay_power: float
 
 
-@njit(cache=True, nogil=True)
-def _border(size: int, parts: int, index: int) -> int:
-    return -(-size * index // parts)
+class Shares(NamedTuple):
+    """How a leaf is divided: borders of the shares of K, B, H and W, and the steps between their tiles."""
+
+    k: Longs
+    b: Longs
+    h: Longs
+    w: Longs
+    steps: Longs
 
 
 @njit(cache=True, nogil=True)
-def _inputs(
+def _borders(size: int, parts: int) -> Longs:
+    found = np.empty(parts + 1, dtype=np.int64)
+    for index in range(parts + 1):
+        found[index] = -(-size * index // parts)
+    return found
+
+
+@njit(cache=True, nogil=True)
+def divided(leaf: Leaf, parts: Longs, steps: Longs) -> Shares:
+    """A leaf's shares by a row of a menu."""
+    return Shares(
+        _borders(leaf.channels, parts[0]),
+        _borders(leaf.batch, parts[1]),
+        _borders(leaf.rows, parts[2]),
+        _borders(leaf.columns, parts[3]),
+        steps,
+    )
+
+
+@njit(cache=True, nogil=True)
+def input_box(
     leaf: Leaf, need: Longs, k0: int, k1: int, b0: int, b1: int, h0: int, h1: int, w0: int, w1: int
 ) -> None:
     """The box of inputs that a box of results reads."""
@@ -175,7 +194,7 @@ def _input_channels(leaf: Leaf, need: Longs, k0: int, k1: int) -> None:
 
 
 @njit(cache=True, nogil=True)
-def _volume(need: Longs) -> int:
+def volume(need: Longs) -> int:
     found: int = (need[1] - need[0]) * (need[3] - need[2]) * (need[5] - need[4]) * (need[7] - need[6])
     return found
 
@@ -183,28 +202,28 @@ def _volume(need: Longs) -> int:
 @njit(cache=True, nogil=True)
 def usage(leaf: Leaf, parts: Longs, idle_receive: bool, inputs: Longs, weights: Longs) -> None:
     """Fill in, per share, the bytes of inputs and of weights that its tile receives."""
-    pk, pb, ph, pw = parts[0], parts[1], parts[2], parts[3]
+    shares = divided(leaf, parts, parts)
     need = np.zeros(8, dtype=np.int64)
     per_channel = leaf.inputs // leaf.groups * leaf.taps_rows * leaf.taps_columns if leaf.weighs else 0
     summed = leaf.window == SUMMED
     if summed:
         per_channel = leaf.taps_rows * leaf.taps_columns
     share = -1
-    for k in range(pk):
-        k0, k1 = _border(leaf.channels, pk, k), _border(leaf.channels, pk, k + 1)
-        for b in range(pb):
-            b0, b1 = _border(leaf.batch, pb, b), _border(leaf.batch, pb, b + 1)
-            for h in range(ph):
-                h0, h1 = _border(leaf.rows, ph, h), _border(leaf.rows, ph, h + 1)
-                for w in range(pw):
-                    w0, w1 = _border(leaf.columns, pw, w), _border(leaf.columns, pw, w + 1)
+    for k in range(parts[0]):
+        k0, k1 = shares.k[k], shares.k[k + 1]
+        for b in range(parts[1]):
+            b0, b1 = shares.b[b], shares.b[b + 1]
+            for h in range(parts[2]):
+                h0, h1 = shares.h[h], shares.h[h + 1]
+                for w in range(parts[3]):
+                    w0, w1 = shares.w[w], shares.w[w + 1]
                     share += 1
                     inputs[share], weights[share] = 0, 0
                     busy = k1 > k0 and b1 > b0 and h1 > h0 and w1 > w0
                     shared = leaf.window == CONVOLUTION
                     if busy or (idle_receive and shared and b1 > b0 and h1 > h0 and w1 > w0):
-                        _inputs(leaf, need, k0, k1, b0, b1, h0, h1, w0, w1)
-                        inputs[share] = _volume(need) * leaf.operands
+                        input_box(leaf, need, k0, k1, b0, b1, h0, h1, w0, w1)
+                        inputs[share] = volume(need) * leaf.operands
                     inputs[share] += (k1 - k0) * (b1 - b0) * (h1 - h0) * (w1 - w0) * leaf.late
                     if summed:
                         if busy:
@@ -212,146 +231,6 @@ def usage(leaf: Leaf, parts: Longs, idle_receive: bool, inputs: Longs, weights: 
                             weights[share] = (k1 - k0) * (h1 - h0) * (w1 - w0) * SUM_BYTES
                     elif busy or (idle_receive and k1 > k0 and (b1 > b0 or not leaf.made)):
                         weights[share] = (k1 - k0) * per_channel * (b1 - b0 if leaf.made else 1)
-
-
-@njit(cache=True, nogil=True)
-def _tile(steps: Longs, k: int, b: int, h: int, w: int) -> int:
-    found: int = steps[0] * k + steps[1] * b + steps[2] * h + steps[3] * w
-    return found
-
-
-@njit(cache=True, nogil=True)
-def _receive_parts(
-    counts: Longs, leaf: Leaf, flow: Flow, mesh: Mesh, parts: Longs, steps: Longs, which: int, loads: bool
-) -> None:
-    """Count what all tiles read of one operand: producer ``which``, or DRAM's inputs (-1), or weights
-    (-2).
-    """
-    pk, pb, ph, pw = parts[0], parts[1], parts[2], parts[3]
-    tiles = pk * pb * ph * pw
-    tx, ty = np.empty(tiles, dtype=np.int64), np.empty(tiles, dtype=np.int64)
-    need = np.zeros(8, dtype=np.int64)
-    direct, offset, channels, weights, scattered, start = 0, 0, leaf.external, which == -2, False, 0
-    late = False
-    if which >= 0:
-        row = flow.producers[which]
-        direct, offset, channels, start = row[0], row[1], row[2], row[5]
-        weights, late, scattered = row[3] == 1, row[3] == 2, row[4] != 0
-    elif which == -2:
-        channels = leaf.channels
-    summed = leaf.window == SUMMED
-    per_group = 1 if summed else leaf.inputs // leaf.groups
-    over_k = leaf.window == CONVOLUTION and not weights and not late
-    over_b = weights and not leaf.made and not summed
-    over_hw = weights
-    for k in range(1 if over_k else pk):
-        k0, k1 = _border(leaf.channels, pk, k), _border(leaf.channels, pk, k + 1)
-        for b in range(1 if over_b else pb):
-            b0, b1 = _border(leaf.batch, pb, b), _border(leaf.batch, pb, b + 1)
-            for h in range(1 if over_hw else ph):
-                h0, h1 = _border(leaf.rows, ph, h), _border(leaf.rows, ph, h + 1)
-                for w in range(1 if over_hw else pw):
-                    w0, w1 = _border(leaf.columns, pw, w), _border(leaf.columns, pw, w + 1)
-                    if k1 <= k0 or b1 <= b0 or h1 <= h0 or w1 <= w0:
-                        continue
-                    if weights:
-                        need[0], need[1] = k0, k1
-                        need[2], need[3] = (b0, b1) if leaf.made or summed else (0, 1)
-                        need[4], need[5] = 0, per_group
-                        need[6], need[7] = 0, leaf.taps_rows * leaf.taps_columns
-                        if summed:
-                            need[5], need[7] = leaf.taps_rows, leaf.taps_columns
-                    elif late:
-                        need[0], need[1], need[2], need[3] = k0, k1, b0, b1
-                        need[4], need[5] = leaf.first_row + h0, leaf.first_row + h1
-                        need[6], need[7] = w0, w1
-                    else:
-                        _inputs(leaf, need, k0, k1, b0, b1, h0, h1, w0, w1)
-                    targets = 0
-                    for k2 in range(pk) if over_k else range(k, k + 1):
-                        idle_k = _border(leaf.channels, pk, k2) == _border(leaf.channels, pk, k2 + 1)
-                        for b2 in range(pb) if over_b else range(b, b + 1):
-                            idle_b = _border(leaf.batch, pb, b2) == _border(leaf.batch, pb, b2 + 1)
-                            for h2 in range(ph) if over_hw else range(h, h + 1):
-                                idle_h = _border(leaf.rows, ph, h2) == _border(leaf.rows, ph, h2 + 1)
-                                for w2 in range(pw) if over_hw else range(w, w + 1):
-                                    idle_w = _border(leaf.columns, pw, w2) == _border(
-                                        leaf.columns, pw, w2 + 1
-                                    )
-                                    if (idle_k or idle_b or idle_h or idle_w) and not mesh.idle_receive:
-                                        continue
-                                    at = _tile(steps, k2, b2, h2, w2)
-                                    tx[targets], ty[targets] = mesh.x[at], mesh.y[at]
-                                    targets += 1
-                    if direct:
-                        layout = flow.layouts[start:]
-                        receive(
-                            counts,
-                            mesh.height,
-                            layout,
-                            need,
-                            leaf.batch,
-                            offset,
-                            scattered,
-                            tx,
-                            ty,
-                            targets,
-                            loads,
-                            mesh.free_concatenation,
-                        )
-                    else:
-                        if not scattered:
-                            need[0] = max(need[0], offset)
-                            need[1] = max(need[0], min(need[1], offset + channels))
-                        size = _volume(need)
-                        if size > 0:
-                            fetch(counts, mesh.height, mesh.ports, tx, ty, targets, size, loads)
-
-
-@njit(cache=True, nogil=True)
-def traffic(
-    counts: Longs, leaf: Leaf, flow: Flow, mesh: Mesh, parts: Longs, steps: Longs, loads: bool
-) -> None:
-    """Count everything that one run of a leaf moves; link loads only where asked for."""
-    counts[:] = 0
-    part = np.zeros_like(counts)
-    for which in range(-2, len(flow.producers)):
-        ratio, whole_links = 1, False
-        if which == -2:
-            if not leaf.weighs or leaf.made:
-                continue
-            ratio = 1 if leaf.window == SUMMED else flow.runs
-        elif which == -1:
-            if leaf.external == 0:
-                continue
-        elif flow.producers[which, 0] and not flow.producers[which, 4]:
-            batch = flow.layouts[flow.producers[which, 5]]
-            ratio = max(1, batch // leaf.batch)
-            whole_links = mesh.undivided_links
-        part[:] = 0
-        _receive_parts(part, leaf, flow, mesh, parts, steps, which, loads)
-        for i in range(len(counts)):
-            counts[i] += part[i] if ratio == 1 or (whole_links and i >= LINKS) else part[i] // ratio
-    if flow.stored:
-        part[:] = 0
-        ratio = flow.runs if leaf.window == SUMMED else 1
-        pk, pb, ph, pw = parts[0], parts[1], parts[2], parts[3]
-        for k in range(pk):
-            ck = _border(leaf.channels, pk, k + 1) - _border(leaf.channels, pk, k)
-            for b in range(pb):
-                cb = _border(leaf.batch, pb, b + 1) - _border(leaf.batch, pb, b)
-                if leaf.window == SUMMED:
-                    cb = 1
-                for h in range(ph):
-                    ch = _border(leaf.rows, ph, h + 1) - _border(leaf.rows, ph, h)
-                    for w in range(pw):
-                        cw = _border(leaf.columns, pw, w + 1) - _border(leaf.columns, pw, w)
-                        size = ck * cb * ch * cw
-                        if size > 0:
-                            at = _tile(steps, k, b, h, w)
-                            store(part, mesh.height, mesh.ports, mesh.x[at], mesh.y[at], size, loads)
-        for i in range(len(counts)):
-            counts[i] += part[i] // ratio
 
 
 @njit(cache=True, nogil=True)
@@ -379,58 +258,3 @@ def buffer_energy(leaf: Leaf, inputs: Longs, weights: Longs, runs: int, prices: 
     if not leaf.made:
         written /= runs
     return written + results * leaf.batch * prices.read + all_inputs * prices.write
-
-
-@njit(cache=True, nogil=True)
-def search(
-    leaf: Leaf,
-    flow: Flow,
-    mesh: Mesh,
-    prices: Prices,
-    menu: Longs,
-    tile_energy: Floats,
-    tile_cycles: Floats,
-    room: int,
-    result_room: int,
-    streamed: int,
-) -> int:
-    """The row of a menu of partitions that costs the leaf least, or -1 where none fits the buffers.
-
-    Of equal ones the first.  What moves is counted for the most promising rows first, and not for those that
-    cost more even without it.
-
-    Parameters
-    ----------
-    menu : shares and steps per dimension, shape (rows, 8); rows of equal shares follow each other
-    tile_energy, tile_cycles : per row, of the largest share on its tile; no number where it cannot be mapped
-    room, result_room : bytes of a buffer, and of it for results
-    streamed : bytes of a buffer through which weights are streamed, 0 where they have to fit
-    """
-    tiles = len(mesh.x)
-    counts = np.zeros(2, dtype=np.int64)
-    inputs, weights = np.zeros(tiles, dtype=np.int64), np.zeros(tiles, dtype=np.int64)
-    bases, bounds = np.zeros(len(menu)), np.full(len(menu), np.inf)
-    for row in range(len(menu)):
-        parts = menu[row, :4]
-        again = row > 0
-        for i in range(4):
-            again = again and parts[i] == menu[row - 1, i]
-        if again:
-            bases[row], bounds[row] = bases[row - 1], bounds[row - 1]
-            continue
-        usage(leaf, parts, mesh.idle_receive, inputs, weights)
-        most_inputs, most_weights = fullest(inputs, weights, streamed)
-        bases[row] = tile_energy[row] * tiles + buffer_energy(leaf, inputs, weights, flow.runs, prices)
-        if result_room + most_inputs + most_weights <= room and tile_cycles[row] > 0:
-            bounds[row] = bases[row] ** prices.energy_power * tile_cycles[row] ** prices.delay_power
-    best, least = -1, np.inf
-    for row in np.argsort(bounds):
-        if bounds[row] > least or bounds[row] == np.inf:
-            break
-        traffic(counts, leaf, flow, mesh, menu[row, :4], menu[row, 4:], False)
-        energy = bases[row] + (counts[HOPS] * prices.hop + counts[DRAM] * prices.dram)
-        cycles = max(tile_cycles[row], np.ceil(counts[DRAM] / prices.rate))
-        cost = energy**prices.energy_power * cycles**prices.delay_power
-        if cost < least or (cost == least and row < best):
-            best, least = row, cost
-    return best

@@ -7,9 +7,14 @@ east, down (``y - 1``), west, up.
 
 A *layout* says where a layer's results lie: an integer array of samples, shares along K, B, H and W, the
 borders of these, and x and y of every share (K outermost).
+
+What runs once per byte's source or target stands inline: a call costs more there than what it does, as every
+array that is passed is counted.
 """
 
 from __future__ import annotations
+
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -21,70 +26,165 @@ HOPS, DRAM, LINKS = 0, 1, 2
 """Places in an array of counts: bytes times links, bytes of DRAM, then the bytes of every link."""
 
 
+class Targets(NamedTuple):
+    """The tiles that a multicast goes to, and what its tree takes from every row.
+
+    Parameters
+    ----------
+    span : their first and last column
+    low, high : per column of the mesh, the first and last row among them; ``low > high`` where there is none
+    climb : per row of the mesh, links along the columns of a tree whose source lies in that row
+    """
+
+    span: Longs
+    low: Longs
+    high: Longs
+    climb: Longs
+
+
+class Ports(NamedTuple):
+    """DRAM's ports, and the links of multicasts from all of them together.
+
+    Of ``size = q n + r`` bytes port ``i`` of ``n`` carries ``q + (r (i + 1) // n - r i // n)``.  So what the
+    multicasts of all ports cost is a sum of ``q`` times the links with a byte at every port, place ``n`` of a
+    table, and of the links with ``r`` bytes, place ``r``.
+
+    Parameters
+    ----------
+    at : x and y, shape (ports, 2)
+    across : links along rows, by first and last column of the targets and bytes, shape (width, width, n + 1)
+    along : links along a column, by first and last row of its targets and bytes, shape (height, height,
+        n + 1)
+    """
+
+    at: Longs
+    across: Longs
+    along: Longs
+
+
+def ports_of(at: Longs, width: int, height: int) -> Ports:
+    """The tables of ports at ``at``, shape (ports, 2), of a mesh."""
+    n = len(at)
+    borders = np.arange(n + 1)[:, None] * np.arange(n + 1)[None, :] // n
+    parts = np.diff(borders, axis=1)  # by bytes, then port
+
+    def links(size: int, where: Longs) -> Longs:
+        low, high = np.arange(size)[:, None, None], np.arange(size)[None, :, None]
+        return np.ascontiguousarray((np.maximum(high, where) - np.minimum(low, where)) @ parts.T)
+
+    return Ports(at, links(width, at[:, 0]), links(height, at[:, 1]))
+
+
 @njit(cache=True, nogil=True)
-def send(
-    counts: Longs, height: int, x: int, y: int, tx: Longs, ty: Longs, targets: int, size: int, loads: bool
-) -> None:
-    """Count one multicast of ``size`` bytes from (x, y) to ``targets`` tiles."""
-    if targets == 1 and not loads:
-        counts[HOPS] += (abs(tx[0] - x) + abs(ty[0] - y)) * size
+def no_targets(width: int, height: int) -> Targets:
+    """Room for the targets of one multicast after the other."""
+    found = Targets(
+        np.empty(2, dtype=np.int64),
+        np.empty(width, dtype=np.int64),
+        np.empty(width, dtype=np.int64),
+        np.empty(height, dtype=np.int64),
+    )
+    forget(found)
+    return found
+
+
+@njit(cache=True, nogil=True)
+def forget(targets: Targets) -> None:
+    """No targets again."""
+    width, height = len(targets.low), len(targets.climb)
+    targets.span[0], targets.span[1] = width, -1
+    for column in range(width):
+        targets.low[column], targets.high[column] = height, -1
+
+
+@njit(cache=True, nogil=True, inline="always")
+def aim(targets: Targets, x: int, y: int) -> None:
+    """One more target."""
+    span, low, high = targets.span, targets.low, targets.high
+    span[0], span[1] = min(span[0], x), max(span[1], x)
+    low[x], high[x] = min(low[x], y), max(high[x], y)
+
+
+@njit(cache=True, nogil=True)
+def measure(targets: Targets) -> None:
+    """Fill in what trees climb, once all targets are known."""
+    climb = targets.climb
+    climb[:] = 0
+    for column in range(targets.span[0], targets.span[1] + 1):
+        low, high = targets.low[column], targets.high[column]
+        if low <= high:
+            for y in range(len(climb)):
+                climb[y] += max(high, y) - min(low, y)
+
+
+@njit(cache=True, nogil=True, inline="always")
+def send(counts: Longs, x: int, y: int, targets: Targets, size: int, loads: bool) -> None:
+    """Count one multicast of ``size`` bytes from (x, y)."""
+    west, east = min(x, targets.span[0]), max(x, targets.span[1])
+    counts[HOPS] += (east - west + targets.climb[y]) * size
+    if not loads:
         return
-    west, east = x, x
-    for i in range(targets):
-        west, east = min(west, tx[i]), max(east, tx[i])
-    hops = east - west
-    if loads:
-        for at in range(west + 1, x + 1):
-            counts[LINKS + (at * height + y) * 4 + 2] += size
-        for at in range(x, east):
-            counts[LINKS + (at * height + y) * 4] += size
-    for column in range(west, east + 1):
-        low, high = y, y
-        for i in range(targets):
-            if tx[i] == column:
-                low, high = min(low, ty[i]), max(high, ty[i])
-        hops += high - low
-        if loads:
+    height = len(targets.climb)
+    for at in range(west + 1, x + 1):
+        counts[LINKS + (at * height + y) * 4 + 2] += size
+    for at in range(x, east):
+        counts[LINKS + (at * height + y) * 4] += size
+    for column in range(targets.span[0], targets.span[1] + 1):
+        low, high = targets.low[column], targets.high[column]
+        if low <= high:
             for at in range(low + 1, y + 1):
                 counts[LINKS + (column * height + at) * 4 + 1] += size
             for at in range(y, high):
                 counts[LINKS + (column * height + at) * 4 + 3] += size
-    counts[HOPS] += hops * size
 
 
 @njit(cache=True, nogil=True)
-def fetch(
-    counts: Longs, height: int, ports: Longs, tx: Longs, ty: Longs, targets: int, size: int, loads: bool
-) -> None:
-    """Count a multicast from DRAM."""
-    n, before = len(ports), 0
-    for i in range(n):
-        upto = size * (i + 1) // n
-        send(counts, height, ports[i, 0], ports[i, 1], tx, ty, targets, upto - before, loads)
-        before = upto
-    counts[DRAM] += size
+def _port_part(ports: Ports, size: int, port: int) -> int:
+    n = len(ports.at)
+    found: int = size * (port + 1) // n - size * port // n
+    return found
 
 
-@njit(cache=True, nogil=True)
-def store(counts: Longs, height: int, ports: Longs, x: int, y: int, size: int, loads: bool) -> None:
-    """Count results on their way to DRAM."""
-    n, before = len(ports), 0
+@njit(cache=True, nogil=True, inline="always")
+def fetch(counts: Longs, ports: Ports, targets: Targets, size: int, loads: bool) -> None:
+    """Count a multicast from DRAM; targets have to be measured only where loads of links are asked for."""
     counts[DRAM] += size
-    if not loads:
+    n = len(ports.at)
+    if loads:
         for i in range(n):
-            upto = size * (i + 1) // n
-            counts[HOPS] += (abs(ports[i, 0] - x) + abs(ports[i, 1] - y)) * (upto - before)
-            before = upto
+            send(counts, ports.at[i, 0], ports.at[i, 1], targets, _port_part(ports, size, i), True)
         return
-    tx, ty = np.empty(1, dtype=np.int64), np.empty(1, dtype=np.int64)
-    for i in range(n):
-        upto = size * (i + 1) // n
-        tx[0], ty[0] = ports[i, 0], ports[i, 1]
-        send(counts, height, x, y, tx, ty, 1, upto - before, loads)
-        before = upto
+    west, east = targets.span[0], targets.span[1]
+    every, rest = size // n, size % n
+    hops = every * ports.across[west, east, n] + ports.across[west, east, rest]
+    for column in range(west, east + 1):
+        low, high = targets.low[column], targets.high[column]
+        if low <= high:
+            hops += every * ports.along[low, high, n] + ports.along[low, high, rest]
+    counts[HOPS] += hops
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, inline="always")
+def store(counts: Longs, ports: Ports, x: int, y: int, targets: Targets, size: int, loads: bool) -> None:
+    """Count results of a tile on their way to DRAM; ``targets`` is room for the ports one by one."""
+    counts[DRAM] += size
+    n = len(ports.at)
+    if loads:
+        for i in range(n):
+            forget(targets)
+            aim(targets, ports.at[i, 0], ports.at[i, 1])
+            measure(targets)
+            send(counts, x, y, targets, _port_part(ports, size, i), True)
+        return
+    every, rest = size // n, size % n
+    links, some = (
+        ports.across[x, x, n] + ports.along[y, y, n],
+        ports.across[x, x, rest] + ports.along[y, y, rest],
+    )
+    counts[HOPS] += every * links + some
+
+
+@njit(cache=True, nogil=True, inline="always")
 def _common(low: int, high: int, low2: int, high2: int) -> int:
     return max(0, min(high, high2) - max(low, low2))
 
@@ -105,15 +205,12 @@ def _samples(low: int, high: int, batch: int, low2: int, high2: int, batch2: int
 @njit(cache=True, nogil=True)
 def receive(
     counts: Longs,
-    height: int,
     layout: Longs,
     need: Longs,
     batch: int,
     offset: int,
     scattered: bool,
-    tx: Longs,
-    ty: Longs,
-    targets: int,
+    targets: Targets,
     loads: bool,
     free_concatenation: bool,
 ) -> None:
@@ -138,22 +235,14 @@ def receive(
     at_x = at_w + pw + 1
     tiles = pk * pb * ph * pw
     low, high = need[0] - offset, need[1] - offset
-    wanted = (high - low) * (need[3] - need[2]) * (need[5] - need[4]) * (need[7] - need[6])
-    whole = layout[at_b - 1] * layout[at_h - 1] * layout[at_w - 1] * layout[at_x - 1]
-    tile = -1
-    for k in range(pk):
-        c = _common(layout[5 + k], layout[6 + k], low, high)
-        if c == 0 and not scattered:
-            tile += pb * ph * pw
-            continue
-        for b in range(pb):
-            n = _samples(layout[at_b + b], layout[at_b + b + 1], made, need[2], need[3], batch)
-            for h in range(ph):
-                rows = _common(layout[at_h + h], layout[at_h + h + 1], need[4], need[5])
-                for w in range(pw):
-                    tile += 1
-                    size = c * n * rows * _common(layout[at_w + w], layout[at_w + w + 1], need[6], need[7])
-                    if scattered:
+    if scattered:
+        wanted = (high - low) * (need[3] - need[2]) * (need[5] - need[4]) * (need[7] - need[6])
+        whole = layout[at_b - 1] * layout[at_h - 1] * layout[at_w - 1] * layout[at_x - 1]
+        tile = 0
+        for k in range(pk):
+            for b in range(pb):
+                for h in range(ph):
+                    for w in range(pw):
                         part = (
                             (layout[6 + k] - layout[5 + k])
                             * (layout[at_b + b + 1] - layout[at_b + b])
@@ -161,6 +250,26 @@ def receive(
                             * (layout[at_w + w + 1] - layout[at_w + w])
                         )
                         size = wanted * part // whole
+                        if size > 0:
+                            x, y = layout[at_x + tile], layout[at_x + tiles + tile]
+                            send(counts, x, y, targets, size, loads)
+                        tile += 1
+        return
+    for k in range(pk):
+        c = _common(layout[5 + k], layout[6 + k], low, high)
+        if c == 0:
+            continue
+        for b in range(pb):
+            n = c * _samples(layout[at_b + b], layout[at_b + b + 1], made, need[2], need[3], batch)
+            if n == 0:
+                continue
+            for h in range(ph):
+                rows = n * _common(layout[at_h + h], layout[at_h + h + 1], need[4], need[5])
+                if rows == 0:
+                    continue
+                tile = ((k * pb + b) * ph + h) * pw
+                for w in range(pw):
+                    size = rows * _common(layout[at_w + w], layout[at_w + w + 1], need[6], need[7])
                     if size > 0:
-                        x, y = layout[at_x + tile], layout[at_x + tiles + tile]
-                        send(counts, height, x, y, tx, ty, targets, size, loads)
+                        x, y = layout[at_x + tile + w], layout[at_x + tiles + tile + w]
+                        send(counts, x, y, targets, size, loads)

@@ -38,8 +38,6 @@ class Exact:
     def solve(self, search: TiledSearch) -> Outcome:
         """Choose atoms, narrow the question to their round plans, and prove."""
         problem = search.problem.problem
-        if problem.objective != tiled_objective("makespan"):
-            return Outcome(message="exact proves the makespan; other objectives are not stated", error=True)
         given = search.answer
         if given is None:
             begun = chosen_atoms(problem, search, self.atoms, self.sizes)
@@ -50,8 +48,11 @@ class Exact:
                 return Outcome(
                     message=f"the plan to begin with is no round plan, so none is proven: {outside}"
                 )
+        if problem.objective != tiled_objective("makespan"):
+            return unstated(search, begun, "the makespan alone")
         if begun.dag.tasks > self.atoms:
-            return self.unstated(search, begun)
+            most = f"up to {self.atoms} atoms (option atoms), here {begun.dag.tasks}"
+            return unstated(search, begun, most)
         needed = begun.plans if given is None else [given.plan]
         fewest = min((idle_steps(plan) for plan in needed), default=0)
         space = RoundSpace(problem, begun.dag, max(self.idle, fewest))
@@ -63,15 +64,15 @@ class Exact:
         outcome = RoundProof(search, space).run()
         return replace(outcome, message=outcome.message + beside(search))
 
-    def unstated(self, search: TiledSearch, begun: Beginning) -> Outcome:
-        """Too many atoms: the heuristics' plan under the bound over all sizes, and why."""
-        plans = [AtomicPlan(begun.dag, plan) for plan in begun.plans]
-        for answer in plans if begun.free is None else [begun.free]:
-            search.offer(answer, "heuristics", Origin.HEURISTIC)
-        return Outcome(
-            message=f"exact states up to {self.atoms} atoms (option atoms), here {begun.dag.tasks}: the plan "
-            "is the heuristics', the bound that over all sizes"
-        )
+
+def unstated(search: TiledSearch, begun: Beginning, stated: str) -> Outcome:
+    """What is beyond the statement: the heuristics' plan under the bound over all sizes, and why."""
+    plans = [AtomicPlan(begun.dag, plan) for plan in begun.plans]
+    for answer in plans if begun.free is None else [begun.free]:
+        search.offer(answer, "heuristics", Origin.HEURISTIC)
+    return Outcome(
+        message=f"exact states {stated}: the plan is the heuristics', the bound that over all sizes"
+    )
 
 
 def beside(search: TiledSearch) -> str:

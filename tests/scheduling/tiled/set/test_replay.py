@@ -9,7 +9,16 @@ from set_replay import Replay
 
 from tilewright.formulation.scheduling.tiled.set.layers import SetNetwork
 from tilewright.formulation.scheduling.tiled.set.program_networks import NetworkBuilder
-from tilewright.formulation.scheduling.tiled.set.traffic_kernel import LINKS, fetch, send, store
+from tilewright.formulation.scheduling.tiled.set.traffic_kernel import (
+    LINKS,
+    aim,
+    fetch,
+    measure,
+    no_targets,
+    ports_of,
+    send,
+    store,
+)
 from tilewright.formulation.scheduling.tiled.set.tree_text import parse_tree
 
 
@@ -56,15 +65,19 @@ def test_hops_are_the_same_without_loads_of_links() -> None:
     sum.
     """
     random = np.random.default_rng(3)
-    ports = np.array([[0, 0], [0, 3], [3, 0], [3, 3]])
-    for targets in (1, 1, 2, 5):
-        x, y = random.integers(0, 4, (2, targets))
+    at = np.array([[0, 0], [0, 3], [4, 0], [4, 3], [4, 1]])
+    for count in (1, 1, 2, 5, 12):
+        x, y = random.integers(0, 5, count), random.integers(0, 4, count)
         size = int(random.integers(1, 100))
         found = []
         for loads in (True, False):
-            counts = np.zeros(LINKS + 64, dtype=np.int64)
-            send(counts, 4, 1, 2, x, y, targets, size, loads)
-            store(counts, 4, ports, int(x[0]), int(y[0]), size, loads)
-            fetch(counts, 4, ports, x, y, targets, size, loads)
+            counts = np.zeros(LINKS + 80, dtype=np.int64)
+            targets, ports = no_targets(5, 4), ports_of(at, 5, 4)
+            for one in zip(x, y, strict=True):
+                aim(targets, *map(int, one))
+            measure(targets)
+            send(counts, 1, 2, targets, size, loads)
+            fetch(counts, ports, targets, size, loads)
+            store(counts, ports, int(x[0]), int(y[0]), targets, size, loads)
             found.append(counts)
         assert found[0][:LINKS].tolist() == found[1][:LINKS].tolist() == [found[0][LINKS:].sum(), 2 * size]
