@@ -148,6 +148,8 @@ def logarithmic(values: Sequence[float]) -> dict[str, Any]:
     return {"type": "log", "tickmode": "array", "tickvals": ticks, "tickformat": "~g"}
 
 
+SECONDS: dict[str, Any] = {"tickformat": "~s", "ticksuffix": "s", "nticks": 8}
+"""An axis of seconds, whose numbers tell their unit."""
 _STANDOFF = 10  # pixels between an axis's numbers and its title
 _CORNER = 4  # between an axis and its numbers, so that those of two axes do not meet where both begin
 
