@@ -1,4 +1,4 @@
-"""The program's beginning: ``tilewright`` and ``python -m tilewright.cli``.
+"""The program's beginning: ``tilewright``, ``python -m tilewright`` and ``python -m tilewright.cli``.
 
 The rest is loaded once signals are heeded: loading takes a second, in which Ctrl-C is one line as well.
 """

@@ -14,6 +14,11 @@ UNITS = {
 """Factor and axis label of the objectives with a name."""
 
 
+def unit(objective: str) -> tuple[float, str]:
+    """Factor and axis label of an objective; one without a name of its own is shown as it is."""
+    return UNITS.get(objective, (1.0, objective))
+
+
 @dataclass(frozen=True, slots=True)
 class Curve:
     """A step curve: from every x on, the y beside it."""

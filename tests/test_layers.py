@@ -88,8 +88,9 @@ def folders(module: str) -> list[str]:
 
 
 def floor(module: str) -> str:
-    """The top-level folder of a module; empty for the package itself."""
-    return (folders(module) or [""])[0]
+    """The top-level folder of a module; empty for the package itself, and where it is run as a program."""
+    found = (folders(module) or [""])[0]
+    return "" if found == "__main__" else found
 
 
 def room(module: str) -> str | None:

@@ -55,7 +55,7 @@ def compare_command(
         ),
     ] = METHODS,
     batch: Annotated[int, typer.Option("--batch", "-b", help="Samples.", rich_help_panel="Problem")] = 1,
-    objective: flags.Goal = "edp",
+    objective: flags.TiledGoal = "edp",
     time_limit: Annotated[
         str, typer.Option("--time-limit", "-t", metavar="TIME", help="Per run.", rich_help_panel="Search")
     ] = "60",
@@ -102,7 +102,6 @@ def compare_command(
     from tilewright.workloads.catalog import resolve_model
 
     options.parse_choice(format, "--format", FORMATS)
-    options.parse_choice(objective, "--objective", flags.OBJECTIVES)
     options.parse_choice(clock, "--clock", CLOCKS)
     for count, flag in ((seeds, "--seeds"), (threads, "--threads"), (jobs, "--jobs")):
         options.parse_count(count, flag)

@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from tilewright.cli import completion, options
-from tilewright.cli.scheduling.flags import Document, Goal, Metric, Plot, Report, RequireOptimal
+from tilewright.cli.scheduling.flags import OBJECTIVES, Document, Goal, Metric, Plot, Report, RequireOptimal
 
 
 def codesign_command(
@@ -78,7 +78,7 @@ def codesign_command(
     return run_codesign(
         CodesignRequest(
             options=SearchOptions.read(
-                objective=objective,
+                objective=options.parse_choice(objective, "--objective", OBJECTIVES),
                 time_limit=time_limit,
                 gap=gap,
                 threads=threads,

@@ -12,6 +12,7 @@ from tilewright.cli.terminal.console import show, write
 from tilewright.formulation.objective import parse_objective
 from tilewright.formulation.scheduling.herald.evaluator import ScheduleEvaluation, evaluate_schedule
 from tilewright.formulation.scheduling.herald.problem import ScheduleObjective, SchedulingProblem
+from tilewright.formulation.scheduling.tiled.problem import tiled_objective
 from tilewright.report.records.claims import number
 from tilewright.report.records.files import parse_record
 from tilewright.report.records.mapping.build import versions
@@ -71,7 +72,7 @@ def evaluate_edited(
 def evaluate_edited_plan(data: dict[str, Any], where: str, objective: str | None, form: str) -> int:
     """Evaluate the plan of a document on a tiled machine; returns the exit code."""
     if objective is not None:
-        options.parse_choice(objective, "--objective", OBJECTIVES)
+        tiled_objective(objective)
     found = judged(edited_plan(data, where, objective))
     if form == "json":
         write(json.dumps(evaluation_data(found), indent=2, ensure_ascii=False) + "\n")

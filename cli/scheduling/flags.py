@@ -8,9 +8,28 @@ from typing import Annotated
 import typer
 
 OBJECTIVES = ("makespan", "energy", "edp")
+"""Of schedules on sub-accelerators; tiled machines have `tiled_objective`."""
 
 Goal = Annotated[
     str, typer.Option("--objective", "-o", help="makespan, energy or edp.", rich_help_panel="Problem")
+]
+TiledGoal = Annotated[
+    str,
+    typer.Option(
+        "--objective",
+        "-o",
+        help="makespan, energy, edp, ed2p, or powers such as E^2*D.",
+        rich_help_panel="Problem",
+    ),
+]
+AnyGoal = Annotated[
+    str,
+    typer.Option(
+        "--objective",
+        "-o",
+        help="makespan, energy or edp; on tiled machines also ed2p and powers such as E^2*D.",
+        rich_help_panel="Problem",
+    ),
 ]
 Metric = Annotated[
     str | None,

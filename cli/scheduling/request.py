@@ -13,7 +13,6 @@ from rich.console import RenderableType
 
 from tilewright.cli import options
 from tilewright.cli.exits import Exit, reason
-from tilewright.cli.scheduling.flags import OBJECTIVES
 from tilewright.cli.terminal.clock import call
 from tilewright.cli.terminal.console import error_line, note_line, show, write
 from tilewright.cli.terminal.lines import ProgressItem
@@ -116,7 +115,7 @@ class SearchOptions:
     ) -> SearchOptions:
         """From the texts of a command line; raises ``InputError`` with the flag."""
         return cls(
-            objective=options.parse_choice(objective, "--objective", OBJECTIVES),
+            objective=objective,
             time_limit=options.parse_duration(time_limit),
             gap=options.parse_gap(gap),
             threads=options.parse_threads(threads),

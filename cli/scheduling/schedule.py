@@ -8,7 +8,15 @@ from typing import Annotated
 import typer
 
 from tilewright.cli import completion, options
-from tilewright.cli.scheduling.flags import Document, Goal, Metric, Plot, Report, RequireOptimal
+from tilewright.cli.scheduling.flags import (
+    OBJECTIVES,
+    AnyGoal,
+    Document,
+    Metric,
+    Plot,
+    Report,
+    RequireOptimal,
+)
 
 
 def schedule_command(
@@ -43,7 +51,7 @@ def schedule_command(
         int | None,
         typer.Option("--batch", "-b", help="Samples, on tiled machines.", rich_help_panel="Problem"),
     ] = None,
-    objective: Goal = "makespan",
+    objective: AnyGoal = "makespan",
     metric: Metric = None,
     method: Annotated[
         str | None,
@@ -123,6 +131,7 @@ def schedule_command(
                 links=links,
             )
         )
+    options.parse_choice(objective, "--objective", OBJECTIVES)
     refuse({"--batch": batch is not None}, "is for tiled machines; a workload states its own")
     refuse({"--warm-start": warm_start is not None, "--links": links is not None}, "is for tiled machines")
 

@@ -30,7 +30,7 @@ def test_a_shell_is_offered_names(tmp_path: Path) -> None:
     """What a shell's completion asks is answered with the presets that go on from the word."""
     asked = {"COMP_WORDS": "tilewright map resnet50 --arch nv", "COMP_CWORD": "4"}
     done = subprocess.run(
-        [sys.executable, "-m", "tilewright.cli"],
+        [sys.executable, "-m", "tilewright"],
         env={**os.environ, "_TILEWRIGHT_COMPLETE": "complete_bash", **asked},
         capture_output=True,
         text=True,

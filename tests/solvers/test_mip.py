@@ -290,7 +290,7 @@ def test_ctrl_c_returns_the_incumbent(solver: LayerMethod) -> None:
     command = [
         sys.executable,
         "-m",
-        "tilewright.cli",
+        "tilewright",
         "map",
         LAYERS["conv5_2"][0],
         "--arch",

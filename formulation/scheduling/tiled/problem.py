@@ -15,7 +15,7 @@ from tilewright.formulation.scheduling.tiled.plan import Plan
 from tilewright.formulation.scheduling.tiled.tiling import AtomSize, Tiling, tiling
 from tilewright.formulation.scheduling.tiled.units import Unit, units_of
 from tilewright.hardware.scheduling.tiled.machine import TiledMachine
-from tilewright.workloads.errors import InputError
+from tilewright.workloads.errors import InputError, unknown_name
 from tilewright.workloads.network import Network
 
 
@@ -103,6 +103,21 @@ class TiledProblem:
         return float(energy**a * cycles**b)
 
 
-def tiled_objective(text: str) -> Objective:
-    """An objective by name; ``makespan`` is the same as ``cycles``."""
-    return parse_objective("cycles" if text == "makespan" else text)
+OBJECTIVES = ("makespan", "energy", "edp", "ed2p", "E^n*D^m")
+"""What may be asked for: names, or whole powers of energy and delay (SET, section 5.1.1)."""
+
+
+def tiled_objective(text: str, where: str = "--objective", field: str | None = None) -> Objective:
+    """An objective by name or by its powers; ``makespan`` is the same as ``cycles``.
+
+    Raises
+    ------
+    InputError : for anything else, at the place that is told
+    """
+    try:
+        found = parse_objective("cycles" if text == "makespan" else text)
+    except InputError as error:
+        raise InputError(where, field, unknown_name(text, OBJECTIVES)) from error
+    if found.root > 1:
+        raise InputError(where, field, f"expected whole powers on tiled machines, got {text!r}")
+    return found

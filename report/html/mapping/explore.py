@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from tilewright.formulation.objective import Objective, parse_objective
-from tilewright.report.curves import UNITS
+from tilewright.report.curves import unit
 from tilewright.report.html.figures import base_layout, spread
 from tilewright.report.html.page import (
     Column,
@@ -130,7 +130,7 @@ def _front(document: ExploreDocument) -> Figure:
     assert front is not None
     chosen = {*front.designs}
     known = [one for one in document.designs if one.value is not None]
-    scale, label = UNITS.get(document.objective, (1.0, document.objective))
+    scale, label = unit(document.objective)
     data = []
     for name, some, line in (
         ("beaten", [one for one in known if one.index not in chosen], False),

@@ -9,7 +9,7 @@ from pathlib import Path
 from tilewright.formulation.mapping.mapping import Mapping
 from tilewright.formulation.objective import parse_objective
 from tilewright.hardware.mapping.engine import Engine
-from tilewright.report.curves import UNITS, Convergence, convergence
+from tilewright.report.curves import Convergence, convergence, unit
 from tilewright.report.html.figures import convergence_figure
 from tilewright.report.html.mapping.details import layer_details
 from tilewright.report.html.mapping.figures import (
@@ -168,7 +168,7 @@ def _courses(document: ResultDocument) -> list[Section]:
     traced = [layer for layer in document.layers if any(point.value is not None for point in layer.trace)]
     if not traced:
         return []
-    scale, label = UNITS.get(document.objective, (1.0, document.objective))
+    scale, label = unit(document.objective)
     shown = [
         (layer.name, convergence_figure([course(layer.solver, layer.trace, layer.wall_s)], label, scale))
         for layer in traced

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import Protocol
 
 from tilewright.formulation.objective import parse_objective
-from tilewright.report.curves import UNITS
+from tilewright.report.curves import unit
 from tilewright.report.html.figures import convergence_figure
 from tilewright.report.html.mapping.result import course
 from tilewright.report.html.page import Plot, Section, TableCell, figures_table, number_cell
@@ -68,7 +68,7 @@ def course_sections(
     """Value and bound over time, where there is a value."""
     if not any(point.value is not None for point in trace):
         return []
-    scale, label = UNITS[shown_name(objective)]
+    scale, label = unit(shown_name(objective))
     figure = convergence_figure([course(name, trace, seconds)], label, scale)
     return [Plot(title, [("", figure)], "Value (full) and bound (dashed).")]
 

@@ -53,7 +53,7 @@ def plan(call: Caller, *arguments: str) -> Any:
     return json.loads(out)
 
 
-@pytest.mark.parametrize("objective", ["makespan", "energy", "edp"])
+@pytest.mark.parametrize("objective", ["makespan", "energy", "edp", "E^2*D"])
 def test_a_plan_holds_when_it_is_checked(call: Caller, tmp_path: Path, objective: str) -> None:
     """The document written during the search equals the one printed, and check confirms it from it alone."""
     document = plan(call, "-m", "atomic[moves=3]", "-o", objective, "--batch", "2", "--out", "plan.json")
@@ -68,6 +68,22 @@ def test_a_plan_holds_when_it_is_checked(call: Caller, tmp_path: Path, objective
     assert (code, json.loads(out)["faults"]) == (0, [])
 
 
+def test_powers_have_to_be_whole(call: Caller) -> None:
+    """Whole powers of energy and delay are an objective on tiled machines; others are refused."""
+    model = ("schedule", "model.yaml", "--system")
+    code, _, err = call(*model, "atomic-2x2", "-o", "E^1.5*D")
+    assert (code, err) == (
+        2,
+        "tilewright: error: --objective: expected whole powers on tiled machines, got 'E^1.5*D'\n",
+    )
+    code, _, err = call(*model, "atomic-2x2", "-o", "ed3p")
+    assert code == 2
+    assert "unknown name 'ed3p', did you mean 'edp'?" in err
+    code, _, err = call(*model, "fda-edge-nvdla", "-o", "ed2p")
+    assert code == 2
+    assert "(expected one of: makespan, energy, edp)" in err
+
+
 def test_a_changed_plan_fails_its_check(call: Caller, tmp_path: Path) -> None:
     """Another bound, figure, engine or machine is found out, each by its name."""
     document = plan(call, "-m", "ls")
@@ -76,6 +92,7 @@ def test_a_changed_plan_fails_its_check(call: Caller, tmp_path: Path) -> None:
         ("metrics.reuse", lambda d: d["metrics"].update(reuse=0.25)),
         ("illegal plan", lambda d: d["plan"].update(engine=d["plan"]["first"])),
         ("input_hash", lambda d: d["problem"]["machine"].update(link_rate=99.0)),
+        ("input_hash", lambda d: d.update(objective="E^2*D")),
         ("plan.engine", lambda d: d["plan"].update(engine="AAAA")),
     ]
     for name, change in changes:

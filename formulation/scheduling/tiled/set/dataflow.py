@@ -114,7 +114,7 @@ class DataFlow:
         places = self.stages(cut).of if cut.kind == "S" else tuple(range(len(cut.children)))
         crossing: list[Read] = []
         direct = stored = 0
-        for child, place in zip(cut.children, places, strict=True):
+        for position, (child, place) in enumerate(zip(cut.children, places, strict=True)):
             inner = self.reads(child)
             direct |= inner.direct
             stored |= inner.stored
@@ -123,8 +123,10 @@ class DataFlow:
                 if not cut.mask & bit:
                     crossing.append(read)
                     continue
-                other = next(at for one, at in zip(cut.children, places, strict=True) if one.mask & bit)
-                if place - other <= 1:
+                before = position - 1  # producers mostly stand near
+                while not cut.children[before].mask & bit:
+                    before -= 1
+                if place - places[before] <= 1:
                     direct |= 1 << read.number
                 else:
                     stored |= bit

@@ -12,9 +12,10 @@ from dataclasses import dataclass
 from math import exp
 from random import Random
 
+from tilewright.formulation.scheduling.tiled.kapla.chain import loads_of
 from tilewright.formulation.scheduling.tiled.set.closed_form import ClosedForm
 from tilewright.formulation.scheduling.tiled.set.layers import SetNetwork
-from tilewright.formulation.scheduling.tiled.set.tree import Node, chain
+from tilewright.formulation.scheduling.tiled.set.tree import Cut, Node, chain
 from tilewright.heuristics.scheduling.tiled.set.operators import random_step
 
 
@@ -44,6 +45,23 @@ def first_tree(form: ClosedForm) -> tuple[Node, float] | None:
             if not isinstance(cost, str):
                 return tree, form.value(cost.energy, cost.cycles)
     return None
+
+
+def objective(form: ClosedForm, tree: Node) -> float | None:
+    """The value of a tree; ``None`` where it does not fit.
+
+    Energy and cycles of the children of the root add up, and nobody asks for the traffic of all of them.
+    """
+    in_turn = isinstance(tree, Cut) and tree.kind == "T"
+    groups = tree.groups if in_turn else 1
+    loads = loads_of(form, groups)
+    energy, cycles = 0.0, 0
+    for child in tree.children if in_turn else (tree,):
+        cost = form.segment(child, loads)
+        if isinstance(cost, str):
+            return None
+        energy, cycles = energy + cost.energy, cycles + cost.cycles
+    return form.value(energy * groups, cycles * groups)
 
 
 def anneal(
@@ -81,10 +99,9 @@ def anneal(
         made = step(now, form.network, random)
         if made is None:
             continue
-        judged = form.attempt(made)
-        if isinstance(judged, str):
+        value = objective(form, made)
+        if value is None:
             continue
-        value = form.value(judged.energy, judged.cycles)
         heat = cooling.start * (1 - passed) / (1 + cooling.speed * passed)
         if value <= cost or (heat > 0 and random.random() < exp((cost - value) / (cost * heat))):
             now, cost = made, value

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from tilewright.formulation.scheduling.tiled.set.closed_form import ClosedForm
 from tilewright.formulation.scheduling.tiled.set.tree import Cut, Leaf, Node
 from tilewright.heuristics.scheduling.tiled.set.chains import Segment, Segments
-from tilewright.heuristics.scheduling.tiled.set.operators import KINDS, fitted
+from tilewright.heuristics.scheduling.tiled.set.operators import KINDS, divisors, fitted
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,6 +56,13 @@ def extensions(tree: Node, layer: int, deepest: int) -> Iterator[Node]:
     return grow(tree, 0)
 
 
+def singles(layer: int, batch: int) -> Iterator[Node]:
+    """A layer of its own; in subbatches too, as the data of all samples together may fill the buffers."""
+    yield Leaf(layer, batch)
+    for groups in divisors(batch)[1:]:
+        yield Cut("T", batch, groups, (Leaf(layer, batch // groups),))
+
+
 def ready_layers(before: Sequence[int], done: int, in_order: bool) -> Iterator[int]:
     """Layers that may come next."""
     for layer, needed in enumerate(before):
@@ -96,9 +103,12 @@ def grow_from(
 
     beam: list[tuple[float, Node, int]] = []
     for layer in ready_layers(before, start, growth.in_order):
-        found = rate(Leaf(layer, batch), start | 1 << layer)
-        if found is not None:
-            beam.append((found, Leaf(layer, batch), start | 1 << layer))
+        end = start | 1 << layer
+        rates = [rate(tree, end) for tree in singles(layer, batch)]
+        fitting = [one for one in rates if one is not None]
+        if fitting:
+            alone[layer] = min(fitting)
+            beam.append((alone[layer], Leaf(layer, batch), end))
     known = {start: 0.0}
     waiting = 0
     for _ in range(growth.longest - 1):
@@ -112,10 +122,11 @@ def grow_from(
         for _, tree, done in beam:
             for layer in ready_layers(before, done, growth.in_order):
                 if layer not in alone:
-                    single = form.segment(Leaf(layer, batch), loads)
-                    if isinstance(single, str):
+                    costs = [form.segment(tree, loads) for tree in singles(layer, batch)]
+                    fitting = [ratio * one.energy + one.cycles for one in costs if not isinstance(one, str)]
+                    if not fitting:
                         continue
-                    alone[layer] = ratio * single.energy + single.cycles
+                    alone[layer] = min(fitting)
                 end = done | 1 << layer
                 for made in extensions(tree, layer, growth.deepest):
                     if made in seen:

@@ -125,7 +125,7 @@ def move(tree: Node, path: Path, step: int) -> Node | None:
         children.insert(min(position, beside), Cut(cut.kind, cut.batch, cut.groups, inner))
         made = cut_like(parent, children)
         return None if made is None else replaced(tree, path[:-1], (made,))
-    if len(path) == 1:
+    if len(path) == 1 or len(parent.children) == 1:
         return None
     rest = cut_like(parent, [one for i, one in enumerate(parent.children) if i != position])
     assert rest is not None

@@ -61,25 +61,49 @@ class Polisher:
         return row
 
     def merge(self, row: Row) -> Row:
-        """Make one segment of two neighbours as long as that helps, the most helpful first."""
-        while len(row) > 1 and not self.stop():
+        """Make one segment of two neighbours, the most helpful first, as long as that helps.
+
+        A sweep merges every segment once at most.
+        """
+        while True:
+            gains = self._gains(row)
             energy, cycles = self._total(row)
-            best, least = None, self.form.value(energy, cycles)
-            for at in range(len(row) - 1):
-                pair = self.cost(row[at : at + 2])
-                assert pair is not None
-                for made in merged(row[at], row[at + 1]):
-                    cost = self.cost([made])
-                    if cost is None:
-                        continue
-                    value = self.form.value(energy - pair[0] + cost[0], cycles - pair[1] + cost[1])
-                    if value < least * (1 - 1e-12):
-                        best, least = (at, made), value
-            if best is None:
+            least = self.form.value(energy, cycles)
+            merged: dict[int, Node] = {}
+            for _, at, tree, (e, t) in sorted(gains, key=lambda one: one[:2]):
+                value = self.form.value(energy + e, cycles + t)
+                if value < least * (1 - 1e-12) and not merged.keys() & {at - 1, at, at + 1}:
+                    energy, cycles, least = energy + e, cycles + t, value
+                    merged[at] = tree
+            if not merged:
                 return row
-            row = [*row[: best[0]], best[1], *row[best[0] + 2 :]]
+            row = [merged.get(at, tree) for at, tree in enumerate(row) if at - 1 not in merged]
             self.found(row)
-        return row
+
+    def _gains(self, row: Row) -> list[tuple[float, int, Node, tuple[float, int]]]:
+        """For every two neighbours that had better be one segment: the value, their place, that segment, and
+        the energy and cycles that it adds.
+        """
+        energy, cycles = self._total(row)
+        gains = []
+        for at in range(len(row) - 1):
+            if self.stop():
+                break
+            pair = self.cost(row[at : at + 2])
+            assert pair is not None
+            least = self.form.value(energy, cycles) * (1 - 1e-12)
+            best = None
+            for made in merged(row[at], row[at + 1]):
+                cost = self.cost([made])
+                if cost is None:
+                    continue
+                more = cost[0] - pair[0], cost[1] - pair[1]
+                value = self.form.value(energy + more[0], cycles + more[1])
+                if value < least:
+                    best, least = (value, at, made, more), value
+            if best is not None:
+                gains.append(best)
+        return gains
 
     def descend(self, row: Row) -> Row:
         """Take the best neighbour of each segment, and of each pair of segments, until none is better."""

@@ -1,16 +1,22 @@
-"""Better trees than annealing finds: growing segments, chains of them, merging and polishing, then shaking.
+"""Better trees than annealing finds: short segments are chained, merged and polished, then annealed; then
+longer ones grow, and the best tree is shaken.
 
-First comes annealing from SET's first tree, with wider steps than SET's operators (`wide_steps.py`).  It has
-the paper's number of steps per layer for every number of subbatches that the batch allows.  Where these take
-longer than the time allows, the temperature falls with the clock, and all of the time is annealing's:
-segments would not grow far in it.  Where there is time for a few steps per layer of a long network only, it
-begins with KAPLA's chain of layers in turn, in the network's own order.  What annealing finds is one more
-tree to chain and polish.
+All parts share the best tree known, and each begins where the one before has come to its end, so that the
+pace of a network on a machine, and nothing else, says how far a search gets in its time:
 
-Every number of subbatches of the root is tried.  Segments grow in the network's own order first, then, where
-the network has not too many down-sets, from all of these with whatever layer is ready; both times the best
-chain of all segments known is polished.  The time that is left shakes the best tree: random steps within some
-neighbouring segments and a descent from there.
+======= ==============================================================================================
+chain   the best chain of segments of one or two layers in the network's own order: the segments that
+        merging asks for next anyway are all evaluated, and a dynamic program chooses among them
+polish  neighbouring segments are merged, then every segment descends (`polishing.py`)
+anneal  from there, with wider steps than SET's (`wide_steps.py`), the paper's number of steps per layer for
+        every number of subbatches that the batch allows; where the clock allows fewer, the temperature
+        falls with the clock; and polishing again
+grow    for every number of subbatches of the root, segments grow in the network's own order, are chained
+        and polished; then from all down-sets, where these are not too many, with whatever layer is ready
+shake   random steps within some neighbouring segments, and a descent from there
+======= ==============================================================================================
+
+The chain has its root run once, as weights are loaded once then; segments have subbatches of their own.
 """
 
 from __future__ import annotations
@@ -19,10 +25,9 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from random import Random
 
-from tilewright.formulation.scheduling.tiled.kapla.segments import TEMPORAL
+from tilewright.formulation.scheduling.tiled.kapla.chain import loads_of
 from tilewright.formulation.scheduling.tiled.set.closed_form import ClosedForm
 from tilewright.formulation.scheduling.tiled.set.tree import Cut, Leaf, Node, rooted
-from tilewright.heuristics.scheduling.tiled.kapla.solver import KaplaSolver, Slicing
 from tilewright.heuristics.scheduling.tiled.set.annealing import Cooling, anneal, first_tree
 from tilewright.heuristics.scheduling.tiled.set.chains import Segment, Segments, best_chain, down_sets
 from tilewright.heuristics.scheduling.tiled.set.growing import Growth, grow_from
@@ -30,20 +35,16 @@ from tilewright.heuristics.scheduling.tiled.set.operators import divisors
 from tilewright.heuristics.scheduling.tiled.set.polishing import Polisher, Row
 from tilewright.heuristics.scheduling.tiled.set.wide_steps import wide_step
 
-PROBED, FEW, LONG = 0.2, 40, 300
-"""Part of the time in whose second half the pace of annealing is seen; and steps per layer in all of the time
-at that pace, below which a chain comes first, in networks of so many layers or more.  Of shorter ones
-annealing can do with fewer.
-"""
+SHORT = 2
+"""Layers of the segments of the first chain."""
 
-CHAINED = 0.6
-"""Part of the time that has passed at most when that chain is done."""
+CHAINED, ANNEALED = 0.4, 0.85
+"""Part of the time that has passed at most when only single layers are added to the first chain, and when
+annealing is done: what comes then is polished.
+"""
 
 HEAT, STEPS = 0.03, 100
 """Of our annealing: the temperature at first, and steps per layer and number of subbatches."""
-
-LONGEST = 6
-"""Layers in turn in a segment of that chain."""
 
 LABELS = 200
 """Labels per down-set of a chain that is polished anyway."""
@@ -97,59 +98,48 @@ class TreeSearch:
 
     def run(self) -> Node | None:
         """Search until the clock ends it; the best tree."""
-        groups = self.groups
-        self._begin()
-        begun = self.clock.used()
-        rest = max(0.0, 1 - begun)
+        groups, clock = self.groups, self.clock
+        begun = first_tree(self.form)
+        if begun is not None:
+            self._take(begun[0])
+        self._grow(1, replace(self.growth, longest=SHORT, in_order=True), clock.until(CHAINED))
+        if self.rows:
+            self._polish(*self._leading(), clock.stop)
+            self._anneal()
+            self._polish(*self._leading(), clock.stop)
+        past = clock.used()
+        rest = max(0.0, 1 - past)
         for number, group in enumerate(groups, 1):
             growth = replace(self.growth, in_order=True)
-            self._grow(group, growth, begun + rest * 0.3 * number / len(groups))
+            self._grow_and_polish(group, growth, past + rest * 0.3 * number / len(groups))
         ranked = sorted(self.rows, key=lambda group: self._value(self.rows[group], group))
         for number, group in enumerate(ranked[:2], 1):
-            self._grow(group, self.growth, begun + rest * (0.3 + 0.3 * number / min(2, len(ranked))))
+            part = past + rest * (0.3 + 0.3 * number / min(2, len(ranked)))
+            self._grow_and_polish(group, self.growth, part)
         for _ in range(self.shakes):
-            if self.clock.stop() or not self.rows:
+            if clock.stop() or not self.rows:
                 break
             self._shake(ranked)
         return self.best
 
-    def _begin(self) -> None:
-        """SET's first tree, or a chain where annealing is too slow, and annealing from there."""
-        begun = first_tree(self.form)
-        if begun is None:
-            return
-        clock = self.clock
-        self._take(begun[0])
-        late = 0
+    def _leading(self) -> tuple[Row, int]:
+        """The best row, and its number of subbatches."""
+        group = min(self.rows, key=lambda group: self._value(self.rows[group], group))
+        return self.rows[group], group
 
-        def probed() -> bool:
-            nonlocal late
-            used = clock.used()
-            late += used > PROBED / 2
-            return clock.stop() or used > PROBED
-
-        self._anneal(probed)
-        if clock.used() <= PROBED:
-            return
-        layers = len(self.form.network)
-        if late < FEW * min(1.0, layers / LONG) * layers * PROBED / 2:
-            slicing, stop = Slicing(TEMPORAL, 1, LONGEST, "own"), clock.until(CHAINED)
-            KaplaSolver(self.form, slicing, 1, stop=stop, found=lambda chain: self._take(chain.tree)).solve()
-        self._anneal(clock.stop)
-
-    def _anneal(self, stop: Callable[[], bool]) -> None:
+    def _anneal(self) -> None:
         """Annealing from the best tree, which cools down with the clock."""
         assert self.best is not None
         used = self.clock.used
         before = used()
-        left = max(1 - before, 1e-9)
+        left = max(ANNEALED - before, 1e-9)
         begun, keep = (self.best, self.value), lambda tree, _: self._take(tree)
         anneal(
             self.form,
             begun,
             self.cooling,
             self.random,
-            stop,
+            self.clock.stop,
             keep,
             lambda: (used() - before) / left,
             step=wide_step,
@@ -162,15 +152,12 @@ class TreeSearch:
         else:
             self._offer([tree], 1)
 
-    def _loads(self, group: int) -> int:
-        return self.form.batch if self.form.rules.split_root_weights_once else self.form.batch // group
-
     def _polisher(self, group: int, stop: Callable[[], bool]) -> Polisher:
-        return Polisher(self.form, self._loads(group), stop, lambda row: self._offer(row, group))
+        return Polisher(self.form, loads_of(self.form, group), stop, lambda row: self._offer(row, group))
 
     def _total(self, row: Row, group: int) -> tuple[float, float]:
         """Energy and cycles of one run of those segments that fit."""
-        costs = [self.form.segment(tree, self._loads(group)) for tree in row]
+        costs = [self.form.segment(tree, loads_of(self.form, group)) for tree in row]
         known = [one for one in costs if not isinstance(one, str)]
         return sum(one.energy for one in known), float(sum(one.cycles for one in known))
 
@@ -188,16 +175,22 @@ class TreeSearch:
             self.best = rooted(row, self.form.batch, group)
             self.found(self.best, value)
 
-    def _grow(self, group: int, growth: Growth, part: float) -> None:
-        """Grow segments, chain them, and polish the chain."""
+    def _grow_and_polish(self, group: int, growth: Growth, part: float) -> None:
+        """Grow until a part of the time is up, unless it is already, and polish the chain."""
         stop = self.clock.until(part)
         if stop() and self.rows:
             return
+        row = self._grow(group, growth, stop)
+        if row:
+            self._polish(row, group, self.clock.until(part + 0.1))
+
+    def _grow(self, group: int, growth: Growth, stop: Callable[[], bool]) -> Row:
+        """Grow segments, and only single layers once time is up; the best chain, or nothing."""
         form, network = self.form, self.form.network
         samples = form.batch // group
         sets, whole = down_sets(network, 0 if growth.in_order else 20_000)
         if not growth.in_order and not whole:
-            return
+            return []
         segments = self.segments.setdefault(group, Segments())
         ratio = self._ratio(group)
         order = list(sets[:-1])
@@ -205,25 +198,29 @@ class TreeSearch:
             self.random.shuffle(order)
         for start in order:
             single = replace(growth, longest=1) if stop() else growth
-            grow_from(form, segments, start, samples, ratio, single, lambda: False, self._loads(group))
-            if self.clock.stop() and not growth.in_order:
-                return
-        row, _ = best_chain(segments, sets, form.value, most_labels=LABELS)
-        if not row:
-            return
-        trees = [one.tree for one in row]
-        self._offer(trees, group)
-        polished = self._polisher(group, self.clock.until(part + 0.1)).polish(trees)
+            grow_from(form, segments, start, samples, ratio, single, lambda: False, loads_of(form, group))
+            if self.clock.stop() and self.rows:
+                return []
+        chained, _ = best_chain(segments, sets, form.value, most_labels=LABELS)
+        row = [one.tree for one in chained]
+        if row:
+            self._offer(row, group)
+        return row
+
+    def _polish(self, row: Row, group: int, stop: Callable[[], bool]) -> None:
+        """Polish a row, and keep its segments for the chains to come."""
+        polished = self._polisher(group, stop).polish(row)
         self._offer(polished, group)
         self._learn(group, polished)
 
     def _learn(self, group: int, row: Row) -> None:
-        """Keep polished segments for the chains to come."""
+        """Keep the segments of a row."""
+        segments = self.segments.setdefault(group, Segments())
         done = 0
         for tree in row:
-            cost = self.form.segment(tree, self._loads(group))
+            cost = self.form.segment(tree, loads_of(self.form, group))
             if not isinstance(cost, str):
-                self.segments[group].add(Segment(done, done | tree.mask, cost.energy, cost.cycles, tree))
+                segments.add(Segment(done, done | tree.mask, cost.energy, cost.cycles, tree))
             done |= tree.mask
 
     def _ratio(self, group: int) -> float:

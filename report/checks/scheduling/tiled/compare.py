@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from tilewright.formulation.method import is_stochastic
-from tilewright.formulation.scheduling.tiled.problem import TiledProblem
+from tilewright.formulation.scheduling.tiled.problem import TiledProblem, tiled_objective
 from tilewright.formulation.scheduling.tiled.search import TiledGoal
 from tilewright.report.records.claims import number
 from tilewright.report.records.scheduling.tiled.compare import (
@@ -100,7 +100,7 @@ def _run_faults(document: CompareDocument, run: RunRecord) -> Iterator[str]:
     if run.cycles is None or run.energy_pj is None:
         yield "cycles or energy_pj: missing"
         return
-    told = {"makespan": run.cycles, "energy": run.energy_pj, "edp": run.energy_pj * run.cycles}
-    shown = float(told[document.objective])
+    energy, delay = tiled_objective(document.objective).key_powers
+    shown = float(run.energy_pj) ** energy * float(run.cycles) ** delay
     if abs(shown - float(key)) > 1e-9 * max(1.0, abs(shown)):
         yield f"value_exact: {run.value_exact}, cycles and energy_pj make {shown}"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from tilewright.formulation.scheduling.tiled.problem import tiled_objective
-from tilewright.report.curves import UNITS
+from tilewright.report.curves import unit
 from tilewright.report.html.figures import base_layout
 from tilewright.report.html.page import (
     Column,
@@ -60,7 +60,7 @@ def write_contest_report(path: Path, document: CompareDocument, command: str = "
 
 def values_figure(document: CompareDocument) -> Figure:
     """A bar up to each method's median, a dot per run, and a line at the bound."""
-    scale, label = UNITS[str(tiled_objective(document.objective))]
+    scale, label = unit(str(tiled_objective(document.objective)))
     rows = [(one, run) for one in reversed(ranked(document)) if (run := typical(one)) is not None]
     names = [one.method for one, _ in rows]
     dots = [(one.method, run) for one, _ in rows for run in one.runs if run.value is not None]

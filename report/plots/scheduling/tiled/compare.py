@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from tilewright.formulation.scheduling.tiled.problem import tiled_objective
-from tilewright.report.curves import UNITS
+from tilewright.report.curves import unit
 from tilewright.report.plots.style import PALETTE, write_figure
 from tilewright.report.records.scheduling.tiled.compare import CompareDocument
 from tilewright.report.text.scheduling.tiled.compare import ranked, typical
@@ -15,7 +15,7 @@ def draw_contest(document: CompareDocument, path: Path) -> None:
     """Draw to a PNG, PDF or SVG file: a bar up to each median, a dot per run, a line at the bound."""
     from matplotlib.figure import Figure
 
-    scale, label = UNITS[str(tiled_objective(document.objective))]
+    scale, label = unit(str(tiled_objective(document.objective)))
     rows = [(one, run) for one in ranked(document) if (run := typical(one)) is not None]
     figure = Figure(figsize=(7.0, 1.2 + 0.32 * len(rows)), layout="constrained")
     axes = figure.add_subplot()

@@ -11,7 +11,7 @@ from pydantic import ConfigDict, Field
 
 from tilewright.report.records.claims import ExactText, Number, StatusName, number
 from tilewright.report.records.mapping.operator import Record
-from tilewright.report.records.scheduling.tiled.problem import TiledProblemRecord
+from tilewright.report.records.scheduling.tiled.problem import ObjectiveText, TiledProblemRecord
 
 COMPARE: Final = "tilewright.compare/1"
 
@@ -90,7 +90,7 @@ class CompareDocument(Record):
     workload: str
     system: str
     batch: int = Field(ge=1)
-    objective: Literal["makespan", "energy", "edp"]
+    objective: ObjectiveText
     settings: CompareSettingsRecord
     bound: Number = Field(description="no plan of any method has a smaller value")
     bound_exact: ExactText

@@ -19,7 +19,7 @@ from tilewright.report.records.mapping.document import TraceRecord
 from tilewright.report.records.mapping.operator import Record
 from tilewright.report.records.scheduling.settings import SearchSettingsRecord
 from tilewright.report.records.scheduling.tiled.plan import PlanRecord
-from tilewright.report.records.scheduling.tiled.problem import TiledProblemRecord
+from tilewright.report.records.scheduling.tiled.problem import ObjectiveText, TiledProblemRecord
 from tilewright.solvers.scheduling.tiled.ancestors import EFFORT
 from tilewright.solvers.scheduling.tiled.bounds import dag_bounds
 
@@ -66,7 +66,7 @@ class PlanDocument(ClaimRecord):
     workload: str
     system: str
     layers: int
-    objective: Literal["makespan", "energy", "edp"]
+    objective: ObjectiveText
     settings: SearchSettingsRecord
     space: str = Field(
         description="the plans over which status, bound and gap are claimed; empty for all plans"

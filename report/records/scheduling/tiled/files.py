@@ -9,15 +9,13 @@ from typing import Any
 import numpy as np
 
 from tilewright.formulation.scheduling.tiled.completion import complete
-from tilewright.formulation.scheduling.tiled.problem import TiledProblem
+from tilewright.formulation.scheduling.tiled.problem import TiledProblem, tiled_objective
 from tilewright.formulation.scheduling.tiled.search import AtomicPlan
 from tilewright.report.records.files import parse_record
 from tilewright.report.records.scheduling.tiled.document import PLAN, PlanDocument
 from tilewright.report.records.scheduling.tiled.plan import PlanRecord, packed
 from tilewright.report.records.scheduling.tiled.problem import TiledProblemRecord
-from tilewright.workloads.errors import InputError, unknown_name
-
-OBJECTIVES = ("makespan", "energy", "edp")
+from tilewright.workloads.errors import InputError
 
 _TASKS = ("engine", "first", "last")
 _PARTS = {
@@ -82,8 +80,7 @@ def edited_plan(data: dict[str, Any], where: str, objective: str | None = None) 
         if not isinstance(data.get(field), dict):
             raise InputError(where, field, "missing, there is nothing to evaluate")
     goal = objective or str(data.get("objective"))
-    if goal not in OBJECTIVES:
-        raise InputError(where, "objective", unknown_name(goal, OBJECTIVES))
+    tiled_objective(goal, where, "objective")
     problem = read_problem(data["problem"], goal, where)
     told = data["plan"]
     is_open = all(told.get(name) is None for name in _PARTS)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated, Any, Literal
 
-from pydantic import Field
+from pydantic import AfterValidator, Field
 
 from tilewright.formulation.scheduling.tiled.problem import TiledProblem, tiled_objective
 from tilewright.hardware.scheduling.tiled.machine import TiledMachine, TileEngine, machine_to_dict
@@ -17,6 +17,21 @@ MAX_SIDE = 256
 
 Positive = Annotated[float, Field(gt=0, allow_inf_nan=False)]
 Energy = Annotated[float, Field(ge=0, allow_inf_nan=False)]
+
+
+def _objective(text: str) -> str:
+    try:
+        tiled_objective(text)
+    except InputError as error:
+        raise ValueError(error.message) from error
+    return text
+
+
+ObjectiveText = Annotated[
+    str,
+    AfterValidator(_objective),
+    Field(description="makespan, energy, edp, ed2p, or whole powers such as E^2*D"),
+]
 
 
 class PlacedLayerRecord(Record):

@@ -11,7 +11,6 @@ from importlib.metadata import version
 from tilewright.formulation.method import Outcome
 from tilewright.formulation.options import option
 from tilewright.formulation.result import Origin
-from tilewright.formulation.scheduling.tiled.problem import tiled_objective
 from tilewright.formulation.scheduling.tiled.search import AtomicPlan, TiledSearch
 from tilewright.solvers.scheduling.tiled.exact.incumbent import SIZES, Beginning, chosen_atoms, quick_plans
 from tilewright.solvers.scheduling.tiled.exact.proof import RoundProof
@@ -48,7 +47,7 @@ class Exact:
                 return Outcome(
                     message=f"the plan to begin with is no round plan, so none is proven: {outside}"
                 )
-        if problem.objective != tiled_objective("makespan"):
+        if problem.objective.key_powers != (0, 1):
             return unstated(search, begun, "the makespan alone")
         if begun.dag.tasks > self.atoms:
             most = f"up to {self.atoms} atoms (option atoms), here {begun.dag.tasks}"

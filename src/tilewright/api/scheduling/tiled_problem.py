@@ -14,7 +14,6 @@ from tilewright.formulation.scheduling.tiled.problem import TiledProblem, tiled_
 from tilewright.report.records.files import read_data
 from tilewright.report.records.scheduling.settings import SearchSettingsRecord
 from tilewright.report.records.scheduling.tiled.document import plan_document
-from tilewright.report.records.scheduling.tiled.files import OBJECTIVES
 from tilewright.report.records.scheduling.tiled.warm import warm_plan
 from tilewright.solvers.observer import Unobserved
 from tilewright.solvers.scheduling.tiled.running import claimed_space, plan_run
@@ -56,8 +55,7 @@ class NetworkOnTiles:
         parts = workload.networks.parts
         if len(parts) != 1:
             raise InputError("workload", None, f"expected one network on a tiled machine, got {len(parts)}")
-        if objective not in OBJECTIVES:
-            raise InputError("objective", None, unknown_name(objective, OBJECTIVES))
+        goal = tiled_objective(objective, "objective")
         if partial_sums not in ("chain", "reduction"):
             raise InputError("partial_sums", None, unknown_name(partial_sums, ("chain", "reduction")))
         self.workload = workload
@@ -66,7 +64,7 @@ class NetworkOnTiles:
         self.problem = TiledProblem(
             parts[0].network,
             self.machine.hardware,
-            tiled_objective(objective),
+            goal,
             batch=parts[0].batches if batch is None else batch,
             fuse=fuse,
             partial_sums=partial_sums,

@@ -63,7 +63,8 @@ def test_random_steps_stay_valid(step: Callable[[Node, SetNetwork, Random], Node
     for name in ("resnet", "trans_cell"):
         network = program_network(name)
         row = chain(tuple(range(len(network))), 4, 2)
-        for begun in (chain(tuple(range(len(network))), 4), Cut("T", 4, 1, (row,))):
+        alone = tuple(Cut("T", 4, 2, (Leaf(layer, 2),)) for layer in range(len(network)))
+        for begun in (chain(tuple(range(len(network))), 4), Cut("T", 4, 1, (row,)), Cut("T", 4, 1, alone)):
             tree: Node = begun
             for _ in range(200):
                 made = step(tree, network, random)
