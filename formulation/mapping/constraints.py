@@ -24,6 +24,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
+from tilewright.formulation.mapping.blocks import Block, loop_hosts
 from tilewright.formulation.mapping.cost import Limit, Statement
 from tilewright.formulation.mapping.demand import (
     FLAG,
@@ -36,7 +37,7 @@ from tilewright.formulation.mapping.demand import (
     shared,
     unknown,
 )
-from tilewright.formulation.mapping.nest import Block, Nest, loop_hosts
+from tilewright.formulation.mapping.nest import Nest
 from tilewright.formulation.mapping.orders import OrderClass, ended_by
 from tilewright.formulation.mapping.rules import (
     Evaluated,

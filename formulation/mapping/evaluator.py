@@ -9,9 +9,10 @@ from typing import assert_never
 
 from tilewright.formulation.expression import Constant, Expr, as_expr
 from tilewright.formulation.expression.exact import evaluate
+from tilewright.formulation.mapping.blocks import Block, Residency, whole
 from tilewright.formulation.mapping.cost.base import CostModel
 from tilewright.formulation.mapping.mapping import Mapping, Spatial, Storage, Temporal
-from tilewright.formulation.mapping.nest import Block, Nest, Residency, whole
+from tilewright.formulation.mapping.nest import Nest
 from tilewright.formulation.mapping.orders import order_effect, sliding_dims
 from tilewright.hardware.mapping.engine import Engine
 from tilewright.workloads.errors import InputError

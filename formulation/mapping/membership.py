@@ -31,8 +31,9 @@ from tilewright.formulation.mapping.arrangements import (
     segments,
     useful_dims,
 )
+from tilewright.formulation.mapping.blocks import Block, loop_hosts
 from tilewright.formulation.mapping.mapping import Mapping, Spatial, Storage, Temporal
-from tilewright.formulation.mapping.nest import Block, Nest, loop_hosts
+from tilewright.formulation.mapping.nest import Nest
 from tilewright.formulation.mapping.orders import order_effect
 from tilewright.formulation.mapping.space import DIVISORS, EVERY_INTEGER, MapSpace, level_positions
 from tilewright.hardware.mapping.engine import Engine

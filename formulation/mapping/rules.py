@@ -18,10 +18,11 @@ from numpy.typing import NDArray
 
 from tilewright.formulation.expression import Expr, as_expr, choose, is_one, product
 from tilewright.formulation.expression.exact import evaluate
+from tilewright.formulation.mapping.blocks import Block
 from tilewright.formulation.mapping.cost import Limit, Statement
 from tilewright.formulation.mapping.evaluator import Evaluation, nest_of
 from tilewright.formulation.mapping.mapping import Mapping as LoopNest
-from tilewright.formulation.mapping.nest import Block, Nest
+from tilewright.formulation.mapping.nest import Nest
 from tilewright.formulation.mapping.space import RowFilter
 from tilewright.hardware.mapping.engine import Engine
 from tilewright.workloads.mapping.operator import Operator, Tensor

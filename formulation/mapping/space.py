@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 
 from tilewright.formulation.expression import Expr, Variable, as_expr
 from tilewright.formulation.mapping.arrangements import Arrangement, even_arrangement, segments
+from tilewright.formulation.mapping.blocks import Block, Residency, loop_hosts, whole
 from tilewright.formulation.mapping.chains import (
     AxisGroup,
     axis_group_dims,
@@ -28,7 +29,7 @@ from tilewright.formulation.mapping.chains import (
     perfect_chains,
 )
 from tilewright.formulation.mapping.mapping import Mapping, Node, Spatial, Storage, Temporal
-from tilewright.formulation.mapping.nest import Block, Nest, Residency, loop_hosts, whole
+from tilewright.formulation.mapping.nest import Nest
 from tilewright.formulation.mapping.orders import OrderClass
 from tilewright.hardware.mapping.engine import Engine
 from tilewright.workloads.mapping.operator import Dimension, Operator

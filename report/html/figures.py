@@ -148,14 +148,17 @@ def logarithmic(values: Sequence[float]) -> dict[str, Any]:
     return {"type": "log", "tickmode": "array", "tickvals": ticks, "tickformat": "~g"}
 
 
+SECONDS: dict[str, Any] = {"tickformat": "~s", "ticksuffix": "s", "nticks": 8}
+"""An axis of seconds, whose numbers tell their unit."""
 _STANDOFF = 10  # pixels between an axis's numbers and its title
+_CORNER = 4  # between an axis and its numbers, so that those of two axes do not meet where both begin
 
 
 def base_layout(x_title: str, y_title: str) -> dict[str, Any]:
     """What all plots have in common, with titles of both axes; the page's script adds the colours of its
     style, in which `INK` and `PAPER` stand for text and background.
     """
-    axis = {"zeroline": False, "automargin": True}
+    axis = {"zeroline": False, "automargin": True, "ticklabelstandoff": _CORNER}
     return {
         "xaxis": {**axis, "title": {"text": x_title, "standoff": _STANDOFF}},
         "yaxis": {**axis, "title": {"text": y_title, "standoff": _STANDOFF}},

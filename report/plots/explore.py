@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -15,6 +16,8 @@ if TYPE_CHECKING:
 
 _MANY = 12
 """Rows or columns beyond which cells carry no text."""
+_WIDE = 8
+"""Ratio of values from which on round numbers of decades are enough of them."""
 
 
 def plot_exploration(document: ExploreDocument, path: Path) -> None:
@@ -48,13 +51,13 @@ def _heat_map(axis: Axes, document: ExploreDocument, grid: Grid) -> None:
         [[np.nan if value is None or value <= 0 else value * scale for value in row] for row in shown]
     )
     axis.grid(False)
-    known = image[np.isfinite(image)]
-    if known.size:
-        norm = LogNorm(known.min(), max(known.max(), known.min() * 1.01))
+    known = image[np.isfinite(image)].tolist()
+    if known:
+        norm = LogNorm(min(known), max(*known, min(known) * 1.01))
         drawn = axis.imshow(image, cmap="viridis_r", norm=norm, aspect="auto")
         bar = axis.figure.colorbar(drawn, ax=axis)
         bar.set_label(_label(document))
-        _plain(bar.ax.yaxis)
+        _plain(bar.ax.yaxis, known)
     for row, cells in enumerate(grid.cells):
         for column, cell in enumerate(cells):
             value = cell.value if cell.value is not None else cell.bound
@@ -108,7 +111,7 @@ def _front(axis: Axes, document: ExploreDocument) -> None:
         axis.plot(*zip(*mine, strict=True), drawstyle="steps-post", color=PALETTE[0], linewidth=1)
         axis.scatter([x for x, _ in mine], [y for _, y in mine], s=16, color=PALETTE[0], label="front")
     axis.set_yscale("log")
-    _plain(axis.yaxis)
+    _plain(axis.yaxis, [value for _, value, _ in points])
     axis.set_xlabel(f"{front.against} [B]" if front.against == "capacity" else front.against)
     axis.set_ylabel(_label(document))
     axis.xaxis.set_major_formatter(EngFormatter(sep=" "))
@@ -120,10 +123,13 @@ def _label(document: ExploreDocument) -> str:
     return f"{document.objective} [{value_scale(document)[1]}]"
 
 
-def _plain(axis: Any) -> None:
-    """Plain numbers at 1, 2, 3 and 5 of every decade of a logarithmic axis."""
-    from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
+def _plain(axis: Any, values: Sequence[float]) -> None:
+    """Plain numbers on a logarithmic axis: at 1, 2, 3 and 5 of every decade, or evenly on less than one."""
+    from matplotlib.ticker import FuncFormatter, LogLocator, MaxNLocator, NullLocator
 
-    axis.set_major_locator(LogLocator(subs=(1.0, 2.0, 3.0, 5.0), numticks=20))
+    if values and max(values) < _WIDE * min(values):
+        axis.set_major_locator(MaxNLocator(6))
+    else:
+        axis.set_major_locator(LogLocator(subs=(1.0, 2.0, 3.0, 5.0), numticks=20))
     axis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
-    axis.set_minor_formatter(NullFormatter())
+    axis.set_minor_locator(NullLocator())

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping as MappingABC
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,9 +13,7 @@ from tilewright.formulation.expression import Variable
 from tilewright.formulation.expression.batch import Array
 from tilewright.formulation.mapping.chains import AxisGroup
 from tilewright.formulation.mapping.mapping import Mapping
-
-if TYPE_CHECKING:
-    from tilewright.solvers.mapping.tree import Tree
+from tilewright.solvers.mapping.layout import Layout
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,6 +55,10 @@ class Nodes:
         made.cells[group] = cells
         return Nodes(made.cells, at, made.chosen, made.energy, made.cycles, made.keys)
 
+    def cheapest_first(self, most: int | None = None) -> Nodes:
+        """The nodes in the order of their keys, of equal ones in their own; so many at most."""
+        return self.take(np.argsort(self.keys, kind="stable")[:most])
+
     def bounded(self, energy: Array, cycles: Array, keys: Array) -> Nodes:
         """The same nodes with other bounds."""
         return Nodes(self.cells, self.at, self.chosen, energy, cycles, keys)
@@ -90,8 +91,8 @@ def joined(parts: Sequence[Nodes]) -> Nodes:
 class Leaves:
     """Complete decisions, with their energy (scaled), cycles and objective keys."""
 
-    def __init__(self, tree: Tree, nodes: Nodes) -> None:
-        self._tree = tree
+    def __init__(self, layout: Layout, nodes: Nodes) -> None:
+        self._layout = layout
         self._nodes = nodes
         self.energy, self.cycles, self.keys = nodes.energy, nodes.cycles, nodes.keys
 
@@ -102,14 +103,14 @@ class Leaves:
         """Every axis group with one row for each decision."""
         return [
             replace(staged.table.group, rows=staged.table.group.rows[staged.starts[-1][cells]])
-            for staged, cells in zip(self._tree.staged, self._nodes.cells, strict=True)
+            for staged, cells in zip(self._layout.staged, self._nodes.cells, strict=True)
         ]
 
     def mapping(self, index: int) -> Mapping:
         """The mapping of one of them."""
         assignment = dict(self._nodes.chosen)
-        for staged, cell in zip(self._tree.staged, self._nodes.cells[:, index], strict=True):
+        for staged, cell in zip(self._layout.staged, self._nodes.cells[:, index], strict=True):
             row = int(staged.starts[-1][cell])
             for column, variable in enumerate(staged.table.group.variables):
                 assignment[variable] = int(staged.table.group.rows[row, column])
-        return self._tree.problem.decode(assignment)
+        return self._layout.problem.decode(assignment)

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from tilewright.api.catalog import methods as methods
+    from tilewright.api.checked import Check as Check
     from tilewright.api.documents import check as check
     from tilewright.api.documents import load as load
     from tilewright.api.mapping.checking import MappingCheck as MappingCheck
@@ -75,6 +76,7 @@ __version__ = "0.1.0"
 
 _PLACES = {
     "tilewright.api.catalog": ("methods",),
+    "tilewright.api.checked": ("Check",),
     "tilewright.api.documents": ("check", "load"),
     "tilewright.api.mapping.checking": ("MappingCheck",),
     "tilewright.api.mapping.conversion": ("Conversion", "convert"),
@@ -109,6 +111,7 @@ _PLACES = {
 _MODULES = {name: module for module, names in _PLACES.items() for name in names}
 
 __all__ = [
+    "Check",
     "Codesign",
     "Conversion",
     "DisagreementError",

@@ -9,12 +9,13 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
+from tilewright.formulation.mapping.blocks import Block
 from tilewright.formulation.mapping.constraints import Constraints, parse_constraints
 from tilewright.formulation.mapping.cost import Limit, Statement
 from tilewright.formulation.mapping.dataflow import style_demands
 from tilewright.formulation.mapping.demand import no_loop
 from tilewright.formulation.mapping.mapping import Spatial
-from tilewright.formulation.mapping.nest import Block, Nest
+from tilewright.formulation.mapping.nest import Nest
 from tilewright.formulation.mapping.problem import layer_problem
 from tilewright.formulation.mapping.rules import Evaluated
 from tilewright.formulation.mapping.space import RowFilter

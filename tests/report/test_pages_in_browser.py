@@ -46,7 +46,7 @@ COMMANDS: dict[str, list[list[str]]] = {
         ]
     ],
     "compare": [["compare", "net.yaml", "-s", "atomic-2x2", "-m", "ls,rammer,atomic", "-t", "3"]],
-    "nothing": [["schedule", "net.yaml", "--system", "atomic-2x2", "-t", "0.01"]],
+    "nothing": [["schedule", "resnet50", "--system", "atomic-8x8", "-t", "0.01"]],
 }
 """By report, the calls that make it; the last one gets ``--report``."""
 HEADS = {

@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from fractions import Fraction
 from itertools import product as cartesian
 
+import pytest
 from effort import effort
 from hypothesis import assume, given, settings
 from instances import Instance, instances
@@ -12,26 +16,33 @@ from instances import Instance, instances
 from tilewright.formulation.expression import Constant, Variable
 from tilewright.formulation.expression.exact import evaluate
 from tilewright.formulation.expression.nodes import Product
-from tilewright.formulation.mapping.problem import LayerProblem
+from tilewright.formulation.mapping.problem import LayerProblem, layer_problem
 from tilewright.formulation.mapping.tables import Tables
-from tilewright.solvers.mapping.array_bounds import ArrayBounds, products
+from tilewright.formulation.objective import parse_objective
+from tilewright.hardware.mapping.engine import ArrayAxis, Engine, Fanout, MemoryLevel
+from tilewright.solvers.mapping.array_bounds import ArrayBounds, array_rooms, products
+from tilewright.workloads.mapping.operators import gemm
 
-FEW = 1_000  # combinations of rows that are enumerated for one product
+FEW = 1_000  # combinations of rows that are enumerated
+
+
+def every_row(problem: LayerProblem, names: set[str]) -> Iterator[dict[Variable, int]]:
+    """Tile sizes of all rows of some groups."""
+    groups = [group for group in problem.space.groups if group.name in names]
+    for rows in cartesian(*(group.rows.tolist() for group in groups)):
+        yield {
+            variable: int(size)
+            for group, row in zip(groups, rows, strict=True)
+            for variable, size in zip(group.variables, row, strict=True)
+        }
 
 
 def fitting(problem: LayerProblem, names: set[str]) -> list[dict[Variable, int]]:
     """Tile sizes of all rows of some groups that spread no more over any array axis than it has."""
     nest = problem.space.nest
-    groups = [group for group in problem.space.groups if group.name in names]
-    assume(math.prod(len(group) for group in groups) <= FEW)
-    dims = [dim for group in groups for dim in group.dims]
+    dims = [dim for group in problem.space.groups if group.name in names for dim in group.dims]
     found = []
-    for rows in cartesian(*(group.rows.tolist() for group in groups)):
-        sizes = {
-            variable: int(size)
-            for group, row in zip(groups, rows, strict=True)
-            for variable, size in zip(group.variables, row, strict=True)
-        }
+    for sizes in every_row(problem, names):
         used = []
         for index in nest.spatial:
             outside, inside = nest.boundaries[index], nest.boundaries[index + 1]
@@ -54,6 +65,7 @@ def least(node: Product, rows: list[dict[Variable, int]]) -> int:
 def test_least_products(instance: Instance) -> None:
     """What is known of a product is its least value over all its rows that fit the array together."""
     problem = instance.problem()
+    assume(math.prod(len(group) for group in problem.space.groups) <= FEW)
     roots = [problem.statement.energy, problem.statement.cycles]
     tables = Tables(problem.space.groups, roots)
     array = ArrayBounds(problem.space.nest, tables)
@@ -68,3 +80,60 @@ def test_least_products(instance: Instance) -> None:
         constant = math.prod(factor.value for factor in node.factors if isinstance(factor, Constant))
         alone = constant * math.prod(float(values[f.group][f].min()) for f in factors if f.group is not None)
         assert found.get(node, alone) == expected
+
+
+def arrays(*sizes: tuple[int, ...]) -> Engine:
+    """A machine with an array of such axes below every level but the innermost."""
+    levels = [MemoryLevel("DRAM", None, Fraction(9), Fraction(9))]
+    levels += [MemoryLevel(f"L{depth}", 64, Fraction(1), Fraction(1)) for depth in range(1, len(sizes) + 1)]
+    for depth, axes in enumerate(sizes):
+        named = tuple(ArrayAxis(f"{depth}{'xyz'[place]}", size) for place, size in enumerate(axes))
+        levels[depth] = replace(levels[depth], fanout=Fanout(named))
+    return Engine("arrays", "hierarchy", 16, Fraction(1), Fraction(500), tuple(levels))
+
+
+@pytest.mark.parametrize(("factors", "m"), [("perfect", 2), ("imperfect", 3)])
+@pytest.mark.parametrize("sizes", [((2, 3),), ((4,), (2, 2)), ((2, 2), (3, 2)), ((2, 2, 1),), ((3,),)])
+def test_rooms_of_arrays(sizes: tuple[tuple[int, ...], ...], factors: str, m: int) -> None:
+    """Every array of several axes has a room: the instances that its loops take, and those that there are.
+
+    Of all tiles, those that fit every axis have room; of others, those without it take too many instances for
+    any placing on the axes.
+    """
+    engine = arrays(*sizes)
+    problem = layer_problem(gemm(m=m, n=2, k=2), engine, parse_objective("energy"), factors=factors)
+    nest = problem.space.nest
+    wide = [depth for depth, axes in enumerate(sizes) if len(axes) > 1]
+    rooms = array_rooms(nest)
+    assert [room.name for room in rooms] == [f"array below {engine.levels[depth].name}" for depth in wide]
+    assert [room.bound for room in rooms] == [math.prod(sizes[depth]) for depth in wide]
+    names = {group.name for group in problem.space.groups}
+    fits = fitting(problem, names)
+    assert fits
+    assert all(evaluate(room.expr, sizes) <= room.bound for room in rooms for sizes in fits)
+    without = 0
+    for tiles in every_row(problem, names):
+        for room, depth in zip(rooms, wide, strict=True):
+            spread = [index for index in nest.spatial if nest.blocks[index].level == depth]
+            ends = [
+                (nest.boundaries[index][dim], nest.boundaries[index + 1][dim])
+                for index in spread
+                for dim in nest.operator.bounds
+            ]
+            trips = [-(-evaluate(outside, tiles) // evaluate(inside, tiles)) for outside, inside in ends]
+            assert evaluate(room.expr, tiles) == math.prod(trips)
+            if math.prod(trips) > room.bound:
+                without += 1
+                assert not can_be_placed([trip for trip in trips if trip > 1], sizes[depth])
+    assert bool(without) == bool(rooms)
+
+
+def can_be_placed(trips: Sequence[int], axes: Sequence[int]) -> bool:
+    """Whether loops fit some axes, each loop whole on one of them."""
+    return any(
+        all(
+            math.prod(trip for trip, place in zip(trips, places, strict=True) if place == axis) <= size
+            for axis, size in enumerate(axes)
+        )
+        for places in cartesian(range(len(axes)), repeat=len(trips))
+    )

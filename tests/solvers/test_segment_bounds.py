@@ -6,6 +6,7 @@ import random
 from dataclasses import replace
 from fractions import Fraction
 from itertools import count, islice
+from itertools import product as cartesian
 from typing import Any
 
 import pytest
@@ -15,12 +16,15 @@ from uneven_oracle import DIVISORS, LEAST, Oracle
 from tilewright.formulation.limits import Limits
 from tilewright.formulation.mapping.compulsory import least_cycles, least_energy, least_key
 from tilewright.formulation.mapping.problem import LayerProblem, layer_problem
-from tilewright.formulation.mapping.segment_parts import has_parts
+from tilewright.formulation.mapping.search import LayerSearch
+from tilewright.formulation.mapping.segment_parts import has_parts, storages
 from tilewright.formulation.objective import parse_objective
 from tilewright.formulation.result import Status
 from tilewright.hardware.mapping.engine import ArrayAxis, Engine, Fanout, MemoryLevel
 from tilewright.hardware.mapping.load import load_engine
 from tilewright.solvers.mapping import forest, segment_bounds
+from tilewright.solvers.mapping.goals import Below, Minimum
+from tilewright.solvers.mapping.segment_bounds import SegmentBounds
 from tilewright.solvers.mapping.solve import solve
 from tilewright.workloads.mapping.operator import Role
 from tilewright.workloads.mapping.operators import conv2d, gemm
@@ -133,6 +137,46 @@ def test_claims_are_those_of_enumeration_at_length(part: int, monkeypatch: pytes
         monkeypatch.setattr(forest, "_FASTER", 2)
     problems = [problem for seed in range(40 * part, 40 * part + 40) if has_parts(problem := drawn(seed, 8))]
     assert sum(agrees(problem) for problem in problems) > 5
+
+
+def least_of(part: LayerProblem) -> Fraction | None:
+    """The least key (scaled) of a part's legal mappings, each of them evaluated."""
+    space, keys = part.space, []
+    for rows in cartesian(*(group.rows.tolist() for group in space.groups)):
+        tiles = {
+            variable: int(size)
+            for group, row in zip(space.groups, rows, strict=True)
+            for variable, size in zip(group.variables, row, strict=True)
+        }
+        for chosen in cartesian(*(selector.domain for selector in space.selectors)):
+            assignment = {**tiles, **dict(zip(space.selectors, chosen, strict=True))}
+            found = part.evaluate(part.decode(assignment))
+            if not found.violations:
+                keys.append(part.key_of(found) * part.key_scale)
+    return min(keys, default=None)
+
+
+@pytest.mark.parametrize("seed", [34, 123])
+def test_rising_cutoffs_bound_each_part_anew(seed: int) -> None:
+    """What survivors of a lower cutoff spend does not bound what a higher one gives out.
+
+    In each of these problems a part has a mapping that costs less than the survivors' energies tell.
+    """
+    problem = drawn(seed, 8).minimising(parse_objective("edp"))
+    compared = 0
+    for machine in storages(problem):
+        search = LayerSearch(problem, Limits())
+        goal = Minimum(search, "test")
+        bounds = SegmentBounds(search, goal, machine, even_open=True)
+        bounds.begin(lambda: None)
+        least = bounds.least
+        for step in (1.02, 1.1, 1.3, 3.0):
+            for part in bounds.parts(Below(goal, step * least)):
+                optimum = least_of(part)
+                if optimum is not None:
+                    compared += 1
+                    assert bounds.least <= optimum
+    assert compared
 
 
 @pytest.mark.parametrize("step", [2, 10])

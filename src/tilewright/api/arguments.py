@@ -10,6 +10,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
+from tilewright.formulation.limits import Limits
 from tilewright.formulation.stopping import NEVER, Either, Gap, Seconds, Stop
 from tilewright.solvers.interrupts import stop_on_signals
 from tilewright.solvers.observer import Observer
@@ -56,6 +57,23 @@ class Budget:
     threads: int
     seed: int
     started: float = field(default_factory=time.monotonic)
+
+    def limits(self, stop: threading.Event) -> Limits:
+        """Those of one search that has all of it, and whose keys are the values that are shown.
+
+        Parameters
+        ----------
+        stop : set by the user
+        """
+        return Limits(
+            seconds=self.seconds,
+            gap=self.gap,
+            threads=self.threads,
+            seed=self.seed,
+            stop=stop,
+            started=self.started,
+            until=self.until,
+        )
 
 
 @dataclass(frozen=True)

@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import os
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from tilewright.api.arguments import interruptible, read_budget
-from tilewright.api.mapping.checking import MappingCheck, Told, check_mappings
+from tilewright.api.checked import Check
+from tilewright.api.mapping.checking import Told, check_mappings
 from tilewright.api.mapping.document import MappingDocument
 from tilewright.api.mapping.exploration import ExplorationDocument
-from tilewright.api.mapping.exploration_check import ExploreCheck, check_exploration
+from tilewright.api.mapping.exploration_check import check_exploration
 from tilewright.api.mapping.result import MappingResult
-from tilewright.api.scheduling.checking import ScheduleCheck, check_schedules
-from tilewright.api.scheduling.contest import Contest, ContestCheck, check_contest
+from tilewright.api.scheduling.checking import check_schedules
+from tilewright.api.scheduling.contest import Contest, check_contest
 from tilewright.api.scheduling.plan import Codesign, Plan, SchedulingDocument
 from tilewright.api.scheduling.tiled_plan import TiledPlan
 from tilewright.formulation.limits import Limits
@@ -30,7 +32,6 @@ from tilewright.report.records.scheduling.tiled.files import is_plan, parse_plan
 
 Record = ResultDocument | ExploreDocument | SchedulingDocument | CompareDocument
 Document = MappingDocument | ExplorationDocument | Plan | TiledPlan | Codesign | Contest
-Check = MappingCheck | ExploreCheck | ScheduleCheck | ContestCheck
 
 
 def load(path: str | os.PathLike[str]) -> Document:
@@ -85,14 +86,7 @@ def check(
         return checked(found.record, where)
     budget = read_budget(stop, threads, seed)
     with interruptible() as event:
-        limits = Limits(
-            seconds=budget.seconds,
-            threads=budget.threads,
-            seed=seed,
-            stop=event,
-            started=budget.started,
-            until=budget.until,
-        )
+        limits = replace(budget.limits(event), gap=0.0)  # a proof leaves none
         return checked(found.record, where, limits)
 
 

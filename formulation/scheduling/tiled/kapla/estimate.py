@@ -24,7 +24,7 @@ from itertools import accumulate, pairwise
 from math import ceil
 from typing import Protocol
 
-from tilewright.formulation.scheduling.tiled.kapla.floors import LeafFloor, LeafFloors
+from tilewright.formulation.scheduling.tiled.kapla.floors import LeafFloor, LeafFloors, LeafRun
 from tilewright.formulation.scheduling.tiled.kapla.segments import SegmentScheme
 from tilewright.formulation.scheduling.tiled.set.banded import copies, slot_cycles
 from tilewright.formulation.scheduling.tiled.set.bands import band_borders
@@ -121,9 +121,8 @@ class Estimator:
         for layer, (first, count) in zip(scheme.layers, places, strict=True):
             near = tuple(bool(direct >> read.number & 1) for read in dataflow.numbers(layer))
             to_dram, runs = bool(stored >> layer & 1), max(1, self.loads)
-            one = self.floors.banded(
-                layer, borders[layer], first, count, to_dram, runs, near, spatial, copies(tree)
-            )
+            run = LeafRun(layer, 1, first, count, to_dram, runs, near, spatial, borders[layer], copies(tree))
+            one = self.floors.floor(run)
             if one is None:
                 return f"{self._name(layer)}: no partition over {count} tiles fits their buffers"
             found.append(one)
@@ -162,7 +161,7 @@ class Estimator:
         for layer, (first, count) in zip(scheme.layers, places, strict=True):
             near = tuple(bool(direct >> read.number & 1) for read in dataflow.numbers(layer))
             to_dram = bool(stored >> layer & 1)
-            one = self.floors.leaf(layer, batch, first, count, to_dram, runs, near, apart)
+            one = self.floors.floor(LeafRun(layer, batch, first, count, to_dram, runs, near, apart))
             if one is None:
                 return f"{self._name(layer)}: no partition over {count} tiles fits their buffers"
             found.append(one)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -19,7 +20,7 @@ from tilewright.formulation.scheduling.tiled.kapla.floor_kernel import (
     WEIGHTS,
 )
 from tilewright.formulation.scheduling.tiled.set import band_kernel
-from tilewright.formulation.scheduling.tiled.set.band_kernel import band_costs
+from tilewright.formulation.scheduling.tiled.set.banded_leaf import Estimated
 from tilewright.formulation.scheduling.tiled.set.closed_form import ClosedForm
 from tilewright.formulation.scheduling.tiled.set.layers import SetLayer
 from tilewright.formulation.scheduling.tiled.set.leaf_kernel import Flow
@@ -54,100 +55,53 @@ class LeafFloor:
     turns: tuple[int, ...] = ()
 
 
+class LeafRun(NamedTuple):
+    """One run of a layer in a segment, as far as its floor depends on it.
+
+    Parameters
+    ----------
+    batch : samples; 1 where it runs in bands
+    first, tiles : where it runs
+    stored : whether results go to DRAM
+    runs : runs that share one load of the weights
+    direct : per producer, whether it passes its results on directly
+    apart : whether producers have tiles of their own
+    borders : of its bands; empty where it makes all rows at once
+    copies : how often the inputs of a band lie in a buffer
+    """
+
+    layer: int
+    batch: int
+    first: int
+    tiles: int
+    stored: bool
+    runs: int
+    direct: tuple[bool, ...]
+    apart: bool
+    borders: tuple[int, ...] = ()
+    copies: int = 1
+
+
 class LeafFloors:
     """Floors of the leaves of one closed form, kept once found."""
 
     def __init__(self, form: ClosedForm) -> None:
         self.form = form
-        self.known: dict[tuple[object, ...], LeafFloor | None] = {}
+        self.known: dict[LeafRun, LeafFloor | None] = {}
 
-    def leaf(
-        self,
-        layer: int,
-        batch: int,
-        first: int,
-        tiles: int,
-        stored: bool,
-        runs: int,
-        direct: tuple[bool, ...],
-        apart: bool,
-    ) -> LeafFloor | None:
-        """The floor of one run; ``None`` where no partition fits the buffers.
+    def floor(self, run: LeafRun) -> LeafFloor | None:
+        """The floor of one run, all bands of its sample together; ``None`` where no partition fits."""
+        run = run._replace(layer=self.form.engine.shapes[run.layer])
+        if run not in self.known:
+            self.known[run] = self._banded(run) if run.borders else self._whole(run)
+        return self.known[run]
 
-        Parameters
-        ----------
-        stored : whether results go to DRAM
-        runs : runs that share one load of the weights
-        direct : per producer, whether it passes its results on directly
-        apart : whether producers have tiles of their own
-        """
-        key = (self.form.engine.shapes[layer], batch, first, tiles, stored, runs, direct, apart)
-        try:
-            return self.known[key]
-        except KeyError:
-            found = self._leaf(layer, batch, first, tiles, stored, runs, direct, apart)
-            self.known[key] = found
-            return found
-
-    def banded(
-        self,
-        layer: int,
-        borders: tuple[int, ...],
-        first: int,
-        tiles: int,
-        stored: bool,
-        runs: int,
-        direct: tuple[bool, ...],
-        apart: bool,
-        copies: int,
-    ) -> LeafFloor | None:
-        """The floor of all bands of a sample; ``None`` where no partition fits the buffers.
-
-        Parameters
-        ----------
-        borders : of the bands
-        copies : how often the inputs of a band lie in a buffer
-        """
-        shape = self.form.engine.shapes[layer]
-        key = (shape, borders, first, tiles, stored, runs, direct, apart, copies)
-        if key not in self.known:
-            self.known[key] = self._banded(shape, borders, first, tiles, stored, runs, direct, apart, copies)
-        return self.known[key]
-
-    def _banded(
-        self,
-        layer: int,
-        borders: tuple[int, ...],
-        first: int,
-        tiles: int,
-        stored: bool,
-        runs: int,
-        direct: tuple[bool, ...],
-        apart: bool,
-        copies: int,
-    ) -> LeafFloor | None:
-        engine, rules = self.form.engine, self.form.rules
-        stated = self.form.banded.statement(layer, borders, first, tiles, self.form.partitions.get(layer))
-        for streamed, fetched, whole in self._flows(layer, direct, stored, runs):
-            rows, cycles = band_costs(
-                stated.leaf,
-                stated.borders,
-                stated.known,
-                fetched,
-                whole,
-                True,
-                apart,
-                self._reads_alike(layer, direct),
-                stated.mesh,
-                engine.prices,
-                stated.menu,
-                stated.energy,
-                stated.cycles,
-                engine.room,
-                rules.result_bytes,
-                streamed,
-                copies,
-            )
+    def _banded(self, run: LeafRun) -> LeafFloor | None:
+        banded, fixed = self.form.banded, self.form.partitions.get(run.layer)
+        stated = banded.statement(run.layer, run.borders, run.first, run.tiles, fixed)
+        estimated = Estimated(run.apart, self._reads_alike(run))
+        for streamed, fetched, whole in self._flows(run):
+            rows, cycles = banded.costs(stated, fetched, whole, streamed, run.copies, estimated)
             if len(rows):
                 least = rows.min(axis=0)
                 return LeafFloor(
@@ -162,26 +116,16 @@ class LeafFloors:
                 )
         return None
 
-    def _leaf(
-        self,
-        layer: int,
-        batch: int,
-        first: int,
-        tiles: int,
-        stored: bool,
-        runs: int,
-        direct: tuple[bool, ...],
-        apart: bool,
-    ) -> LeafFloor | None:
+    def _whole(self, run: LeafRun) -> LeafFloor | None:
         engine, rules = self.form.engine, self.form.rules
-        leaf, mesh, menu, energy, cycles = engine.statement(layer, batch, first, tiles)
-        for streamed, fetched, whole in self._flows(layer, direct, stored, runs):
+        leaf, mesh, menu, energy, cycles = engine.statement(run.layer, run.batch, run.first, run.tiles)
+        for streamed, fetched, whole in self._flows(run):
             rows = floor_kernel.floor_rows(
                 leaf,
                 fetched,
                 whole,
-                apart,
-                self._reads_alike(layer, direct),
+                run.apart,
+                self._reads_alike(run),
                 mesh,
                 engine.prices,
                 menu,
@@ -204,22 +148,20 @@ class LeafFloors:
                 )
         return None
 
-    def _flows(
-        self, layer: int, direct: tuple[bool, ...], stored: bool, runs: int
-    ) -> Iterator[tuple[int, Flow, Flow]]:
+    def _flows(self, run: LeafRun) -> Iterator[tuple[int, Flow, Flow]]:
         """Bytes of a buffer that weights are streamed through, first none; what comes from DRAM then, and the
         same with what comes from layers directly."""
-        rules, one = self.form.rules, self.form.network.layers[layer]
-        counted = () if rules.free_concatenation else direct
-        for streamed in (0, rules.streamed_bytes) if self.form.engine.may_stream(layer) else (0,):
-            loads = 1 if streamed else runs
-            fetched = _fetches(one, direct, (), stored, loads)
-            yield streamed, fetched, _fetches(one, direct, counted, stored, loads)
+        rules, one = self.form.rules, self.form.network.layers[run.layer]
+        counted = () if rules.free_concatenation else run.direct
+        for streamed in (0, rules.streamed_bytes) if self.form.engine.may_stream(run.layer) else (0,):
+            loads = 1 if streamed else run.runs
+            fetched = _fetches(one, run.direct, (), run.stored, loads)
+            yield streamed, fetched, _fetches(one, run.direct, counted, run.stored, loads)
 
-    def _reads_alike(self, layer: int, direct: tuple[bool, ...]) -> bool:
+    def _reads_alike(self, run: LeafRun) -> bool:
         """Whether the shares of channels all read the same of what comes directly."""
-        producers = self.form.network.layers[layer].producers
-        near = [one for one, passed in zip(producers, direct, strict=True) if passed]
+        producers = self.form.network.layers[run.layer].producers
+        near = [one for one, passed in zip(producers, run.direct, strict=True) if passed]
         return all(one.role == 0 and not one.scattered for one in near)
 
 

@@ -110,23 +110,7 @@ def banded_cost(form: ClosedForm, cut: Cut, loads: int) -> NodeCost | str:
         if found is None:
             return f"{network.layers[layer].name}: no partition over {count} tiles fits their buffers"
         layouts[layer] = found.layout
-        children.append(
-            NodeCost(
-                leaf,
-                first,
-                count,
-                found.energy,
-                found.parts,
-                found.cycles,
-                found.counts,
-                found.buffer,
-                found.inputs,
-                found.weights,
-                (),
-                found,
-                to_dram,
-            )
-        )
+        children.append(NodeCost.of_leaf(leaf, first, count, found, found.cycles, to_dram))
         first += count if cut.kind == "S" else 0
     return _joined(form, cut, name, children)
 

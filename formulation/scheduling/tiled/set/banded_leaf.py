@@ -7,6 +7,7 @@ from __future__ import annotations
 import itertools
 import math
 from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -55,6 +56,19 @@ class BandStatement:
     partitions: tuple[Partition, ...]
 
 
+class Estimated(NamedTuple):
+    """What estimates need to know of a leaf.
+
+    Parameters
+    ----------
+    apart : whether producers have tiles of their own
+    alike : whether the shares of channels all read the same of what comes directly
+    """
+
+    apart: bool
+    alike: bool
+
+
 class BandEngine:
     """Finds and keeps the costs of leaves in bands, one sample at a time.
 
@@ -92,9 +106,62 @@ class BandEngine:
         """
         shape = self.engine.shapes[layer]
         key = (shape, borders, first, tiles, stored, runs, direct, copies, fixed)
-        if key not in self.leaves:
-            self.leaves[key] = self._search(shape, borders, first, tiles, stored, runs, direct, copies, fixed)
-        return self.leaves[key]
+        if key in self.leaves:
+            return self.leaves[key]
+        found: LeafCost | None = None
+        stated = self.statement(shape, borders, first, tiles, fixed)
+        prices = self.engine.prices
+        for streamed in (0, self.engine.rules.streamed_bytes) if self.engine.may_stream(shape) else (0,):
+            flow = self.engine.flow(shape, stored, 1 if streamed else runs, direct)
+            rows, cycles = self.costs(stated, flow, flow, streamed, copies)
+            if len(rows):
+                value = rows[:, ENERGY] ** prices.energy_power * cycles.sum(axis=1) ** prices.delay_power
+                best = stated.partitions[int(rows[int(value.argmin()), ROW])]
+                found = self._cost(shape, borders, first, stated, flow, best, streamed)
+                break
+        self.leaves[key] = found
+        return found
+
+    def costs(
+        self,
+        stated: BandStatement,
+        flow: Flow,
+        whole: Flow,
+        streamed: int,
+        copies: int,
+        estimated: Estimated | None = None,
+    ) -> tuple[Floats, Floats]:
+        """What the partitions of a menu cost, and the cycles of their bands (`band_kernel.band_costs`).
+
+        Parameters
+        ----------
+        flow : exact, or what comes from DRAM
+        whole : the same with what comes directly as if it came from DRAM, for estimates
+        streamed : bytes of a buffer that weights pass through; 0 where they stay
+        copies : how often the inputs of a band lie in a buffer
+        estimated : what estimates need to know; ``None`` for exact costs
+        """
+        engine = self.engine
+        rows, cycles = band_costs(
+            stated.leaf,
+            stated.borders,
+            stated.known,
+            flow,
+            whole,
+            estimated is not None,
+            estimated is not None and estimated.apart,
+            estimated is not None and estimated.alike,
+            stated.mesh,
+            engine.prices,
+            stated.menu,
+            stated.energy,
+            stated.cycles,
+            engine.room,
+            engine.rules.result_bytes,
+            streamed,
+            copies,
+        )
+        return rows, cycles
 
     def statement(
         self, layer: int, borders: Borders, first: int, tiles: int, fixed: Partition | None = None
@@ -164,48 +231,6 @@ class BandEngine:
             one, 1, -(-one.channels // k), -(-rows // h), -(-one.columns // w)
         )
         return cycles, np.array(energy, dtype=np.float64)
-
-    def _search(
-        self,
-        layer: int,
-        borders: Borders,
-        first: int,
-        tiles: int,
-        stored: bool,
-        runs: int,
-        direct: tuple[int, ...],
-        copies: int,
-        fixed: Partition | None,
-    ) -> LeafCost | None:
-        engine, rules = self.engine, self.engine.rules
-        stated = self.statement(layer, borders, first, tiles, fixed)
-        prices = engine.prices
-        for streamed in (0, rules.streamed_bytes) if engine.may_stream(layer) else (0,):
-            flow = engine.flow(layer, stored, 1 if streamed else runs, direct)
-            found, cycles = band_costs(
-                stated.leaf,
-                stated.borders,
-                stated.known,
-                flow,
-                flow,
-                False,
-                False,
-                False,
-                stated.mesh,
-                prices,
-                stated.menu,
-                stated.energy,
-                stated.cycles,
-                engine.room,
-                rules.result_bytes,
-                streamed,
-                copies,
-            )
-            if len(found):
-                value = found[:, ENERGY] ** prices.energy_power * cycles.sum(axis=1) ** prices.delay_power
-                best = stated.partitions[int(found[int(value.argmin()), ROW])]
-                return self._cost(layer, borders, first, stated, flow, best, streamed)
-        return None
 
     def _cost(
         self,

@@ -250,21 +250,7 @@ class _Segment:
         cycles = found.cycles
         if top or not form.rules.segment_bounds_only:
             cycles = form.bounded(cycles, found.counts)
-        return NodeCost(
-            node,
-            first,
-            tiles,
-            found.energy,
-            found.parts,
-            cycles,
-            found.counts,
-            found.buffer,
-            found.inputs,
-            found.weights,
-            (),
-            found,
-            stored,
-        )
+        return NodeCost.of_leaf(node, first, tiles, found, cycles, stored)
 
     def _in_turn(self, node: Cut, first: int, tiles: int, top: bool) -> NodeCost | str:
         shift = top and node.groups == 1 and self.form.rules.weight_shift

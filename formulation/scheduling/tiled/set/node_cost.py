@@ -48,6 +48,27 @@ class NodeCost:
     leaf: LeafCost | None = None
     stored: bool = False
 
+    @classmethod
+    def of_leaf(
+        cls, node: Node, first: int, tiles: int, leaf: LeafCost, cycles: int, stored: bool
+    ) -> NodeCost:
+        """One leaf, whose cycles may be bounded by more than its own."""
+        return cls(
+            node,
+            first,
+            tiles,
+            leaf.energy,
+            leaf.parts,
+            cycles,
+            leaf.counts,
+            leaf.buffer,
+            leaf.inputs,
+            leaf.weights,
+            (),
+            leaf,
+            stored,
+        )
+
     @property
     def hops(self) -> int:
         """Bytes times links."""

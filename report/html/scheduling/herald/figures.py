@@ -6,7 +6,7 @@ from collections.abc import Mapping as MappingABC
 from collections.abc import Sequence
 from typing import Any
 
-from tilewright.report.html.figures import PAPER, base_layout
+from tilewright.report.html.figures import PAPER, SECONDS, base_layout
 from tilewright.report.html.page import Figure
 from tilewright.report.pareto import pareto_front
 from tilewright.report.plots.style import PALETTE, SHARED, colours
@@ -17,7 +17,6 @@ from tilewright.report.records.scheduling.herald.document import (
 )
 
 _MEBIBYTE = 2**20
-_SECONDS: dict[str, Any] = {"tickformat": "~s", "ticksuffix": "s", "nticks": 8}
 
 
 def gantt_figure(
@@ -50,7 +49,7 @@ def gantt_figure(
             }
         )
     layout = base_layout("time", "")
-    layout["xaxis"].update(_SECONDS)
+    layout["xaxis"].update(SECONDS)
     layout.update(barmode="overlay", height=170 + 70 * len(engines), bargap=0.25)
     layout["xaxis"]["range"] = [0, max((row.end for row in rows), default=0) * seconds]
     layout["yaxis"].update(
@@ -73,7 +72,7 @@ def memory_figure(
             "line": {"shape": "hv", "color": PALETTE[0], "width": 1},
             "x": [cycle * seconds for cycle, _ in steps],
             "y": [used / _MEBIBYTE for _, used in steps],
-            "hovertemplate": "%{y:.4g} MiB from %{x:.6g} ms",
+            "hovertemplate": "%{y:.4g} MiB from %{x:.4s}s",
         }
     ]
     if capacity is not None:
@@ -89,7 +88,7 @@ def memory_figure(
             }
         )
     layout = base_layout("time", "shared memory [MiB]")
-    layout["xaxis"].update(_SECONDS)
+    layout["xaxis"].update(SECONDS)
     layout["yaxis"]["rangemode"] = "tozero"
     layout["height"] = 300
     return {"data": data, "layout": layout}
@@ -130,7 +129,7 @@ def partitions_figure(document: CodesignDocument, seconds: float) -> Figure:
         dots(f"best {document.objective}", [best], {"color": PALETTE[1], "symbol": "star", "size": 14}),
     ]
     layout = base_layout("latency", "energy")
-    layout["xaxis"].update(_SECONDS)
+    layout["xaxis"].update(SECONDS)
     layout["yaxis"].update(tickformat="~s", ticksuffix="J", nticks=7)
     layout["height"] = 480
     return {"data": data, "layout": layout}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from tilewright.report.html.figures import INK, PAPER, base_layout
+from tilewright.report.html.figures import INK, PAPER, SECONDS, base_layout
 from tilewright.report.html.page import Figure
 from tilewright.report.plots.style import LOADS, PALETTE, layer_colour, load_colour
 from tilewright.report.records.scheduling.tiled.document import PlanMetricsRecord
@@ -25,12 +25,12 @@ MOST_LINKS = 40
 _KIBIBYTE = 1024
 
 
-def engines_figure(plan: JudgedPlan, times: Timeline, milliseconds: float) -> Figure:
+def engines_figure(plan: JudgedPlan, times: Timeline, seconds: float) -> Figure:
     """One row per engine, one colour per layer (colours repeat); hovering tells the layer.
 
     Parameters
     ----------
-    milliseconds : of one cycle
+    seconds : of one cycle
     """
     names = [unit.name for unit in plan.problem.units]
     engine, layer, start, end, tasks = times.spans()
@@ -40,8 +40,8 @@ def engines_figure(plan: JudgedPlan, times: Timeline, milliseconds: float) -> Fi
             "orientation": "h",
             "width": 0.86,
             "y": engine.tolist(),
-            "base": (start * milliseconds).tolist(),
-            "x": ((end - start) * milliseconds).tolist(),
+            "base": (start * seconds).tolist(),
+            "x": ((end - start) * seconds).tolist(),
             "text": [
                 f"{names[unit]}<br>engine {e}, {count} atoms<br>cycles {low:,.0f} to {high:,.0f}"
                 for e, unit, low, high, count in zip(
@@ -53,7 +53,7 @@ def engines_figure(plan: JudgedPlan, times: Timeline, milliseconds: float) -> Fi
     else:
         cells = times.raster(COLUMNS)
         share = 1 / len(names)
-        width = times.cycles * milliseconds / COLUMNS
+        width = times.cycles * seconds / COLUMNS
         data = {
             "type": "heatmap",
             "x0": width / 2,
@@ -73,22 +73,22 @@ def engines_figure(plan: JudgedPlan, times: Timeline, milliseconds: float) -> Fi
         }
     data |= {"textposition": "none"} if data["type"] == "bar" else {}
     data["hovertemplate"] = "%{text}<extra></extra>"
-    layout = base_layout("time [ms]", "engine")
+    layout = base_layout("time", "engine")
     layout.update(height=150 + max(9, min(40, 700 // times.engines)) * times.engines, showlegend=False)
-    layout["xaxis"]["range"] = [0, times.cycles * milliseconds]
+    layout["xaxis"].update(SECONDS, range=[0, times.cycles * seconds])
     layout["yaxis"].update(
         range=[times.engines - 0.5, -0.5], dtick=max(1, plan.problem.machine.width), showgrid=False
     )
     return {"data": [data], "layout": layout}
 
 
-def buffers_figures(plan: JudgedPlan, milliseconds: float) -> list[tuple[str, Figure]]:
+def buffers_figures(plan: JudgedPlan, seconds: float) -> list[tuple[str, Figure]]:
     """What buffers hold over time: the fullest and the mean, and every one."""
     assert plan.answer is not None
     assert plan.evaluation is not None
     machine = plan.problem.machine
     moments, held = held_bytes(plan.answer, machine, plan.evaluation, COLUMNS)
-    xs = (moments * milliseconds).tolist()
+    xs = (moments * seconds).tolist()
 
     def line(name: str, ys: Any, colour: str, **more: Any) -> dict[str, Any]:
         return {
@@ -98,11 +98,12 @@ def buffers_figures(plan: JudgedPlan, milliseconds: float) -> list[tuple[str, Fi
             "x": xs,
             "y": (ys / _KIBIBYTE).tolist(),
             "line": {"color": colour, "width": 1.5, **more},
-            "hovertemplate": "%{y:.4g} KiB at %{x:.5g} ms",
+            "hovertemplate": "%{y:.4g} KiB at %{x:.4s}s",
         }
 
     full = held.max(axis=0) * 0 + machine.engine.buffer_bytes
-    layout = base_layout("time [ms]", "buffer [KiB]")
+    layout = base_layout("time", "buffer [KiB]")
+    layout["xaxis"].update(SECONDS)
     layout["yaxis"]["rangemode"] = "tozero"
     layout["height"] = 320
     lines = [
@@ -110,8 +111,9 @@ def buffers_figures(plan: JudgedPlan, milliseconds: float) -> list[tuple[str, Fi
         line("mean", held.mean(axis=0), PALETTE[2]),
         line("capacity", full, PALETTE[1], dash="dash"),
     ]
-    every = base_layout("time [ms]", "engine")
+    every = base_layout("time", "engine")
     every.update(height=150 + max(9, min(40, 700 // machine.engines)) * machine.engines)
+    every["xaxis"].update(SECONDS)
     every["yaxis"].update(autorange="reversed", dtick=max(1, machine.width))
     heat = {
         "type": "heatmap",
@@ -122,7 +124,7 @@ def buffers_figures(plan: JudgedPlan, milliseconds: float) -> list[tuple[str, Fi
         "zmax": machine.engine.buffer_bytes / _KIBIBYTE,
         "colorscale": [[i / (len(LOADS) - 1), colour] for i, colour in enumerate(LOADS)],
         "colorbar": {"title": {"text": "KiB", "side": "right"}, "thickness": 12},
-        "hovertemplate": "engine %{y}: %{z:.4g} KiB at %{x:.5g} ms<extra></extra>",
+        "hovertemplate": "engine %{y}: %{z:.4g} KiB at %{x:.4s}s<extra></extra>",
     }
     return [
         ("fullest and mean", {"data": lines, "layout": layout}),

@@ -73,7 +73,7 @@ def _sections(document: PlanDocument, plan: JudgedPlan, metrics: PlanMetricsReco
     assert plan.answer is not None
     assert plan.evaluation is not None
     machine = plan.problem.machine
-    milliseconds = 1 / (machine.clock_mhz * 1000)
+    seconds = 1 / (machine.clock_mhz * 1_000_000)
     times = timeline(plan.answer, machine, plan.evaluation)
     settings = document.settings.method
     rows = layer_rows(plan)
@@ -85,8 +85,8 @@ def _sections(document: PlanDocument, plan: JudgedPlan, metrics: PlanMetricsReco
     }
     return [
         figures_table("Figures", figure_rows(metrics)),
-        Plot("Engines", [("", engines_figure(plan, times, milliseconds))], notes["engines"]),
-        Plot("Buffers", buffers_figures(plan, milliseconds), "Bytes that lie in engines' buffers."),
+        Plot("Engines", [("", engines_figure(plan, times, seconds))], notes["engines"]),
+        Plot("Buffers", buffers_figures(plan, seconds), "Bytes that lie in engines' buffers."),
         Plot("Links", [("", links_figure(plan, times))], notes["links"]),
         Plot("Energy", [("", energy_figure(metrics))], "By component, with its share of the whole."),
         *course_sections("Convergence", settings, document.objective, document.trace, document.wall_s),

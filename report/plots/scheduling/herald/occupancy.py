@@ -7,9 +7,8 @@ from pathlib import Path
 from tilewright.formulation.scheduling.herald.evaluator import ScheduleEvaluation
 from tilewright.formulation.scheduling.herald.problem import SchedulingProblem
 from tilewright.report.plots.style import measured, write_figure
-from tilewright.report.text.quantities import bytes_text
 
-_MEGABYTE = 2**20
+_MEBIBYTE = 2**20
 
 
 def draw_occupancy(
@@ -26,14 +25,15 @@ def draw_occupancy(
     figure = Figure(figsize=(11, 3), layout="constrained")
     axes = figure.add_subplot()
     times = [cycle * seconds for cycle, _ in evaluation.occupancy]
-    used = [amount / _MEGABYTE for _, amount in evaluation.occupancy]
+    used = [amount / _MEBIBYTE for _, amount in evaluation.occupancy]
     axes.fill_between(times, used, step="post", alpha=0.6, color="tab:blue", linewidth=1, label="in use")
     if problem.memory is not None:
-        axes.axhline(problem.memory / _MEGABYTE, color="tab:red", linestyle="--", label="capacity")
+        axes.axhline(problem.memory / _MEBIBYTE, color="tab:red", linestyle="--", label="capacity")
     figure.legend(loc="outside right upper", fontsize=8)
     axes.set_xlim(0, evaluation.makespan * seconds)
     axes.set_ylim(bottom=0)
     measured(axes.xaxis, "time", "s")
     axes.set_ylabel("shared memory in MiB")
-    axes.set_title(f"{problem.name}: at most {bytes_text(evaluation.peak_memory, 8)} in use", fontsize=10)
+    peak = evaluation.peak_memory / _MEBIBYTE
+    axes.set_title(f"{problem.name}: at most {peak:.4g} MiB in use", fontsize=10)
     write_figure(figure, path, 150)

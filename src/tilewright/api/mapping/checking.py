@@ -8,7 +8,7 @@ from typing import Any
 
 from rich.console import RenderableType
 
-from tilewright.api.display import Displayed
+from tilewright.api.checked import Check
 from tilewright.formulation.limits import Limits
 from tilewright.report.checks.mapping.document import LayerCheck, check_document, totals_faults
 from tilewright.report.records.mapping.claims import claim_of
@@ -19,47 +19,23 @@ from tilewright.solvers.mapping.network_search import share_of_layer
 from tilewright.solvers.mapping.second_opinion import prove
 from tilewright.solvers.second_opinion import Proof, Verdict
 
-SCHEMA = "tilewright.check/1"
-
 Told = Callable[[int, int, str, Proof], None]
 """Told of a second opinion: its place, how many there are, the layer, and what was said."""
 
 
 @dataclass(frozen=True, repr=False)
-class MappingCheck(Displayed):
-    """What a check found.
+class MappingCheck(Check):
+    """What a check of mappings found; proofs are one per layer.
 
     Parameters
     ----------
     layers : per layer, what is wrong with it
     totals : what is wrong with the head and the sums
-    proofs : per layer a second opinion, where it was asked for
     """
 
     record: ResultDocument
     layers: tuple[LayerCheck, ...]
     totals: tuple[str, ...]
-    proofs: tuple[Proof, ...]
-
-    @property
-    def holds(self) -> bool:
-        """Whether every claim holds, and no second opinion refutes one."""
-        refuted = any(proof.verdict is Verdict.REFUTED for proof in self.proofs)
-        return not self.faults and not refuted
-
-    @property
-    def undecided(self) -> bool:
-        """Whether a second opinion came to no verdict."""
-        return any(proof.verdict is Verdict.UNDECIDED for proof in self.proofs)
-
-    @property
-    def faults(self) -> tuple[str, ...]:
-        """Everything that is wrong, each in one line."""
-        mine = [f"{check.layer.name}: {fault}" for check in self.layers for fault in check.faults]
-        return (*mine, *self.totals)
-
-    def __bool__(self) -> bool:
-        return self.holds
 
     def rows(self) -> list[dict[str, Any]]:
         """One row per layer."""
@@ -81,22 +57,15 @@ class MappingCheck(Displayed):
             if self.proofs:
                 entry["proof"] = proof_data(self.proofs[index])
             layers.append(entry)
-        return {
-            "schema": SCHEMA,
-            "command": "check",
-            "arch": self.record.arch.name,
-            "holds": self.holds,
-            "complete": self.record.complete,
-            "layers": layers,
-            "totals_faults": list(self.totals),
-        }
+        told = self._told({"arch": self.record.arch.name}, complete=self.record.complete)
+        return {**told, "layers": layers, "totals_faults": list(self.totals)}
 
     def views(self) -> Sequence[RenderableType]:
         """One line per layer, every fault, and a summary."""
         return check_views(self.record, self.layers, self.totals, self.proofs)
 
     def __repr__(self) -> str:
-        return f"MappingCheck({'holds' if self.holds else 'fails'}, {len(self.layers)} layers)"
+        return self._named(f"{len(self.layers)} layers")
 
 
 def check_mappings(
@@ -126,4 +95,5 @@ def check_mappings(
         proofs.append(prove(claim_of(check.layer), check.problem, mine))
         if told is not None:
             told(index + 1, len(checks), check.layer.name, proofs[-1])
-    return MappingCheck(record, checks, totals, tuple(proofs))
+    own = (f"{check.layer.name}: {fault}" for check in checks for fault in check.faults)
+    return MappingCheck((*own, *totals), tuple(proofs), record, checks, totals)

@@ -9,8 +9,8 @@ from typing import Any
 from rich.console import RenderableType
 from rich.text import Text
 
-from tilewright.api.display import Displayed
-from tilewright.api.mapping.checking import SCHEMA, MappingCheck, Told, check_mappings
+from tilewright.api.checked import Check
+from tilewright.api.mapping.checking import MappingCheck, Told, check_mappings
 from tilewright.formulation.limits import Limits
 from tilewright.report.checks.mapping.explore import explore_faults
 from tilewright.report.records.mapping.explore import ExploreDocument
@@ -18,8 +18,8 @@ from tilewright.report.text.mapping.explore import fields_text
 
 
 @dataclass(frozen=True, repr=False)
-class ExploreCheck(Displayed):
-    """What a check of an exploration found.
+class ExploreCheck(Check):
+    """What a check of an exploration found, in the best design's layers too.
 
     Parameters
     ----------
@@ -31,39 +31,15 @@ class ExploreCheck(Displayed):
     own: tuple[str, ...]
     best: MappingCheck | None
 
-    @property
-    def holds(self) -> bool:
-        """Whether every claim that can be computed anew holds."""
-        return not self.own and (self.best is None or self.best.holds)
-
-    @property
-    def undecided(self) -> bool:
-        """Whether a second opinion came to no verdict."""
-        return self.best is not None and self.best.undecided
-
-    @property
-    def faults(self) -> tuple[str, ...]:
-        """Everything that is wrong, each in one line."""
-        return (*self.own, *(() if self.best is None else self.best.faults))
-
-    def __bool__(self) -> bool:
-        return self.holds
-
     def rows(self) -> list[dict[str, Any]]:
         """One row per layer of the best design."""
         return [] if self.best is None else self.best.rows()
 
     def to_dict(self) -> dict[str, Any]:
         """What ``tilewright check --format json`` prints."""
-        found: dict[str, Any] = {
-            "schema": SCHEMA,
-            "command": "check",
-            "arch": self.record.machine,
-            "holds": self.holds,
-            "complete": self.record.complete,
-            "faults": list(self.own),
-        }
-        return {**found, "best": None if self.best is None else self.best.to_dict()}
+        told = self._told({"arch": self.record.machine}, complete=self.record.complete)
+        best = None if self.best is None else self.best.to_dict()
+        return {**told, "faults": list(self.own), "best": best}
 
     def views(self) -> Sequence[RenderableType]:
         """The best design's layers, every fault, and what was not asked."""
@@ -82,7 +58,7 @@ class ExploreCheck(Displayed):
         return views
 
     def __repr__(self) -> str:
-        return f"ExploreCheck({'holds' if self.holds else 'fails'}, {len(self.record.designs)} designs)"
+        return self._named(f"{len(self.record.designs)} designs")
 
 
 def check_exploration(
@@ -101,4 +77,6 @@ def check_exploration(
     """
     own = tuple(explore_faults(record, where))
     best = None if record.best is None else check_mappings(record.best.result, where, limits, told)
-    return ExploreCheck(record, own, best)
+    if best is None:
+        return ExploreCheck(own, (), record, own, None)
+    return ExploreCheck((*own, *best.faults), best.proofs, record, own, best)

@@ -3,19 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 from pathlib import Path
 
 from tilewright.api.arguments import interruptible, named_arguments, read_budget
 from tilewright.api.scheduling.plan import Codesign
-from tilewright.api.scheduling.problem import (
-    EXACT,
-    Workload,
-    schedule_limits,
-    schedule_objective,
-    schedule_settings,
-    workload,
-)
+from tilewright.api.scheduling.problem import EXACT, Workload, schedule_objective, schedule_settings, workload
 from tilewright.formulation.stopping import Stop
 from tilewright.hardware.mapping.styles import dataflow
 from tilewright.hardware.scheduling.herald.classes import accelerator_class, with_steps
@@ -62,7 +54,7 @@ def codesign(
         chip = with_steps(accelerator_class(resources), pe_step, bandwidth_step)
         flows = [dataflow(name).name for name in dataflows]
         networks = (work if isinstance(work, Workload) else workload(work)).networks
-        limits = replace(schedule_limits(budget), stop=event)
+        limits = budget.limits(event)
         run = codesign_run(
             networks, chip, flows, goal, limits, search, metric, told=told.point, note=told.phase
         )

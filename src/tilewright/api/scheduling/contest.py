@@ -9,12 +9,11 @@ from typing import Any
 from rich.console import RenderableType
 from rich.text import Text
 
+from tilewright.api.checked import Check
 from tilewright.api.display import Displayed
 from tilewright.report.checks.scheduling.tiled.compare import compare_faults
 from tilewright.report.records.scheduling.tiled.compare import CompareDocument
 from tilewright.report.text.scheduling.tiled.compare import compare_views
-
-SCHEMA = "tilewright.check/1"
 
 
 @dataclass(frozen=True, repr=False)
@@ -44,43 +43,21 @@ class Contest(Displayed):
 
 
 @dataclass(frozen=True, repr=False)
-class ContestCheck(Displayed):
-    """What a check of a contest found.
-
-    Parameters
-    ----------
-    faults : everything that is wrong, each in one line
-    """
+class ContestCheck(Check):
+    """What a check of a contest found."""
 
     record: CompareDocument
-    faults: tuple[str, ...]
-    undecided: bool = False
-
-    @property
-    def holds(self) -> bool:
-        """Whether every claim holds."""
-        return not self.faults
-
-    def __bool__(self) -> bool:
-        return self.holds
-
-    def rows(self) -> list[dict[str, Any]]:
-        """One row per fault."""
-        return [{"fault": fault} for fault in self.faults]
 
     def to_dict(self) -> dict[str, Any]:
         """What ``tilewright check --format json`` prints."""
-        return {
-            "schema": SCHEMA,
-            "command": "check",
-            "of": "compare",
-            "workload": self.record.workload,
-            "system": self.record.system,
-            "objective": self.record.objective,
-            "holds": self.holds,
-            "complete": self.record.complete,
-            "faults": [*self.faults],
+        record = self.record
+        head = {
+            "of": record.command,
+            "workload": record.workload,
+            "system": record.system,
+            "objective": record.objective,
         }
+        return {**self._told(head, complete=record.complete), "faults": [*self.faults]}
 
     def views(self) -> Sequence[RenderableType]:
         """Every fault, and a summary."""
@@ -90,10 +67,7 @@ class ContestCheck(Displayed):
             summary.append("; not every run has ended", "yellow")
         return [*lines, summary]
 
-    def __repr__(self) -> str:
-        return f"ContestCheck({'holds' if self.holds else 'fails'}, {len(self.faults)} faults)"
-
 
 def check_contest(record: CompareDocument, where: str) -> ContestCheck:
     """Check a document of ``compare``."""
-    return ContestCheck(record, tuple(compare_faults(record, where)))
+    return ContestCheck(tuple(compare_faults(record, where)), (), record)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import Any, overload
 
@@ -14,8 +13,7 @@ from tilewright.api.display import Displayed
 from tilewright.api.scheduling.plan import Plan
 from tilewright.api.scheduling.system import System, system
 from tilewright.api.scheduling.tiled_machine import TiledMachine, is_tiled
-from tilewright.api.scheduling.tiled_problem import NetworkOnTiles
-from tilewright.formulation.limits import Limits
+from tilewright.api.scheduling.tiled_problem import NetworkOnTiles, search_settings
 from tilewright.formulation.scheduling.herald.problem import ScheduleObjective
 from tilewright.hardware.scheduling.herald.system import System as SubAccelerators
 from tilewright.report.records.scheduling.herald.document import ScheduleSettingsRecord, schedule_document
@@ -145,7 +143,7 @@ class WorkloadOnSystem:
         name, told, budget = request.method or EXACT, request.observer or Unobserved(), request.budget
         networks, hardware = self.workload.networks, self.system.hardware
         with named_arguments(), interruptible() as stop:
-            limits = replace(schedule_limits(budget), stop=stop)
+            limits = budget.limits(stop)
             run = schedule_run(
                 networks, hardware, self.objective, self.metric, name, limits, told.point, told.phase
             )
@@ -190,25 +188,6 @@ def schedule_objective(name: str) -> ScheduleObjective:
     return ScheduleObjective(name)
 
 
-def schedule_limits(budget: Budget) -> Limits:
-    """The limits of a search for schedules, whose keys are the values that are shown."""
-    return Limits(
-        seconds=budget.seconds,
-        gap=budget.gap,
-        threads=budget.threads,
-        seed=budget.seed,
-        started=budget.started,
-        until=budget.until,
-    )
-
-
 def schedule_settings(method: str, metric: str, budget: Budget) -> ScheduleSettingsRecord:
-    """What a document says of the search."""
-    return ScheduleSettingsRecord(
-        method=method,
-        metric=metric,
-        time_limit_s=budget.seconds,
-        gap=budget.gap,
-        threads=budget.threads,
-        seed=budget.seed,
-    )
+    """What a document says of the search for a schedule."""
+    return ScheduleSettingsRecord(**search_settings(method, budget).model_dump(), metric=metric)

@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import os
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from tilewright.api.arguments import SearchRequest, interruptible, named_arguments
+from tilewright.api.arguments import Budget, SearchRequest, interruptible, named_arguments
 from tilewright.api.scheduling.tiled_machine import TiledMachine, tiled_machine
 from tilewright.api.scheduling.tiled_plan import TiledPlan
-from tilewright.formulation.limits import Limits
 from tilewright.formulation.scheduling.tiled.dag import PartialSums
 from tilewright.formulation.scheduling.tiled.problem import TiledProblem, tiled_objective
 from tilewright.report.records.files import read_data
@@ -83,31 +81,28 @@ class NetworkOnTiles:
             raise InputError("warm_starts", None, f"expected one plan, got {len(given)}")
         with named_arguments(), interruptible() as stop:
             warm = [warm_plan(*_plan_data(one), problem) for one in given]
-            limits = Limits(
-                seconds=budget.seconds,
-                gap=budget.gap,
-                threads=budget.threads,
-                seed=budget.seed,
-                started=budget.started,
-                until=budget.until,
-            )
             run = plan_run(
                 lambda: problem,
                 name,
-                replace(limits, stop=stop),
+                budget.limits(stop),
                 told.point,
                 told.phase,
                 (lambda stated: warm[0]) if warm else None,
             )
             result = run.run()
-        settings = SearchSettingsRecord(
-            method=name, time_limit_s=budget.seconds, gap=budget.gap, threads=budget.threads, seed=budget.seed
-        )
+        settings = search_settings(name, budget)
         space = claimed_space(run)
         return TiledPlan(plan_document(problem, self.objective, result, settings, space=space))
 
     def __repr__(self) -> str:
         return f"NetworkOnTiles({self.workload.name!r} on {self.machine.name!r}, {self.objective})"
+
+
+def search_settings(method: str, budget: Budget) -> SearchSettingsRecord:
+    """What a document says of the search."""
+    return SearchSettingsRecord(
+        method=method, time_limit_s=budget.seconds, gap=budget.gap, threads=budget.threads, seed=budget.seed
+    )
 
 
 def _plan_data(given: Any) -> tuple[Any, str]:

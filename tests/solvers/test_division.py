@@ -19,10 +19,11 @@ from tilewright.formulation.mapping.search import LayerSearch
 from tilewright.formulation.mapping.tables import Tables
 from tilewright.solvers.mapping import tree
 from tilewright.solvers.mapping.branch import Branch
+from tilewright.solvers.mapping.division import divided
 from tilewright.solvers.mapping.goals import Minimum
-from tilewright.solvers.mapping.levels import divided
+from tilewright.solvers.mapping.layout import laid_out
+from tilewright.solvers.mapping.part_floors import PartFloors
 from tilewright.solvers.mapping.solve import solve
-from tilewright.solvers.mapping.tree import Tree
 
 
 @settings(max_examples=effort(15))
@@ -90,34 +91,36 @@ def divisible(draw: st.DrawFn) -> Instance:
 def test_no_legal_mapping_has_less_than_a_part_of_the_energy_alone(instance: Instance) -> None:
     """Parts add up to the energy, and none is below its floor under any storage, in any row and order."""
     problem = instance.problem()
-    tree = Tree(LayerSearch(problem, Limits()), Minimum(LayerSearch(problem, Limits()), "test"))
-    tree.divide()
-    division = divided(problem)
+    search = LayerSearch(problem, Limits())
+    layout = laid_out(problem, search.limits)
     rows = [index.ravel() for index in np.indices([len(group) for group in problem.space.groups])]
-    if tree.empty or (rows and not len(rows[0])):
+    if not layout.fits or (rows and not len(rows[0])):
         return
-    roots = [division.energy, *division.terms, problem.statement.energy]
+    division = divided(layout)
+    layout = layout.dividing(division.energy, division.parts)
+    floors = PartFloors(search, Minimum(search, "test"), layout, division)
+    roots = [division.energy, *division.parts, problem.statement.energy]
     limits = [limit.expr for limit in problem.limits]
     tables = Tables(problem.space.groups, [*roots, *limits])
     stores = [s for s in problem.space.selectors if s.name.startswith("stores@")]
     orders = [s for s in problem.space.selectors if s not in stores]
     for chosen in cartesian(*(store.domain for store in stores)):
         storage = dict(zip(stores, chosen, strict=True))
-        least = dict.fromkeys(division.terms, np.inf)
+        least = dict.fromkeys(division.parts, np.inf)
         for order in cartesian(*(selector.domain for selector in orders)):
             reader = BatchReader({**storage, **dict(zip(orders, order, strict=True))}, tables.known(rows))
             legal = np.ones(len(rows[0]) if rows else 1, dtype=bool)
             for limit in problem.limits:
                 legal &= reader.read(limit.expr) <= limit.bound
             assert np.array_equal(reader.read(division.energy), reader.read(problem.statement.energy))
-            for term in division.terms:
+            for term in division.parts:
                 values = np.broadcast_to(reader.read(term), legal.shape)[legal]
                 least[term] = min(least[term], values.min(initial=np.inf))
-        for term in division.terms:
-            found = tree.least_value(term, storage, 10**9)
+        for term in division.parts:
+            found = floors.least_value(term, storage, 10**9)
             assert found <= least[term] if term in division.relaxed else found == least[term]
             for enough in (0.5 * found, found, 2 * found):
-                assert tree.least_value(term, storage, 10**9, enough) == min(found, enough)
+                assert floors.least_value(term, storage, 10**9, enough) == min(found, enough)
 
 
 def test_halved_tiles_are_least_tiles_of_trip_counts() -> None:

@@ -7,7 +7,7 @@ tell where energy goes are divided by their memory levels.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Hashable, Iterable
+from collections.abc import Collection, Hashable, Iterable, Sequence
 from collections.abc import Mapping as MappingABC
 from dataclasses import dataclass
 
@@ -17,25 +17,25 @@ from tilewright.formulation.mapping.merged import MergedNest
 from tilewright.formulation.mapping.nest import Nest
 from tilewright.formulation.mapping.problem import LayerProblem
 from tilewright.formulation.mapping.rules import InnermostRule
-from tilewright.solvers.mapping.array_bounds import array_rooms
+from tilewright.solvers.mapping.layout import Layout
 from tilewright.solvers.mapping.stages import Stage, rough_spreads
 
 
 @dataclass(frozen=True, slots=True)
-class Relaxed:
-    """What bounds a part from below, and the stages of a search for its least value.
+class Part:
+    """A search for the least value of a part of the energy.
 
     Parameters
     ----------
-    energy : at most the part's, whatever is decided in no stage
+    energy : the part, or something that is at most as much, whatever is decided in no stage
     limits : those that what is decided can break
-    stages : innermost tiles first
+    stages : in which decisions are made
     stored : what depends on storage
     """
 
     energy: Expr
     limits: tuple[Limit, ...]
-    stages: tuple[Stage, ...]
+    stages: Sequence[Stage]
     stored: tuple[Choice, ...]
 
     def under(self, storage: MappingABC[Variable, int]) -> Hashable:
@@ -50,20 +50,20 @@ class Division:
     Parameters
     ----------
     energy : the whole, as a sum of such terms and others
-    outer : terms that depend on outer tiles alone, found by a search of the statement; the smallest first
-    relaxed : terms with what bounds them from below, by a smaller search
-    inner : those of them that are in no term of ``outer``
+    outer : terms that depend on outer tiles alone, searched as the problem is; the smallest first
+    relaxed : terms that something smaller to search bounds from below
+    inner : those of ``relaxed`` that are in no term of ``outer``
     """
 
     energy: Expr
-    outer: tuple[Expr, ...]
-    relaxed: dict[Expr, Relaxed]
+    outer: dict[Expr, Part]
+    relaxed: dict[Expr, Part]
     inner: tuple[Expr, ...] = ()
 
     @property
-    def terms(self) -> tuple[Expr, ...]:
-        """All of them, those that tell most first: innermost ones are the largest."""
-        return (*reversed(self.relaxed), *self.outer)
+    def parts(self) -> dict[Expr, Part]:
+        """All terms, those that tell most first: innermost ones are the largest."""
+        return {**dict(reversed(self.relaxed.items())), **self.outer}
 
     def beside(self, term: Expr) -> tuple[Expr, ...]:
         """Terms whose least values add up with that of another one to a bound of the whole."""
@@ -74,8 +74,9 @@ class Division:
         )
 
 
-def divided(problem: LayerProblem) -> Division:
-    """The energy by stores where the cost model tells them, else by levels."""
+def divided(layout: Layout) -> Division:
+    """The energy of a problem by stores where the cost model tells them, else by levels."""
+    problem = layout.problem
     model, nest = problem.model, problem.space.nest
     pinned = any(isinstance(rule, InnermostRule) for rule in problem.constraints.rules)
     if (
@@ -84,12 +85,13 @@ def divided(problem: LayerProblem) -> Division:
         or problem.even_space is not None
         or model.statement(nest).energy is not problem.statement.energy  # it counts less, or knows more
     ):
-        return Division(*by_levels(problem), {})
+        energy, terms = by_levels(problem)
+        return Division(energy, _searched_as_stated(layout, terms), {})
     merged = MergedNest(
         nest.operator, nest.engine, nest.boundaries, nest.blocks, nest.residency, nest.perfect
     )
     below = _at_stores(merged, model.energy_by_store(merged))
-    relaxed: dict[Expr, Relaxed] = {}
+    relaxed: dict[Expr, Part] = {}
     chain: list[Expr] = []
     inner: list[Expr] = []
     outer: list[Expr] = []
@@ -97,14 +99,23 @@ def divided(problem: LayerProblem) -> Division:
     for boundary, part in _at_stores(nest, model.energy_by_store(nest)).items():
         term = tighten(part)
         if not isinstance(term, Constant):
-            relaxed[term] = _relaxed(problem, merged, boundary, below[boundary])
+            relaxed[term] = _relaxed(layout, merged, boundary, below[boundary])
         if 0 < boundary < array:
             chain = [tighten(total([*chain, term]))] if chain else [term]
             outer += [one for one in chain if one not in relaxed]
         else:
             inner.append(term)
     found = tuple(term for term in inner if term in relaxed)
-    return Division(total([*chain, *inner]), tuple(outer), relaxed, found)
+    return Division(total([*chain, *inner]), _searched_as_stated(layout, outer), relaxed, found)
+
+
+def _searched_as_stated(layout: Layout, terms: Iterable[Expr]) -> dict[Expr, Part]:
+    """Searches for terms in the stages of the whole, under all that the machine demands."""
+    limits = tuple(layout.machine)
+    roots = [limit.expr for limit in limits]
+    return {
+        term: Part(term, limits, layout.stages, _choices([term, *roots], layout.owners)) for term in terms
+    }
 
 
 def _at_stores(nest: Nest, parts: MappingABC[int, Expr]) -> dict[int, Expr]:
@@ -116,7 +127,7 @@ def _at_stores(nest: Nest, parts: MappingABC[int, Expr]) -> dict[int, Expr]:
     }
 
 
-def _relaxed(problem: LayerProblem, nest: MergedNest, boundary: int, energy: Expr) -> Relaxed:
+def _relaxed(layout: Layout, nest: MergedNest, boundary: int, energy: Expr) -> Part:
     """The tile at a boundary, then what is spread around it; nothing of the levels between.
 
     Innermost tiles come first: a small store excludes most of them, and what lies outside is bounded well
@@ -134,12 +145,11 @@ def _relaxed(problem: LayerProblem, nest: MergedNest, boundary: int, energy: Exp
     ]
     if rest:
         stages += [Stage("rough rest", None, rest, (), coarse=True), Stage("rest", None, rest, ())]
-    stores = {r.selector for r in nest.residency.values() if isinstance(r.selector, Variable)}
+    stores = layout.owners
     decided = {expr for edge in (*rest, boundary) for expr in nest.boundaries[edge].values()}
     known = {*stores, *decided}
-    machine = (*problem.statement.limits, *array_rooms(nest))
-    limits = tuple(limit for limit in machine if limit.expr.support <= known)
-    return Relaxed(energy, limits, tuple(stages), _choices([energy, *(one.expr for one in limits)], stores))
+    limits = tuple(limit for limit in layout.machine if limit.expr.support <= known)
+    return Part(energy, limits, stages, _choices([energy, *(one.expr for one in limits)], stores))
 
 
 def _choices(roots: Iterable[Expr], selectors: Collection[Expr]) -> tuple[Choice, ...]:

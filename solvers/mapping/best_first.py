@@ -1,0 +1,179 @@
+"""Partial decisions opened in the order of their bounds, until a goal wants nothing that is open."""
+
+from __future__ import annotations
+
+import heapq
+import math
+from collections.abc import Callable
+from collections.abc import Mapping as MappingABC
+from itertools import count
+from types import MappingProxyType
+
+from tilewright.formulation.expression import Variable
+from tilewright.formulation.mapping.search import LayerSearch
+from tilewright.solvers.mapping.goals import Goal
+from tilewright.solvers.mapping.layout import Layout
+from tilewright.solvers.mapping.nodes import Leaves, Nodes
+from tilewright.solvers.mapping.refinement import Refinement
+
+_DIVE_WIDTHS = (128, 1024)  # nodes kept after every group; wider where a narrow dive ends nowhere
+_DIVE_LINES = 3  # choices of orders and residencies followed from stage to stage
+
+
+class BestFirst:
+    """One search of a layout for one goal.
+
+    Parameters
+    ----------
+    given : choices that are made before it begins
+
+    Attributes
+    ----------
+    empty : whether tile sizes and array leave nothing to choose
+    most : the search ends once so many nodes have been bounded, if at all
+    """
+
+    def __init__(
+        self,
+        search: LayerSearch,
+        goal: Goal,
+        layout: Layout,
+        given: MappingABC[Variable, int] = MappingProxyType({}),
+    ) -> None:
+        self.search, self.goal, self.layout = search, goal, layout
+        self.empty = not layout.fits
+        self.most: int | None = None
+        self._given = given
+        self._tick = count()
+        self._fringe: list[tuple[float, int, int, Nodes]] = []
+        self._size = 1  # nodes that are opened together
+        if not self.empty:
+            self._refinement = Refinement(layout, goal, self._is_spent)
+
+    def _is_spent(self) -> bool:
+        too_many = self.most is not None and self._refinement.bounded > self.most
+        return too_many or self.search.limits.expired
+
+    def run(self, tell: Callable[[float], None] = lambda _least: None) -> float | None:
+        """Search until the goal wants nothing that is open, or a limit strikes.
+
+        Parameters
+        ----------
+        tell : called with lower bounds of the objective key of all that is still open
+
+        Returns ``None`` when nothing is open any more, else the least key bound of what is.
+        """
+        self.begin(tell)
+        return self.go_on(tell)
+
+    @property
+    def least(self) -> float:
+        """Lower bound of the objective key of all that is still open; infinite where nothing is."""
+        return self._fringe[0][0] if self._fringe else math.inf
+
+    @property
+    def least_energy(self) -> float:
+        """Lower bound of the energy of all that is still open; infinite where nothing is."""
+        return min((float(nodes.energy.min()) for *_, nodes in self._fringe), default=math.inf)
+
+    def begin(self, tell: Callable[[float], None] = lambda _least: None, dive: bool = True) -> None:
+        """Bound the whole, dive for a first incumbent unless told not to, and open the first stage."""
+        root = self._root(tell)
+        if dive:
+            self._dive(root)
+        self._open_first(root)
+
+    def go_on(
+        self,
+        tell: Callable[[float], None] = lambda _least: None,
+        until: float = math.inf,
+        over: Callable[[], bool] = lambda: False,
+    ) -> float | None:
+        """Search on what is open, as :meth:`run`, until bounds pass ``until`` or something is over.
+
+        What was stopped since so many nodes had been bounded goes on where ``most`` is larger now.
+        """
+        self._refinement.stopped = False
+        while self._fringe and not self._refinement.stopped:
+            if self.least > until or over():
+                return self.least
+            self._weigh_effort(self._refinement.bounded)
+            least, _, stage, nodes = heapq.heappop(self._fringe)
+            tell(least)
+            if not self._opened(nodes, stage):
+                self._push(nodes, stage)
+                break
+        return self.least if self._fringe else None
+
+    def _weigh_effort(self, bounded: int) -> None:
+        """Called before a part is opened, with the nodes bounded so far."""
+
+    def _learned(self, _nodes: Nodes, _stage: int) -> bool:
+        """Whether more is known now of what a part costs, and the part is open again with better bounds."""
+        return False
+
+    def _root(self, tell: Callable[[float], None]) -> Nodes:
+        root = self._refinement.root(self._given)
+        tell(_least_key(root))
+        return root
+
+    def _open_first(self, root: Nodes) -> None:
+        for nodes in self._refinement.children(root, 0):
+            self._push(nodes, 1)
+        if self._refinement.stopped:
+            self._fringe = [(_least_key(root), next(self._tick), 0, root)]
+
+    def _push(self, nodes: Nodes, stage: int) -> None:
+        """Keep nodes, in the order of their bounds, whose stage is the next to be decided."""
+        heapq.heappush(self._fringe, (_least_key(nodes), next(self._tick), stage, nodes))
+
+    def _opened(self, nodes: Nodes, stage: int) -> bool:
+        """Whether what is wanted of a part has been searched, or is open in smaller parts."""
+        if self.search.done:
+            return False
+        nodes = self._refinement.wanted(nodes)
+        if not len(nodes) or self._learned(nodes, stage):
+            return True
+        if stage == 1 and self.layout.owners:
+            left = [(part, stage + 1) for part in self._refinement.children(nodes, stage)]
+        else:
+            head, rest = nodes.between(0, self._size), nodes.between(self._size, None)
+            self._explore(head, stage)
+            left = [(rest, stage)] if len(rest) else []
+            self._size = min(4 * self._size, 1024)
+        if self.search.done or self._refinement.stopped:
+            return False
+        for part, following in left:
+            self._push(part, following)
+        return True
+
+    def _explore(self, nodes: Nodes, stage: int) -> None:
+        """Depth first, cheapest first, in growing pieces."""
+        if stage == len(self.layout.stages):
+            self.goal.take(Leaves(self.layout, nodes))
+            return
+        size = 1 if self.search.key is None else 256
+        while len(nodes) and not self.search.done:
+            nodes = self._refinement.wanted(nodes)
+            head, nodes = nodes.between(0, size), nodes.between(size, None)
+            if len(head):
+                for part in sorted(self._refinement.children(head, stage), key=_least_key):
+                    self._explore(part, stage + 1)
+            size = min(4 * size, 4096)
+
+    def _dive(self, nodes: Nodes, first: int = 0) -> None:
+        """Walk down to complete decisions along the most promising parts only, from some stage on."""
+        for width in _DIVE_WIDTHS:
+            lines = [nodes] if len(nodes) else []
+            for stage in range(first, len(self.layout.stages)):
+                inner = [part for line in lines for part in self._refinement.children(line, stage, width)]
+                lines = sorted(inner, key=_least_key)[:_DIVE_LINES]
+            if lines or self._refinement.stopped:
+                break
+        for leaves in lines:
+            self.goal.take(Leaves(self.layout, leaves))
+
+
+def _least_key(nodes: Nodes) -> float:
+    """That of nodes which stand in the order of their keys."""
+    return float(nodes.keys[0])

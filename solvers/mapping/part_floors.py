@@ -1,0 +1,106 @@
+"""What parts of the energy cost at least under one storage, each found by a search of its own.
+
+Nodes are bounded by the sum of what intervals tell of the parts, and by their least values where these are
+more (``docs/proofs.md``, energy by stores).  Parts are asked for one by one, no further than the goal needs.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Hashable
+from collections.abc import Mapping as MappingABC
+from contextlib import suppress
+
+import numpy as np
+
+from tilewright.formulation.expression import Expr, Variable
+from tilewright.formulation.expression.batch import EXACT_LIMIT, Array
+from tilewright.formulation.limits import LimitReachedError
+from tilewright.formulation.mapping.search import LayerSearch
+from tilewright.solvers.mapping.best_first import BestFirst
+from tilewright.solvers.mapping.division import Division
+from tilewright.solvers.mapping.goals import BAND, Goal, LeastEnergy
+from tilewright.solvers.mapping.layout import Layout
+from tilewright.solvers.mapping.nodes import Nodes
+
+_EFFORT = 2_000_000  # nodes bounded in looking at the outer levels alone
+_RELAXED_EFFORT = 16_000_000  # and at one store alone, which has fewer terms
+_STEPS = 1.002 ** np.arange(1500)
+"""Up to twenty times a bound."""
+
+
+class PartFloors:
+    """Floors of the parts of a divided energy.
+
+    Parameters
+    ----------
+    layout : that reads the energy divided so
+    """
+
+    def __init__(self, search: LayerSearch, goal: Goal, layout: Layout, division: Division) -> None:
+        self._search, self._goal, self._layout, self._division = search, goal, layout, division
+        self._found: dict[tuple[int, ...], dict[Expr, float]] = {}  # by storage
+        self._least: dict[Hashable, tuple[float, float]] = {}  # with what would have been enough
+        self._layouts: dict[Expr, Layout] = {}
+
+    def are_complete(self, storage: MappingABC[Variable, int]) -> bool:
+        """Whether every part has been asked for under a storage."""
+        return len(self._under(storage)) == len(self._division.parts)
+
+    def raise_next(self, storage: MappingABC[Variable, int], nodes: Nodes) -> bool:
+        """Find what one more part costs at least under the storage of some nodes; whether there was one."""
+        floors = self._under(storage)
+        term = next((term for term in self._division.parts if term not in floors), None)
+        if term is None:
+            return False
+        floors[term] = 0.0
+        with suppress(LimitReachedError):
+            floors[term] = self._known_least(term, storage, self._enough(term, nodes, floors))
+            if not math.isinf(floors[term]):  # nothing is legal, which the search itself will find
+                self._layout.tape.raise_floor(term, floors[term], storage)
+        return True
+
+    def _under(self, storage: MappingABC[Variable, int]) -> dict[Expr, float]:
+        """The floors known under a storage."""
+        return self._found.setdefault(tuple(storage.values()), {})
+
+    def _enough(self, term: Expr, nodes: Nodes, floors: MappingABC[Expr, float]) -> float:
+        """The least value of a term, of some values tried, with which nothing in the nodes is wanted."""
+        rest = sum(floors.get(other, 0.0) for other in self._division.beside(term))
+        energy: Array = np.asarray(max(1.0, float(nodes.energy.min())) * _STEPS, dtype=np.float64)
+        cycles = np.full(len(energy), float(nodes.cycles.min()))
+        a, b = self._layout.powers
+        wanted = self._goal.wanted(energy, cycles, energy**a * cycles**b)
+        return math.inf if wanted.all() else max(0.0, float(energy[np.argmin(wanted)]) - rest)
+
+    def _known_least(self, term: Expr, storage: MappingABC[Variable, int], enough: float) -> float:
+        """The least value of a term, or enough; found once for all storages that are alike for it."""
+        alike = term, self._division.parts[term].under(storage)
+        least, asked = self._least.get(alike, (0.0, 0.0))
+        if asked < enough and least >= asked:
+            most = _RELAXED_EFFORT if term in self._division.relaxed else _EFFORT
+            least = self.least_value(term, storage, most, enough)
+            self._least[alike] = least, enough
+        return least
+
+    def least_value(
+        self, term: Expr, storage: MappingABC[Variable, int], most: int, enough: float = math.inf
+    ) -> float:
+        """Lower bound of a term over the whole space, from a search of its own.
+
+        Parameters
+        ----------
+        storage : options of the choices of storage
+        most : nodes that the search may bound
+        enough : a bound above which nothing more is asked
+        """
+        layout = self._layouts.get(term)
+        if layout is None:
+            part = self._division.parts[term]
+            layout = self._layouts[term] = self._layout.of_part(part.energy, part.limits, part.stages)
+        goal = LeastEnergy(enough)
+        search = BestFirst(self._search, goal, layout, storage)
+        search.most = most
+        left = search.run()
+        least = min(goal.best, math.inf if left is None else left)
+        return least if least < EXACT_LIMIT else least * (1 - BAND)
