@@ -145,12 +145,13 @@ class HopefulTrees:
         outlook = self.outlook
         if begun.kind == "T":
             return outlook.hopeless(begun.mask, begun.batch, outlook.figures(begun))
-        parts = outlook.parts(begun, 0, 0)  # they get some of its tiles, but not all of them
+        parts = outlook.parts(begun, 0, 0, False)  # they get some of its tiles, but not all of them
         slots = begun.groups + self.dataflow.stages(begun).last
-        energy = np.add.reduce([fewer(one.energy) for one in parts])
-        slowest = slots * np.maximum.reduce([fewer(one.cycles) for one in parts])
-        area = begun.groups * np.add.reduce([fewer(one.area) for one in parts])
-        moved = begun.groups * sum(one.moved for one in parts)
+        begin, apart = outlook.places.begin, outlook.places.apart
+        energy = np.add.reduce([fewer(one.energy, begin, apart) for one in parts])
+        slowest = slots * np.maximum.reduce([fewer(one.cycles, begin, apart) for one in parts])
+        area = begun.groups * np.add.reduce([fewer(one.area, begin, apart) for one in parts])
+        moved = begun.groups * np.add.reduce([fewer(one.moved, begin, apart) for one in parts])
         return outlook.hopeless(begun.mask, begun.batch, Figures(energy, slowest, area, moved))
 
     def _needless(self, row: Row, *, last: bool) -> bool:

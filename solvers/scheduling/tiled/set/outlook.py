@@ -24,10 +24,12 @@ import numpy.typing as npt
 
 from tilewright.formulation.scheduling.tiled.set.allocation import utilization
 from tilewright.formulation.scheduling.tiled.set.closed_form import ClosedForm
-from tilewright.formulation.scheduling.tiled.set.tree import Cut, Leaf, Node
+from tilewright.formulation.scheduling.tiled.set.tree import Cut, Leaf, Node, leaves
 from tilewright.solvers.scheduling.tiled.set.any_order import allocations_in_any_order
 from tilewright.solvers.scheduling.tiled.set.floors import Floors
+from tilewright.solvers.scheduling.tiled.set.leaf_figures import LeafFigures
 from tilewright.solvers.scheduling.tiled.set.outlook_kernel import least_values, side_by_side
+from tilewright.solvers.scheduling.tiled.set.places import places_of
 
 Floats = npt.NDArray[np.float64]
 Longs = npt.NDArray[np.int64]
@@ -38,24 +40,19 @@ PARTS = 2**14
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Figures:
-    """Bounds on a subtree.
+    """Bounds on a subtree by its place (`places.py`).
 
     Parameters
     ----------
-    energy, cycles : by number of tiles, from none on: pJ of the whole batch, and cycles of one run
-    area : likewise, tiles times cycles that it has for itself in one run
+    energy, cycles : pJ of the whole batch, and cycles of one run
+    area : tiles times cycles that it has for itself in one run
     moved : bytes of DRAM in one run
     """
 
     energy: Floats
     cycles: Floats
     area: Floats
-    moved: float
-
-
-def alone(energy: Floats, cycles: Floats, moved: float) -> Figures:
-    """Figures of a whole subtree, which has its tiles for itself while it runs."""
-    return Figures(energy, cycles, cycles * np.maximum(np.arange(len(cycles)), 1), moved)
+    moved: Floats
 
 
 def sums_are_exact(times: tuple[float, ...], batch: int) -> bool:
@@ -68,14 +65,20 @@ def sums_are_exact(times: tuple[float, ...], batch: int) -> bool:
 
 
 class Outlook:
-    """Judges subtrees of one network against the value of a tree that is known."""
+    """Judges subtrees of one network against the value of a tree that is known.
 
-    def __init__(self, form: ClosedForm, floors: Floors, known: float) -> None:
+    Parameters
+    ----------
+    known : value of that tree
+    loads : samples for which weights are loaded once
+    """
+
+    def __init__(self, form: ClosedForm, floors: Floors, known: float, loads: int) -> None:
         self.form, self.floors, self.known = form, floors, known
-        self.tiles = form.engine.grid.tiles
-        self._figures: dict[tuple[Node, int, int], Figures] = {}
+        self.places = places_of(form.engine.grid.tiles)
+        self.leaves = LeafFigures(form, floors, self.places, loads)
+        self._figures: dict[tuple[Node, int, int, bool], Figures] = {}
         self._around: dict[int, tuple[float, float, float, float]] = {}
-        self.spared = (1 + 3 * form.batch) * len(form.network) * floors.rounding
         self._outputs = sum(1 << i for i, one in enumerate(form.network.layers) if one.is_output)
         self._rate = float(form.machine.dram_rate)
         self._lost: dict[Node, Floats] = {}
@@ -87,49 +90,41 @@ class Outlook:
         return bool((self._values(mask, batch, figures) >= self.known).all())
 
     def leaves_hope(self, node: Node) -> bool:
-        """Whether a subtree leaves hope for any number of tiles; keeps for which."""
+        """Whether a subtree leaves hope in any place; keeps in which."""
         figures = self.figures(node)
         lost = self._values(node.mask, node.batch, figures) >= self.known
         self._lost[node] = np.where(lost, math.inf, 0.0)
         return not lost.all()
 
     def _values(self, mask: int, batch: int, figures: Figures) -> Floats:
-        """By number of tiles of a subtree, what no tree with it undercuts; where nothing is known, nothing
-        that fits.
-        """
-        energy, path, moved, work = self._rest(mask)
-        runs, form = self.form.batch // batch, self.form
-        slowest = (figures.moved * runs + moved) / self._rate
+        """By place of a subtree, what no tree with it undercuts; where nothing is known, nothing that fits."""
+        form = self.form
         return least_values(
             figures.energy,
             figures.cycles,
             figures.area,
-            energy - self.spared,
-            path,
-            work,
-            float(runs),
-            slowest,
+            figures.moved,
+            self._rest(mask),
+            float(form.batch // batch),
+            self.places.total,
+            self._rate,
             form.energy_power,
             form.delay_power,
         )
 
     def others(self, mask: int) -> tuple[float, float]:
         """pJ and cycles of the segments of all other layers, which pass everything on through DRAM."""
-        floors, network = self.floors, self.form.network
+        network = self.form.network
         energy = moved = work = 0.0
         for layer, one in enumerate(network.layers):
             if mask >> layer & 1:
                 continue
             numbers = self.form.dataflow.numbers(layer)
-            fetched = floors.fetched_bytes(
-                layer, sum(1 << read.number for read in numbers if mask >> read.producer & 1)
-            )
-            energy += floors.least_energy(layer, fetched)
-            moved += floors.compulsory[layer] + self.form.batch * fetched
-            work += floors.work[layer]
-            if network.masks[layer][1] & mask and not one.is_output:
-                moved += one.stored_bytes(self.form.batch)
-        return energy + moved * floors.byte_energy - self.spared, max(work / self.tiles, moved / self._rate)
+            fetched = sum(1 << read.number for read in numbers if mask >> read.producer & 1)
+            least = self.leaves.least(layer, bool(network.masks[layer][1] & mask) or one.is_output, fetched)
+            energy, moved = energy + least[0], moved + least[1]
+            work += self.floors.work[layer]
+        return energy, max(work / self.places.total, moved / self._rate)
 
     def _rest(self, mask: int) -> tuple[float, float, float, float]:
         """pJ of all other layers, the longest path of others through a subtree, what others move, and their
@@ -140,8 +135,7 @@ class Outlook:
             network, floors = self.form.network, self.floors
             count = len(network)
             outside = [layer for layer in range(count) if not mask >> layer & 1]
-            moved = float(sum(floors.compulsory[layer] for layer in outside))
-            energy = sum(floors.tile_energy[layer] for layer in outside) + moved * floors.byte_energy
+            least = [self.leaves.least(layer, network.layers[layer].is_output, 0) for layer in outside]
             times = [0.0 if mask >> layer & 1 else floors.hull(layer)[0][0] for layer in range(count)]
             up, down = [0.0] * count, [0.0] * count
             for layer in range(count):
@@ -150,40 +144,44 @@ class Outlook:
                 down[layer] = times[layer] + max((down[one] for one in network.after[layer]), default=0.0)
             path = max(up[layer] + down[layer] for layer in range(count) if mask >> layer & 1)
             work = sum(floors.work[layer] for layer in outside)
-            found = self._around[mask] = energy, path, moved, work
+            found = sum(one[0] for one in least), path, sum(one[1] for one in least), work
+            self._around[mask] = found
         return found
 
-    def figures(self, node: Node, stored: int = 0, fetched: int = 0) -> Figures:
-        """Bounds on a subtree by the number of its tiles.
+    def figures(
+        self, node: Node, stored: int = 0, fetched: int = 0, settled: bool = False
+    ) -> Figures:
+        """Bounds on a subtree by its place.
 
         Parameters
         ----------
         stored : layers whose results go to DRAM for readers outside of it, as a set of bits
         fetched : reads of results from outside of it that are not direct, as a set of bits
+        settled : whether these are all
         """
         reads = self.form.dataflow.reads(node)
         stored = (stored | self._outputs | reads.stored) & node.mask
-        key = node, stored, fetched
+        key = node, stored, fetched, settled
         found = self._figures.get(key)
         if found is None:
-            found = self._leaf(*key) if isinstance(node, Leaf) else self._cut(node, stored, fetched)
+            if isinstance(node, Leaf):
+                found = self._leaf(node, stored, fetched, settled)
+            else:
+                found = self._cut(node, stored, fetched, settled)
             lost = self._lost.get(node)
             if lost is not None:
                 found = replace(found, energy=found.energy + lost)
             self._figures[key] = found
         return found
 
-    def _leaf(self, node: Node, stored: int, fetched: int) -> Figures:
-        assert isinstance(node, Leaf)
-        inputs = self.floors.fetched_bytes(node.layer, fetched)
-        energy, cycles = self.floors.leaf_figures(node.layer, node.batch, inputs)
-        moved = self.floors.moved(node.layer, node.batch, bool(stored), fetched)
-        runs = self.form.batch // node.batch
-        moving = max(0.0, moved - 1) / self._rate
-        energy = energy + moved * runs * self.floors.byte_energy
-        return alone(energy, np.maximum(cycles, moving), max(0.0, moved - 1))
+    def alone(self, energy: Floats, cycles: Floats, moved: Floats) -> Figures:
+        """Figures of a whole subtree, which has its tiles for itself while it runs."""
+        return Figures(energy, cycles, cycles * self.places.tiles, moved)
 
-    def parts(self, node: Cut, stored: int, fetched: int) -> list[Figures]:
+    def _leaf(self, node: Leaf, stored: int, fetched: int, settled: bool) -> Figures:
+        return self.alone(*self.leaves.of(node.layer, node.batch, bool(stored), fetched, settled))
+
+    def parts(self, node: Cut, stored: int, fetched: int, settled: bool) -> list[Figures]:
         """Bounds on the children of a cut."""
         direct = self.form.dataflow.reads(node).direct
         found = []
@@ -193,7 +191,7 @@ class Outlook:
                 bit = 1 << read.number
                 if fetched & bit or (node.mask >> read.producer & 1 and not direct & bit):
                     missed |= bit
-            found.append(self.figures(child, stored, missed))
+            found.append(self.figures(child, stored, missed, settled))
         return found
 
     def _tables(self, node: Cut) -> Longs:
@@ -207,32 +205,54 @@ class Outlook:
         if found is None:
             least = self.form.rules.least_utilization
             rows: list[list[tuple[int, ...]]] = []
-            for tiles in range(self.tiles + 1):
+            for tiles in range(self.places.total + 1):
                 given = allocations_in_any_order(times, tiles)
                 if given is None:
                     rows.append([(-1,) * len(times)])
                 else:
                     rows.append([one for one in given if min(one) > 0 and utilization(times, one) >= least])
-            found = np.zeros((self.tiles + 1, max(1, *map(len, rows)), len(times)), dtype=np.int64)
+            found = np.zeros((self.places.total + 1, max(1, *map(len, rows)), len(times)), dtype=np.int64)
             for tiles, row in enumerate(rows):
                 if row:
                     found[tiles, : len(row)] = row
             self._known_tables[times] = found
         return found
 
-    def _cut(self, node: Cut, stored: int, fetched: int) -> Figures:
-        parts = self.parts(node, stored, fetched)
-        moved = node.groups * sum(one.moved for one in parts)
+    def _cut(self, node: Cut, stored: int, fetched: int, settled: bool) -> Figures:
+        parts = self.parts(node, stored, fetched, settled)
         if node.kind == "T":
-            energy, cycles = parts[0].energy, parts[0].cycles
-            for one in parts[1:]:
-                energy, cycles = energy + one.energy, cycles + one.cycles
-            return alone(energy, node.groups * cycles, moved)
-        slots = float(node.groups + self.form.dataflow.stages(node).last)
-        floor = 0.0 if self.form.rules.segment_bounds_only else moved / self._rate
-        energies, times = np.array([one.energy for one in parts]), np.array([one.cycles for one in parts])
-        energy, cycles = side_by_side(energies, times, self._tables(node), slots, floor)
-        return alone(energy + self._passed(node), cycles, moved)
+            energy, cycles, moved = (
+                np.add.reduce(each)
+                for each in zip(*((one.energy, one.cycles, one.moved) for one in parts), strict=True)
+            )
+            return self.alone(energy, node.groups * cycles, node.groups * moved)
+        energy, cycles, moved = side_by_side(
+            np.array([one.energy for one in parts]),
+            np.array([one.cycles for one in parts]),
+            np.array([one.moved for one in parts]),
+            self.places.begin,
+            self.places.apart,
+            self._tables(node),
+            self._before(node),
+            float(node.groups + self.form.dataflow.stages(node).last),
+        )
+        moved = moved * node.groups
+        if not self.form.rules.segment_bounds_only:
+            cycles = np.maximum(cycles, moved / self._rate)
+        return self.alone(energy + self._passed(node), cycles, moved)
+
+    def _before(self, node: Cut) -> Longs:
+        """Per child of an S cut, those that stand before it in every order that is looked at."""
+        found = np.zeros(len(node.children), dtype=np.int64)
+        masks = self.form.network.masks
+        for at, child in enumerate(node.children):
+            needed = 0
+            for leaf in leaves(child):
+                needed |= masks[leaf.layer][0]
+            for other, sibling in enumerate(node.children[:at]):
+                if sibling.mask & needed or not self.exact:
+                    found[at] |= 1 << other
+        return found
 
     def _passed(self, node: Cut) -> float:
         """pJ of hops between the children of an S cut, whose tiles differ."""

@@ -1,4 +1,4 @@
-"""Bounds on subtrees by number of tiles, in machine code."""
+"""Bounds on subtrees by place (`places.py`), in machine code."""
 
 from __future__ import annotations
 
@@ -12,79 +12,131 @@ Floats = npt.NDArray[np.float64]
 SLACK = 1 - 1e-9
 """For sums in another order."""
 
+MOST_ORDERED = 12
+"""Children of an S cut beyond which each is looked at in every place for itself."""
+
 
 @njit(cache=True, nogil=True)
 def least_values(
     energy: Floats,
     cycles: Floats,
     area: Floats,
-    others: float,
-    path: float,
-    work: float,
+    moved: Floats,
+    others: tuple[float, float, float, float],
     runs: float,
-    slowest: float,
+    tiles: int,
+    rate: float,
     energy_power: float,
     delay_power: float,
 ) -> Floats:
-    """The least value of a tree with a subtree, by the number of tiles that this gets.
+    """The least value of a tree with a subtree, by the place that this gets.
 
     Parameters
     ----------
-    energy, cycles, area : of the subtree: pJ of the whole batch, cycles of one run, and tiles times cycles
-        of one run that nothing else can have
-    others, path : pJ of all other layers, and cycles that a path of them through the subtree adds
-    work : tiles times cycles of all other layers for the whole batch
+    energy, cycles, area, moved : of the subtree: pJ of the whole batch, cycles of one run, tiles times cycles
+        of one run that nothing else can have, bytes of DRAM of one run
+    others : pJ of all other layers, cycles that a path of them through the subtree adds, bytes of DRAM that
+        they move, and their tiles times cycles for the whole batch
     runs : of the subtree
-    slowest : cycles that the tree takes anyway
+    tiles : of the machine
+    rate : bytes of DRAM in a cycle
     """
-    found, tiles = np.full(len(energy), np.inf), len(energy) - 1
+    found = np.full(len(energy), np.inf)
     for i in range(len(energy)):
-        spent = max(0.0, (energy[i] + others) * SLACK)
-        through = cycles[i] + (runs - 1) * area[i] / tiles + path
-        taken = max(max(cycles[i] * runs, through), slowest)
-        taken = max(taken, (area[i] * runs + work) / tiles) * SLACK
+        spent = max(0.0, (energy[i] + others[0]) * SLACK)
+        through = cycles[i] + (runs - 1) * area[i] / tiles + others[1]
+        taken = max(max(cycles[i] * runs, through), (moved[i] * runs + others[2]) / rate)
+        taken = max(taken, (area[i] * runs + others[3]) / tiles) * SLACK
         if spent < np.inf and taken < np.inf:
             found[i] = spent**energy_power * taken**delay_power
     return found
 
 
 @njit(cache=True, nogil=True)
-def side_by_side(
-    energy: Floats, cycles: Floats, tables: Longs, slots: float, floor: float
-) -> tuple[Floats, Floats]:
-    """Energy and cycles of an S cut by the number of its tiles.
-
-    Parameters
-    ----------
-    energy, cycles : of its children by number of tiles, shape (children, tiles + 1)
-    tables : tiles of every child by number of tiles, all that are possible; 0 where the cut cannot be
-        allocated, -1 where any number of tiles is possible
-    slots : times that the slowest child takes
-    floor : cycles that the cut takes anyway
-    """
-    children, most = energy.shape
-    spent, taken = np.full(most, np.inf), np.full(most, np.inf)
-    for tiles in range(children, most):
-        for option in range(tables.shape[1]):
-            if tables[tiles, option, 0] == 0:
-                break
-            every, slowest = 0.0, floor
-            for child in range(children):
-                count = tables[tiles, option, child]
-                if count > 0:
-                    every += energy[child, count]
-                    slowest = max(slowest, slots * cycles[child, count])
-                else:
-                    every += np.min(energy[child, :tiles])
-                    slowest = max(slowest, slots * np.min(cycles[child, :tiles]))
-            spent[tiles], taken[tiles] = min(spent[tiles], every), min(taken[tiles], slowest)
-    return spent, taken
+def _within(
+    bounds: Floats, begin: Longs, apart: int, first: int, tiles: int, least: int, most: int
+) -> float:
+    """The least over the places inside of one that have some number of tiles."""
+    found = np.inf
+    for count in range(least, most + 1):
+        for at in range(first, first + tiles - count + 1):
+            found = min(found, bounds[begin[count] + at * apart])
+    return found
 
 
 @njit(cache=True, nogil=True)
-def fewer(bounds: Floats) -> Floats:
-    """The least over all smaller numbers of tiles."""
+def side_by_side(
+    energy: Floats,
+    cycles: Floats,
+    moved: Floats,
+    begin: Longs,
+    apart: int,
+    tables: Longs,
+    before: Longs,
+    slots: float,
+) -> tuple[Floats, Floats, Floats]:
+    """Energy, cycles and bytes of an S cut by its place, each the least over all orders of its children.
+
+    Parameters
+    ----------
+    energy, cycles, moved : of its children by place, shape (children, places)
+    begin, apart : of the places
+    tables : tiles of every child by number of tiles, all that are possible; 0 where the cut cannot be
+        allocated, -1 where any number of tiles is possible
+    before : per child, those that stand before it in any order, as sets of bits
+    slots : times that the slowest child takes
+    """
+    children, places = energy.shape
+    total = len(begin) - 1
+    spent, taken, through = np.full(places, np.inf), np.full(places, np.inf), np.full(places, np.inf)
+    ordered = children <= MOST_ORDERED
+    sets = 1 << children if ordered else 1
+    sums = np.zeros((3, sets))
+    offset = np.zeros(sets, dtype=np.int64)
+    for tiles in range(children, total + 1):
+        for first in range(total - tiles + 1 if apart else 1):
+            place = begin[tiles] + first * apart
+            for option in range(tables.shape[1]):
+                given = tables[tiles, option]
+                if given[0] == 0:
+                    break
+                if given[0] < 0 or not ordered:
+                    every, slowest, bytes_moved = 0.0, 0.0, 0.0
+                    for child in range(children):
+                        low, high = (1, tiles - 1) if given[0] < 0 else (given[child], given[child])
+                        every += _within(energy[child], begin, apart, first, tiles, low, high)
+                        bytes_moved += _within(moved[child], begin, apart, first, tiles, low, high)
+                        one = _within(cycles[child], begin, apart, first, tiles, low, high)
+                        slowest = max(slowest, one)
+                else:
+                    sums[:, 1:] = np.inf
+                    for done in range(sets - 1):
+                        if sums[0, done] == np.inf:
+                            continue
+                        for child in range(children):
+                            if done >> child & 1 or before[child] & ~done:
+                                continue
+                            at = begin[given[child]] + (first + offset[done]) * apart
+                            more = done | 1 << child
+                            offset[more] = offset[done] + given[child]
+                            sums[0, more] = min(sums[0, more], sums[0, done] + energy[child, at])
+                            sums[1, more] = min(sums[1, more], max(sums[1, done], cycles[child, at]))
+                            sums[2, more] = min(sums[2, more], sums[2, done] + moved[child, at])
+                    every, slowest, bytes_moved = sums[0, -1], sums[1, -1], sums[2, -1]
+                spent[place], taken[place] = min(spent[place], every), min(taken[place], slots * slowest)
+                through[place] = min(through[place], bytes_moved)
+    return spent, taken, through
+
+
+@njit(cache=True, nogil=True)
+def fewer(bounds: Floats, begin: Longs, apart: int) -> Floats:
+    """The least over all smaller places inside of each."""
     found = np.full(len(bounds), np.inf)
-    for tiles in range(1, len(bounds)):
-        found[tiles] = min(found[tiles - 1], bounds[tiles - 1])
+    total = len(begin) - 1
+    for tiles in range(2, total + 1):
+        for first in range(total - tiles + 1 if apart else 1):
+            for at in range(first, first + 2 if apart else first + 1):
+                inside = begin[tiles - 1] + at * apart
+                place = begin[tiles] + first * apart
+                found[place] = min(found[place], min(found[inside], bounds[inside]))
     return found

@@ -55,7 +55,7 @@ class SegmentMaker:
         self._made: dict[Node, list[NodeCost]] = {}
         self._around: tuple[Ends, Ends] | None = None
         if self.floors is not None and self.known < inf:
-            self._outlook = Outlook(self.form, self.floors, self.known)
+            self._outlook = Outlook(self.form, self.floors, self.known, self.loads)
             self._hopeful = HopefulTrees(self._outlook, self.stop)
 
     def fill(self, segments: Segments, sets: list[int], space: str) -> bool:
@@ -95,10 +95,10 @@ class SegmentMaker:
             return False
         form, runs = self.form, self.form.batch // self.samples
         crossing = sum(1 << read.number for read in form.dataflow.reads(tree).crossing)
-        figures = outlook.figures(tree, form.dataflow.flow_bits(tree)[1], crossing)
-        tiles = form.engine.grid.tiles
-        energy = float(figures.energy[tiles])
-        cycles = runs * max(float(figures.cycles[tiles]), figures.moved / form.machine.dram_rate)
+        figures = outlook.figures(tree, form.dataflow.flow_bits(tree)[1], crossing, settled=True)
+        whole = outlook.places.whole
+        energy = float(figures.energy[whole])
+        cycles = runs * max(float(figures.cycles[whole]), float(figures.moved[whole]) / form.machine.dram_rate)
         if self._around is None:
             others = outlook.others(tree.mask)
             energy, cycles = energy + others[0], cycles + others[1]
@@ -107,8 +107,7 @@ class SegmentMaker:
             one, other = ahead.get(start, (inf, inf)), behind.get(start | tree.mask, (inf, inf))
             energy += runs * (one[0] + other[0])
             cycles += runs * (one[1] + other[1])
-        energy -= form.batch * (tree.mask.bit_count() + 1) * 3 * outlook.floors.rounding
-        return form.value(max(energy, 0.0), cycles) * (1 - 1e-9) >= self.known
+        return form.value(energy * (1 - 1e-9), cycles * (1 - 1e-9)) >= self.known
 
     def _sets(self, hopeful: HopefulTrees, start: int, length: int) -> Iterator[Segment]:
         """Every set of so many layers that may follow a down-set, as every tree that leaves hope."""
