@@ -45,6 +45,9 @@ from tilewright.workloads.errors import TilewrightError
 
 Longs = npt.NDArray[np.int64]
 
+HUGE = 1e300
+"""More pJ or cycles than any tree takes."""
+
 
 class UnfitTreeError(TilewrightError, ValueError):
     """A valid tree that a machine cannot run: too few tiles, a poor allocation, or full buffers."""
@@ -88,6 +91,15 @@ class ClosedForm:
     def value(self, energy: float, cycles: float) -> float:
         """The objective."""
         return float(energy**self.energy_power * cycles**self.delay_power)
+
+    def most(self, value: float, energy: float, cycles: float) -> tuple[float, float]:
+        """The most energy and the most cycles that come to a value with no fewer cycles, and with no less
+        energy, than given; huge where any do.
+        """
+        a, b = self.energy_power, self.delay_power
+        spend = (value / cycles**b) ** (1 / a) if a and value < math.inf else HUGE
+        last = (value / energy**a) ** (1 / b) if b and value < math.inf else HUGE
+        return min(spend, HUGE), min(last, HUGE)
 
     def evaluate(self, tree: Node) -> NodeCost:
         """The cost of a tree.

@@ -1,11 +1,10 @@
 """All trees over a set of layers but for those that are in no better tree than the one known, or not needed.
 
-Trees that differ in the order of children alone are found once where nothing but their places tells them
-apart (`members.py`): children of an S cut in any order, and those of a T cut in all orders in which the same
-reads are direct.  Bounds are the same for all of them.  Left out, together with everything that would contain
-them:
+The classes of subtrees (`subtrees.py`) say what trees take at least; here the trees of a class are made, from
+the top, where every subtree has its place: children of S cuts in every order in which producers come first,
+those of a T cut in one for all with the same direct reads (`members.py`).  Left out are
 
-- subtrees without hope for every number of tiles (`outlook.py`);
+- trees without hope: what is left for a subtree is what its siblings leave at least;
 - T cuts with a T cut without subbatches inside whose children may as well be their own.  Their energies,
   cycles and processing times are the same, as long as all reads stay direct that were; their buffers hold no
   more, since neighbours among more children are fewer layers each, and what waits for a child of the inner
@@ -16,180 +15,173 @@ them:
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from typing import Literal
+from dataclasses import dataclass
+from itertools import permutations
 
 import numpy as np
 
+from tilewright.formulation.scheduling.tiled.set.allocation import allocate, utilization
+from tilewright.formulation.scheduling.tiled.set.closed_form import ClosedForm
 from tilewright.formulation.scheduling.tiled.set.tree import Cut, Leaf, Node
+from tilewright.solvers.scheduling.tiled.set.floors import Floors
 from tilewright.solvers.scheduling.tiled.set.members import Members
-from tilewright.solvers.scheduling.tiled.set.outlook import Figures, Outlook
-from tilewright.solvers.scheduling.tiled.set.outlook_kernel import fewer
+from tilewright.solvers.scheduling.tiled.set.subtrees import SLACK, Asked, Limit, SubtreeClasses, Subtrees, Way
 
-Kind = Literal["S", "T"]
-Row = tuple[Node, ...]
+
+@dataclass(frozen=True, slots=True)
+class Hopeful:
+    """A tree, and the least pJ of the whole batch and cycles of one run that it takes."""
+
+    node: Node
+    energy: float
+    cycles: float
 
 
 class HopefulTrees:
-    """All trees over a set of layers but for those left out, one for all that differ in order alone.
+    """Trees over sets of layers as children of a root T cut.
 
     Parameters
     ----------
+    loads : samples for which weights are loaded once
     stop : whether the time is up; what comes then is not all
     """
 
-    def __init__(self, outlook: Outlook, stop: Callable[[], bool] = lambda: False) -> None:
-        self.outlook, self.stop = outlook, stop
-        self.dataflow, self.members = outlook.form.dataflow, Members(outlook)
-        self._before = [mask for mask, _ in outlook.form.network.masks]
-        self._kept: dict[tuple[int, int], tuple[Node, ...]] = {}
-        self._needed: dict[int, int] = {}
-        self._ends: dict[tuple[int, int], tuple[int, ...]] = {}
+    def __init__(
+        self, form: ClosedForm, floors: Floors, loads: int, stop: Callable[[], bool] = lambda: False
+    ) -> None:
+        self.form, self.stop = form, stop
+        self.classes = SubtreeClasses(form, floors, loads, stop)
+        self.rows = self.classes.rows
+        self.members = Members(form.dataflow, self.rows.any_order)
+        self._outputs = sum(1 << i for i, one in enumerate(form.network.layers) if one.is_output)
+        self._given: dict[tuple[tuple[float, ...], int], tuple[int, ...] | None] = {}
 
-    def over(self, mask: int, samples: int) -> tuple[Node, ...]:
-        """Trees whose cuts have at least two children.
+    def segment(self, mask: int, samples: int) -> Asked:
+        """What a child of a root T cut is: everything around it goes through DRAM."""
+        stored = self._outputs
+        for layer, (_, after) in enumerate(self.form.network.masks):
+            if after & ~mask:
+                stored |= 1 << layer
+        return Asked(mask, samples, stored & mask, self.rows.crossing(mask), False)
+
+    def over(self, mask: int, samples: int, energy: float, cycles: float) -> Iterator[Hopeful]:
+        """Trees whose cuts have at least two children, and that may spend and take no more than that.
 
         Parameters
         ----------
         mask : layers that can follow each other without any other between them, as a set of bits
+        energy, cycles : pJ of the whole batch, cycles of one run
         """
-        key = mask, samples
-        found = self._kept.get(key)
-        if found is None:
-            lone = mask & (mask - 1) == 0
-            found = tuple(self._leaf(mask.bit_length() - 1, samples) if lone else self._cuts(mask, samples))
-            self._kept[key] = found
-        return found
+        places = self.classes.places
+        none, whole = np.full(len(places), -np.inf), places.whole
+        spend, last = none.copy(), none
+        spend[whole], last[whole] = energy * SLACK, cycles * SLACK
+        for one in self.classes.of(self.segment(mask, samples), Limit(spend, last)):
+            yield from self._trees(one, 0, places.total, energy * SLACK, cycles * SLACK)
 
-    def _leaf(self, layer: int, samples: int) -> Iterator[Node]:
-        leaf = Leaf(layer, samples)
-        if self.outlook.leaves_hope(leaf):
-            yield leaf
+    def _place(self, first: int, tiles: int) -> int:
+        places = self.classes.places
+        return int(places.begin[tiles]) + first * places.apart
 
-    def _cuts(self, mask: int, samples: int) -> Iterator[Node]:
-        kinds: tuple[Kind, ...] = ("S", "T")
-        for groups in range(1, samples + 1):
-            if samples % groups == 0:
-                for kind in kinds:
-                    seen: set[object] = set()
-                    for children in self._rows(mask, Cut(kind, samples, groups, ()), seen):
-                        made = Cut(kind, samples, groups, children)
-                        if self._new(made, seen, whole=True) and self.outlook.leaves_hope(made):
-                            yield made
+    def _trees(
+        self, group: Subtrees, first: int, tiles: int, energy: float, cycles: float
+    ) -> Iterator[Hopeful]:
+        """All trees of a class in one place that spend and take no more than what is left for them."""
+        place, asked = self._place(first, tiles), group.asked
+        if group.taken.energy[place] > energy or group.taken.cycles[place] > cycles:
+            return
+        if not group.ways:
+            leaf = Leaf(asked.mask.bit_length() - 1, asked.samples)
+            yield Hopeful(leaf, float(group.taken.energy[place]), float(group.taken.cycles[place]))
+        for way in group.ways:
+            most = cycles / way.slots
+            for children, places in self._placed(way, first, tiles):
+                for row in self._filled(children, places, energy - way.passed, most, way.kind == "T"):
+                    if self.stop():
+                        return
+                    nodes = tuple(one.node for one in row)
+                    if way.kind == "T" and any(self._dissolves(nodes, at) for at in range(len(nodes))):
+                        continue
+                    times = [one.cycles for one in row]
+                    taken = way.slots * (sum(times) if way.kind == "T" else max(times))
+                    spent = sum(one.energy for one in row) + way.passed
+                    yield Hopeful(Cut(way.kind, asked.samples, way.groups, nodes), spent, taken)
 
-    def _rows(self, mask: int, begun: Cut, seen: set[object]) -> Iterator[Row]:
-        """Rows of subtrees over what a cut with some children leaves of a set of layers."""
-        before, kind = begun.children, begun.kind
-        for end in self.ends(mask, begun.mask):
-            part = end ^ begun.mask
-            if part == mask or (kind == "S" and not self._in_order(before, part)):
-                continue
-            for child in self.over(part, begun.batch // begun.groups):
-                if self.stop():
-                    return
-                row = (*before, child)
-                if kind == "T" and self._needless(row, last=end == mask):
-                    continue
-                if end == mask:
-                    yield row
-                    continue
-                grown = Cut(kind, begun.batch, begun.groups, row)
-                if self._new(grown, seen, whole=False) and not (before and self._stuck(grown)):
-                    yield from self._rows(mask, grown, seen)
+    def _filled(
+        self,
+        children: tuple[Subtrees, ...],
+        places: tuple[tuple[int, int], ...],
+        energy: float,
+        cycles: float,
+        in_turn: bool,
+    ) -> Iterator[tuple[Hopeful, ...]]:
+        """Trees for all children that together keep within what is left."""
+        if not children:
+            yield ()
+            return
+        spent = slowest = 0.0
+        for child, (first, tiles) in zip(children[1:], places[1:], strict=True):
+            at = self._place(first, tiles)
+            spent += float(child.taken.energy[at])
+            slowest += float(child.taken.cycles[at])
+        most = cycles - slowest if in_turn else cycles
+        for tree in self._trees(children[0], *places[0], energy - spent, most):
+            left = cycles - tree.cycles if in_turn else cycles
+            for rest in self._filled(children[1:], places[1:], energy - tree.energy, left, in_turn):
+                yield (tree, *rest)
 
-    def ends(self, mask: int, done: int) -> tuple[int, ...]:
-        """Larger sets of layers of a set with all that they read of it, from one of these on."""
-        found = self._ends.get((mask, done))
-        if found is None:
-            level, every = {done}, set()
-            while level:
-                level = {
-                    one | 1 << layer
-                    for one in level
-                    for layer in range(mask.bit_length())
-                    if (mask & ~one) >> layer & 1 and not self._before[layer] & mask & ~one
-                }
-                every |= level
-            found = self._ends[mask, done] = tuple(sorted(every))
-        return found
+    def _placed(
+        self, way: Way, first: int, tiles: int
+    ) -> Iterator[tuple[tuple[Subtrees, ...], tuple[tuple[int, int], ...]]]:
+        """The children of a cut in all orders to be told apart, and the first tile and tiles of each."""
+        if way.kind == "T":
+            yield way.children, ((first, tiles),) * len(way.children)
+            return
+        for children in self._orders(way.children):
+            given = self._allocation(tuple(child.time for child in children), tiles)
+            if given is not None:
+                yield children, tuple((first + sum(given[:at]), given[at]) for at in range(len(given)))
 
-    def _in_order(self, before: Row, part: int) -> bool:
-        """Whether a child of an S cut stands as far ahead as it might, of several the one with the first
-        layer.
+    def _orders(self, children: tuple[Subtrees, ...]) -> Iterator[tuple[Subtrees, ...]]:
+        if not self.rows.any_order:
+            yield children
+            return
+        for order in permutations(children):
+            done = 0
+            every = sum(child.asked.mask for child in children)
+            for child in order:
+                if self.rows.needed(child.asked.mask) & every & ~(done | child.asked.mask):
+                    break
+                done |= child.asked.mask
+            else:
+                yield order
 
-        Every order of children can be brought into just one such order by exchanging neighbours of which none
-        reads the other.
-        """
-        if not self.outlook.exact:
-            return True
-        needed, first = self.needed(part), part & -part
-        for child in reversed(before):
-            if needed & child.mask:
-                return True
-            if child.mask & -child.mask > first:
-                return False
-        return True
+    def _allocation(self, times: tuple[float, ...], tiles: int) -> tuple[int, ...] | None:
+        key = times, tiles
+        if key not in self._given:
+            given = allocate(times, tiles)
+            fits = given is not None and min(given) > 0
+            if given is not None and utilization(times, given) < self.form.rules.least_utilization:
+                fits = False
+            self._given[key] = given if fits else None
+        return self._given[key]
 
-    def _new(self, made: Cut, seen: set[object], *, whole: bool) -> bool:
-        """Whether no cut before differs in the order of its children only (if begun, but for the last)."""
-        if made.kind == "S" or not self.outlook.exact:
-            return True
-        reads = self.dataflow.reads(made)
-        key = frozenset(made.children), None if whole else made.children[-1], reads.direct, reads.stored
-        if key in seen:
-            return False
-        seen.add(key)
-        return True
-
-    def _stuck(self, begun: Cut) -> bool:
-        """Whether the first children of a cut leave no hope, whatever follows."""
-        outlook = self.outlook
-        if begun.kind == "T":
-            return outlook.hopeless(begun.mask, begun.batch, outlook.figures(begun))
-        parts = outlook.parts(begun, 0, 0, False)  # they get some of its tiles, but not all of them
-        slots = begun.groups + self.dataflow.stages(begun).last
-        begin, apart = outlook.places.begin, outlook.places.apart
-        energy = np.add.reduce([fewer(one.energy, begin, apart) for one in parts])
-        slowest = slots * np.maximum.reduce([fewer(one.cycles, begin, apart) for one in parts])
-        area = begun.groups * np.add.reduce([fewer(one.area, begin, apart) for one in parts])
-        moved = begun.groups * np.add.reduce([fewer(one.moved, begin, apart) for one in parts])
-        return outlook.hopeless(begun.mask, begun.batch, Figures(energy, slowest, area, moved))
-
-    def _needless(self, row: Row, *, last: bool) -> bool:
-        """Whether a child of a T cut may give its place to its own children.
-
-        Parameters
-        ----------
-        row : children so far; the last but one is judged, and the last one too where no other follows
-        """
-        return (len(row) > 1 and self._dissolves(row, -2)) or (last and self._dissolves(row, -1))
-
-    def _dissolves(self, row: Row, at: int) -> bool:
+    def _dissolves(self, row: tuple[Node, ...], at: int) -> bool:
+        """Whether a child of a T cut may give its place to its own children."""
         node = row[at]
         if not isinstance(node, Cut) or node.kind != "T" or node.groups > 1:
             return False
-        place = len(row) + at
-        ahead = row[place - 1].mask if place else 0
-        behind = self.needed(row[-1].mask) if at == -2 else 0
+        ahead = row[at - 1].mask if at else 0
+        behind = self.rows.needed(row[at + 1].mask) if at + 1 < len(row) else 0
         for children in self.members.alike(node):
-            if any(self.needed(child.mask) & ahead for child in children[1:]):
+            if any(self.rows.needed(child.mask) & ahead for child in children[1:]):
                 return False
             if any(child.mask & behind for child in children[:-1]):
                 return False
-        apart = 0.0
-        for child in row[:place]:
-            apart += self.dataflow.processing_time(child)
-        together = apart + self.dataflow.processing_time(node)
-        for child in node.children:
-            apart += self.dataflow.processing_time(child)
+        apart, time = 0.0, self.form.dataflow.processing_time
+        for one in row[:at]:
+            apart += time(one)
+        together = apart + time(node)
+        for one in node.children:
+            apart += time(one)
         return apart == together
-
-    def needed(self, mask: int) -> int:
-        """Layers that some layers read, as sets of bits."""
-        found = self._needed.get(mask)
-        if found is None:
-            found = 0
-            for layer in range(mask.bit_length()):
-                if mask >> layer & 1:
-                    found |= self._before[layer]
-            self._needed[mask] = found
-        return found

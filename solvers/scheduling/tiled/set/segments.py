@@ -24,8 +24,6 @@ from tilewright.heuristics.scheduling.tiled.set.growing import ready_layers
 from tilewright.solvers.scheduling.tiled.set.enumeration import trees_over
 from tilewright.solvers.scheduling.tiled.set.floors import Floors
 from tilewright.solvers.scheduling.tiled.set.hopeful import HopefulTrees
-from tilewright.solvers.scheduling.tiled.set.members import Members
-from tilewright.solvers.scheduling.tiled.set.outlook import Outlook
 
 SPACES = ("ls", "lp", "all")
 
@@ -50,13 +48,11 @@ class SegmentMaker:
     floors: Floors | None = None
 
     def __post_init__(self) -> None:
-        self._outlook: Outlook | None = None
         self._hopeful: HopefulTrees | None = None
-        self._made: dict[Node, list[NodeCost]] = {}
+        self._made: dict[Node, NodeCost | None] = {}
         self._around: tuple[Ends, Ends] | None = None
         if self.floors is not None and self.known < inf:
-            self._outlook = Outlook(self.form, self.floors, self.known, self.loads)
-            self._hopeful = HopefulTrees(self._outlook, self.stop)
+            self._hopeful = HopefulTrees(self.form, self.floors, self.loads, self.stop)
 
     def fill(self, segments: Segments, sets: list[int], space: str) -> bool:
         """Add every segment of a space; returns whether these are all.
@@ -71,7 +67,7 @@ class SegmentMaker:
         count = len(self.form.network)
         lengths = range(1, count + 1) if space == "all" else (0,)
         for length in lengths:
-            if 2 * length > count and self._outlook is not None:
+            if 2 * length > count and self._hopeful is not None:
                 self._around = ends_of(segments, sets)
             for start in sets[:-1]:
                 if length and start.bit_count() + length > count:
@@ -88,52 +84,42 @@ class SegmentMaker:
                         return False
         return not self.stop()
 
-    def _hopeless(self, start: int, tree: Node) -> bool:
-        """Whether the least that a segment and all other layers take is no better than what is known."""
-        outlook = self._outlook
-        if outlook is None:
-            return False
-        form, runs = self.form, self.form.batch // self.samples
-        crossing = sum(1 << read.number for read in form.dataflow.reads(tree).crossing)
-        figures = outlook.figures(tree, form.dataflow.flow_bits(tree)[1], crossing, settled=True)
-        whole = outlook.places.whole
-        energy = float(figures.energy[whole])
-        cycles = runs * max(float(figures.cycles[whole]), float(figures.moved[whole]) / form.machine.dram_rate)
-        if self._around is None:
-            others = outlook.others(tree.mask)
-            energy, cycles = energy + others[0], cycles + others[1]
-        else:
-            ahead, behind = self._around
-            one, other = ahead.get(start, (inf, inf)), behind.get(start | tree.mask, (inf, inf))
-            energy += runs * (one[0] + other[0])
-            cycles += runs * (one[1] + other[1])
-        return form.value(energy * (1 - 1e-9), cycles * (1 - 1e-9)) >= self.known
-
     def _sets(self, hopeful: HopefulTrees, start: int, length: int) -> Iterator[Segment]:
         """Every set of so many layers that may follow a down-set, as every tree that leaves hope."""
-        whole = (1 << len(self.form.network)) - 1
-        for end in hopeful.ends(whole, start):
-            if (end ^ start).bit_count() == length:
-                for tree in hopeful.over(end ^ start, self.samples):
-                    if not self._hopeless(start, tree):
-                        for cost in self._costs(hopeful.members, tree):
-                            yield Segment(start, end, cost.energy, cost.cycles, cost.node)
+        form, runs = self.form, self.form.batch // self.samples
+        whole = (1 << len(form.network)) - 1
+        for end in hopeful.rows.ends(whole, start):
+            if (end ^ start).bit_count() != length:
+                continue
+            energy, cycles = self._others(hopeful, start, end)
+            least = hopeful.classes.least_of_segment(hopeful.segment(end ^ start, self.samples))
+            most = form.most(self.known, energy + least[0], cycles + runs * least[1])
+            spend, last = most[0] - energy, (most[1] - cycles) / runs
+            for tree in hopeful.over(end ^ start, self.samples, spend, last):
+                if form.value(energy + tree.energy, cycles + runs * tree.cycles) * (1 - 1e-9) >= self.known:
+                    continue
+                cost = self._cost(hopeful, tree.node)
+                if cost is not None:
+                    yield Segment(start, end, cost.energy, cost.cycles, cost.node)
 
-    def _costs(self, members: Members, tree: Node) -> list[NodeCost]:
-        """Costs of all trees that one stands for, but for those that others of them beat."""
-        found = self._made.get(tree)
-        if found is None:
-            found = []
-            for apart in members.costs_apart(tree):
-                if self.stop():
-                    return found
-                for one in members.buffers_apart(apart):
-                    cost = self.form.segment(one, self.loads)
-                    if not isinstance(cost, str):
-                        found.append(cost)
-                        break
-            self._made[tree] = found
-        return found
+    def _others(self, hopeful: HopefulTrees, start: int, end: int) -> tuple[float, float]:
+        """pJ and cycles that all segments beside one take at least."""
+        if self._around is None:
+            return hopeful.classes.others(end ^ start)
+        runs, (ahead, behind) = self.form.batch // self.samples, self._around
+        one, other = ahead.get(start, (inf, inf)), behind.get(end, (inf, inf))
+        return runs * (one[0] + other[0]), runs * (one[1] + other[1])
+
+    def _cost(self, hopeful: HopefulTrees, tree: Node) -> NodeCost | None:
+        """The cost of a tree, or of one that differs in the order of children of T cuts and fits."""
+        if tree not in self._made:
+            self._made[tree] = None
+            for one in hopeful.members.buffers_apart(tree):
+                cost = self.form.segment(one, self.loads)
+                if not isinstance(cost, str):
+                    self._made[tree] = cost
+                    break
+        return self._made[tree]
 
     def _segment(self, start: int, tree: Node) -> Segment | None:
         cost = self.form.segment(tree, self.loads)

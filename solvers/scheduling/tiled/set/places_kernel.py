@@ -9,47 +9,8 @@ from numba import njit
 Longs = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]
 
-SLACK = 1 - 1e-9
-"""For sums in another order."""
-
 MOST_ORDERED = 12
 """Children of an S cut beyond which each is looked at in every place for itself."""
-
-
-@njit(cache=True, nogil=True)
-def least_values(
-    energy: Floats,
-    cycles: Floats,
-    area: Floats,
-    moved: Floats,
-    others: tuple[float, float, float, float],
-    runs: float,
-    tiles: int,
-    rate: float,
-    energy_power: float,
-    delay_power: float,
-) -> Floats:
-    """The least value of a tree with a subtree, by the place that this gets.
-
-    Parameters
-    ----------
-    energy, cycles, area, moved : of the subtree: pJ of the whole batch, cycles of one run, tiles times cycles
-        of one run that nothing else can have, bytes of DRAM of one run
-    others : pJ of all other layers, cycles that a path of them through the subtree adds, bytes of DRAM that
-        they move, and their tiles times cycles for the whole batch
-    runs : of the subtree
-    tiles : of the machine
-    rate : bytes of DRAM in a cycle
-    """
-    found = np.full(len(energy), np.inf)
-    for i in range(len(energy)):
-        spent = max(0.0, (energy[i] + others[0]) * SLACK)
-        through = cycles[i] + (runs - 1) * area[i] / tiles + others[1]
-        taken = max(max(cycles[i] * runs, through), (moved[i] * runs + others[2]) / rate)
-        taken = max(taken, (area[i] * runs + others[3]) / tiles) * SLACK
-        if spent < np.inf and taken < np.inf:
-            found[i] = spent**energy_power * taken**delay_power
-    return found
 
 
 @njit(cache=True, nogil=True)
@@ -139,4 +100,18 @@ def fewer(bounds: Floats, begin: Longs, apart: int) -> Floats:
                 inside = begin[tiles - 1] + at * apart
                 place = begin[tiles] + first * apart
                 found[place] = min(found[place], min(found[inside], bounds[inside]))
+    return found
+
+
+@njit(cache=True, nogil=True)
+def wider(bounds: Floats, begin: Longs, apart: int) -> Floats:
+    """The most over all larger places around each."""
+    found = np.full(len(bounds), -np.inf)
+    total = len(begin) - 1
+    for tiles in range(total - 1, 0, -1):
+        for first in range(total - tiles + 1 if apart else 1):
+            place = begin[tiles] + first * apart
+            for at in range(max(0, first - 1), min(first, total - tiles - 1) + 1) if apart else range(1):
+                around = begin[tiles + 1] + at * apart
+                found[place] = max(found[place], max(found[around], bounds[around]))
     return found
