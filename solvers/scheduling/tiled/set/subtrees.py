@@ -129,7 +129,7 @@ class SubtreeClasses:
         bound_inside = not form.rules.segment_bounds_only
         self._rate = float(form.machine.dram_rate) if bound_inside else math.inf
         self._kept: dict[Asked, tuple[Limit, list[Subtrees]]] = {}
-        self._tables: dict[tuple[float, ...], Longs] = {}
+        self._allocations: dict[tuple[tuple[float, ...], int], tuple[tuple[int, ...], ...]] = {}
         self._within: dict[tuple[int, int, bool, int], Taken] = {}
 
     def of(self, asked: Asked, limit: Limit) -> list[Subtrees]:
@@ -255,7 +255,7 @@ class SubtreeClasses:
 
     def _keep(self, found: dict[float, Subtrees], asked: Asked, limit: Limit, way: Way) -> None:
         """Add a way to the class that it belongs to, where it leaves hope."""
-        taken = self._taken(way)
+        taken = self._taken(way, limit)
         hope = (taken.energy <= limit.energy * SLACK) & (taken.cycles <= limit.cycles * SLACK)
         if not hope.any():
             return
@@ -273,13 +273,13 @@ class SubtreeClasses:
         for one, other in zip(known.taken, (energy, cycles, moved), strict=True):
             np.minimum(one, other, out=one)
 
-    def _taken(self, way: Way) -> Taken:
+    def _taken(self, way: Way, limit: Limit) -> Taken:
         parts = [child.taken for child in way.children]
         each = [np.array(one) for one in zip(*parts, strict=True)]
         if way.kind == "T":
             energy, cycles, moved = (one.sum(axis=0) for one in each)
             return Taken(energy, way.groups * cycles, way.groups * moved)
-        table = self.tables(tuple(child.time for child in way.children))
+        table = self._table(tuple(child.time for child in way.children), limit)
         masks = [child.asked.mask for child in way.children]
         energy, cycles, moved = side_by_side(
             *each, self.places.begin, self.places.apart, table, self._before(masks), float(way.slots)
@@ -287,31 +287,45 @@ class SubtreeClasses:
         moved = moved * way.groups
         return Taken(energy + way.passed, np.maximum(cycles, _over(moved, self._rate)), moved)
 
-    def tables(self, times: tuple[float, ...]) -> Longs:
+    def _table(self, times: tuple[float, ...], limit: Limit) -> Longs:
         """Tiles for the children of an S cut by the number of its own, and all that orders of the children
-        come to; -1 where any number is possible, 0 where it gets none.
+        come to; -1 where any number is possible, 0 where it gets none or leaves no hope.
         """
-        found = self._tables.get(times)
-        if found is None:
-            least, rows = self.form.rules.least_utilization, []
-            for tiles in range(self.places.total + 1):
-                given = self._given(times, tiles)
-                if given is None:
-                    rows.append([(-1,) * len(times)])
-                else:
-                    rows.append([one for one in given if min(one) > 0 and utilization(times, one) >= least])
-            found = np.zeros((self.places.total + 1, max(1, *map(len, rows)), len(times)), dtype=np.int64)
-            for tiles, row in enumerate(rows):
-                if row:
-                    found[tiles, : len(row)] = row
-            self._tables[times] = found
+        rows = [
+            self._given(times, tiles) if self._hope_with(tiles, limit) else ()
+            for tiles in range(self.places.total + 1)
+        ]
+        found = np.zeros((len(rows), max(1, *map(len, rows)), len(times)), dtype=np.int64)
+        for tiles, row in enumerate(rows):
+            if row:
+                found[tiles, : len(row)] = row
         return found
 
-    def _given(self, times: tuple[float, ...], tiles: int) -> Sequence[tuple[int, ...]] | None:
-        if self.rows.any_order:
-            return allocations_in_any_order(times, tiles)
-        one = allocate(times, tiles)
-        return [] if one is None else [one]
+    def _hope_with(self, tiles: int, limit: Limit) -> bool:
+        """Whether a limit leaves hope in any place with so many tiles."""
+        if tiles == 0:
+            return False
+        begin = self.places.begin
+        end = int(begin[tiles + 1]) if tiles < self.places.total else len(self.places)
+        return bool((limit.energy[begin[tiles] : end] > 0).any())
+
+    def _given(self, times: tuple[float, ...], tiles: int) -> tuple[tuple[int, ...], ...]:
+        key = times, tiles
+        found = self._allocations.get(key)
+        if found is None:
+            every: Sequence[tuple[int, ...]] | None
+            if self.rows.any_order:
+                every = allocations_in_any_order(times, tiles)
+            else:
+                one = allocate(times, tiles)
+                every = [] if one is None else [one]
+            least = self.form.rules.least_utilization
+            if every is None:
+                found = ((-1,) * len(times),)
+            else:
+                found = tuple(one for one in every if min(one) > 0 and utilization(times, one) >= least)
+            self._allocations[key] = found
+        return found
 
     def _before(self, masks: list[int]) -> Longs:
         """Per child of an S cut, those that stand before it in every order that is looked at."""
