@@ -95,8 +95,8 @@ class HopefulTrees:
             yield Hopeful(leaf, float(group.taken.energy[place]), float(group.taken.cycles[place]))
         for way in group.ways:
             most = cycles / way.slots
-            for children, places in self._placed(way, first, tiles):
-                for row in self._filled(children, places, energy - way.passed, most, way.kind == "T"):
+            for children, places, passed in self._placed(way, first, tiles):
+                for row in self._filled(children, places, energy - passed, most, way.kind == "T"):
                     if self.stop():
                         return
                     nodes = tuple(one.node for one in row)
@@ -104,7 +104,7 @@ class HopefulTrees:
                         continue
                     times = [one.cycles for one in row]
                     taken = way.slots * (sum(times) if way.kind == "T" else max(times))
-                    spent = sum(one.energy for one in row) + way.passed
+                    spent = sum(one.energy for one in row) + passed
                     yield Hopeful(Cut(way.kind, asked.samples, way.groups, nodes), spent, taken)
 
     def _filled(
@@ -132,27 +132,41 @@ class HopefulTrees:
 
     def _placed(
         self, way: Way, first: int, tiles: int
-    ) -> Iterator[tuple[tuple[Subtrees, ...], tuple[tuple[int, int], ...]]]:
-        """The children of a cut in all orders to be told apart, and the first tile and tiles of each."""
+    ) -> Iterator[tuple[tuple[Subtrees, ...], tuple[tuple[int, int], ...], float]]:
+        """The children of a cut in all orders to be told apart, the first tile and tiles of each, and pJ of
+        hops between them.
+        """
         if way.kind == "T":
-            yield way.children, ((first, tiles),) * len(way.children)
+            yield way.children, ((first, tiles),) * len(way.children), 0.0
             return
-        for children in self._orders(way.children):
+        distances = self.classes.distances.tables
+        for order in self._orders(way.children):
+            children = tuple(way.children[at] for at in order)
             given = self._allocation(tuple(child.time for child in children), tiles)
-            if given is not None:
-                yield children, tuple((first + sum(given[:at]), given[at]) for at in range(len(given)))
+            if given is None:
+                continue
+            places = tuple((first + sum(given[:at]), given[at]) for at in range(len(given)))
+            spots = dict(zip(order, (self._place(*one) for one in places), strict=True))
+            passed = sum(
+                way.passed[producer, reader] * distances[way.tables[producer], spots[producer], spots[reader]]
+                for producer, reader in zip(*np.nonzero(way.passed), strict=True)
+            )
+            yield children, places, float(passed)
 
-    def _orders(self, children: tuple[Subtrees, ...]) -> Iterator[tuple[Subtrees, ...]]:
+    def _orders(self, children: tuple[Subtrees, ...]) -> Iterator[tuple[int, ...]]:
+        """Orders of children, by number, in which producers come first."""
+        own = tuple(range(len(children)))
         if not self.rows.any_order:
-            yield children
+            yield own
             return
-        for order in permutations(children):
+        masks = [child.asked.mask for child in children]
+        needed = [self.rows.needed(mask) & sum(masks) & ~mask for mask in masks]
+        for order in permutations(own):
             done = 0
-            every = sum(child.asked.mask for child in children)
-            for child in order:
-                if self.rows.needed(child.asked.mask) & every & ~(done | child.asked.mask):
+            for at in order:
+                if needed[at] & ~done:
                     break
-                done |= child.asked.mask
+                done |= masks[at]
             else:
                 yield order
 

@@ -9,8 +9,8 @@ from numba import njit
 Longs = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]
 
-MOST_ORDERED = 12
-"""Children of an S cut beyond which each is looked at in every place for itself."""
+SLACK = 1 + 1e-9
+"""For sums in another order."""
 
 
 @njit(cache=True, nogil=True)
@@ -35,8 +35,14 @@ def side_by_side(
     tables: Longs,
     before: Longs,
     slots: float,
+    passed: Floats,
+    kinds: Longs,
+    distances: Floats,
+    spend: Floats,
+    last: Floats,
 ) -> tuple[Floats, Floats, Floats]:
-    """Energy, cycles and bytes of an S cut by its place, each the least over all orders of its children.
+    """Energy, cycles and bytes of an S cut by its place, each the least over all orders of its children that
+    leave hope.
 
     Parameters
     ----------
@@ -46,46 +52,78 @@ def side_by_side(
         allocated, -1 where any number of tiles is possible
     before : per child, those that stand before it in any order, as sets of bits
     slots : times that the slowest child takes
+    passed : pJ of a hop of all that one child passes on to another, by producer and reader
+    kinds : per child, the table of ``distances`` for its results
+    distances : shape (tables, places, places)
+    spend, last : by place, the most energy and cycles that leave hope
     """
     children, places = energy.shape
     total = len(begin) - 1
     spent, taken, through = np.full(places, np.inf), np.full(places, np.inf), np.full(places, np.inf)
-    ordered = children <= MOST_ORDERED
-    sets = 1 << children if ordered else 1
-    sums = np.zeros((3, sets))
-    offset = np.zeros(sets, dtype=np.int64)
+    order, at = np.zeros(children, dtype=np.int64), np.zeros(children, dtype=np.int64)
+    sums, low = np.zeros((children + 1, 4)), np.zeros(children)
+    used, offset = np.zeros(children + 1, dtype=np.int64), np.zeros(children + 1, dtype=np.int64)
     for tiles in range(children, total + 1):
         for first in range(total - tiles + 1 if apart else 1):
             place = begin[tiles] + first * apart
+            most, longest = spend[place] * SLACK, last[place] * SLACK
+            if most <= 0 or longest <= 0:
+                continue
             for option in range(tables.shape[1]):
                 given = tables[tiles, option]
                 if given[0] == 0:
                     break
-                if given[0] < 0 or not ordered:
-                    every, slowest, bytes_moved = 0.0, 0.0, 0.0
+                rest = np.sum(passed)
+                for child in range(children):
+                    least, more = (1, tiles - 1) if given[0] < 0 else (given[child], given[child])
+                    low[child] = _within(energy[child], begin, apart, first, tiles, least, more)
+                    rest += low[child]
+                if rest > most:
+                    continue
+                if given[0] < 0:
+                    slowest, bytes_moved = 0.0, 0.0
                     for child in range(children):
-                        low, high = (1, tiles - 1) if given[0] < 0 else (given[child], given[child])
-                        every += _within(energy[child], begin, apart, first, tiles, low, high)
-                        bytes_moved += _within(moved[child], begin, apart, first, tiles, low, high)
-                        one = _within(cycles[child], begin, apart, first, tiles, low, high)
+                        bytes_moved += _within(moved[child], begin, apart, first, tiles, 1, tiles - 1)
+                        one = _within(cycles[child], begin, apart, first, tiles, 1, tiles - 1)
                         slowest = max(slowest, one)
-                else:
-                    sums[:, 1:] = np.inf
-                    for done in range(sets - 1):
-                        if sums[0, done] == np.inf:
-                            continue
-                        for child in range(children):
-                            if done >> child & 1 or before[child] & ~done:
-                                continue
-                            at = begin[given[child]] + (first + offset[done]) * apart
-                            more = done | 1 << child
-                            offset[more] = offset[done] + given[child]
-                            sums[0, more] = min(sums[0, more], sums[0, done] + energy[child, at])
-                            sums[1, more] = min(sums[1, more], max(sums[1, done], cycles[child, at]))
-                            sums[2, more] = min(sums[2, more], sums[2, done] + moved[child, at])
-                    every, slowest, bytes_moved = sums[0, -1], sums[1, -1], sums[2, -1]
-                spent[place], taken[place] = min(spent[place], every), min(taken[place], slots * slowest)
-                through[place] = min(through[place], bytes_moved)
+                    spent[place] = min(spent[place], rest)
+                    taken[place] = min(taken[place], slots * slowest)
+                    through[place] = min(through[place], bytes_moved)
+                    continue
+                # every order from left to right; of each begun one energy, cycles, bytes and energy to come
+                depth = 0
+                sums[0, :3], sums[0, 3], order[0] = 0.0, rest, -1
+                while depth >= 0:
+                    order[depth] += 1
+                    child = order[depth]
+                    if child == children:
+                        depth -= 1
+                        continue
+                    if used[depth] >> child & 1 or before[child] & ~used[depth]:
+                        continue
+                    here = begin[given[child]] + (first + offset[depth]) * apart
+                    at[child] = here
+                    every = sums[depth, 0] + energy[child, here]
+                    to_come = sums[depth, 3] - low[child]
+                    for other in range(children):
+                        if used[depth] >> other & 1 and passed[other, child] > 0:
+                            every += passed[other, child] * distances[kinds[other], at[other], here]
+                            to_come -= passed[other, child]
+                    slowest = max(sums[depth, 1], slots * cycles[child, here])
+                    if not (every + to_come <= most and slowest <= longest):
+                        continue
+                    depth += 1
+                    sums[depth, 0], sums[depth, 1], sums[depth, 3] = every, slowest, to_come
+                    sums[depth, 2] = sums[depth - 1, 2] + moved[child, here]
+                    if depth == children:
+                        spent[place] = min(spent[place], every)
+                        taken[place] = min(taken[place], slowest)
+                        through[place] = min(through[place], sums[depth, 2])
+                        depth -= 1
+                        continue
+                    used[depth] = used[depth - 1] | 1 << child
+                    offset[depth] = offset[depth - 1] + given[child]
+                    order[depth] = -1
     return spent, taken, through
 
 

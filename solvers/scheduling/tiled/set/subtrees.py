@@ -6,8 +6,9 @@ all of that are one class; its energy, cycles and bytes of DRAM are bounded for 
 the closed form itself, with bounds for its leaves (`leaf_figures.py`):
 
 - children of a T cut have its place; energies, cycles and bytes add up;
-- those of an S cut have the places that their processing times come to, in the best order of theirs; bytes
-  that they pass on move over a link at least, and no cut is faster than its traffic through DRAM.
+- those of an S cut have the places that their processing times come to, in the best order of theirs; what they
+  pass on moves as far as these places are apart (`distances.py`), and no cut is faster than its traffic through
+  DRAM.
 
 A class is asked for with the most that may be spent and taken at every place, so that what can be in no
 better tree than the one known is dropped before anything that would contain it is made.  Rows of sets of
@@ -27,6 +28,7 @@ import numpy as np
 from tilewright.formulation.scheduling.tiled.set.allocation import allocate, utilization
 from tilewright.formulation.scheduling.tiled.set.closed_form import ClosedForm, Floats, Longs
 from tilewright.solvers.scheduling.tiled.set.any_order import allocations_in_any_order
+from tilewright.solvers.scheduling.tiled.set.distances import ANY, Distances
 from tilewright.solvers.scheduling.tiled.set.floors import Floors
 from tilewright.solvers.scheduling.tiled.set.leaf_figures import LeafFigures, Taken
 from tilewright.solvers.scheduling.tiled.set.places import places_of
@@ -91,13 +93,15 @@ class Way:
     Parameters
     ----------
     slots : times that the slowest child of an S cut takes, children's runs of a T cut
-    passed : pJ of hops between children
+    passed : pJ of a hop of all that one child passes on to another, by producer and reader; of an S cut
+    tables : per child, the table of `Distances` for its results
     """
 
     kind: Kind
     groups: int
     slots: int
-    passed: float
+    passed: Floats
+    tables: Longs
     children: tuple[Subtrees, ...]
 
 
@@ -124,6 +128,7 @@ class SubtreeClasses:
     ) -> None:
         self.form, self.floors, self.stop = form, floors, stop
         self.places = places_of(form.engine.grid.tiles)
+        self.distances = Distances(form, self.places)
         self.leaves = LeafFigures(form, floors, self.places, loads)
         self.rows = Rows(form.dataflow, sums_are_exact(form.dataflow.times, form.batch))
         bound_inside = not form.rules.segment_bounds_only
@@ -218,13 +223,14 @@ class SubtreeClasses:
     def _ways(self, asked: Asked, limit: Limit, kind: Kind, groups: int, row: Row) -> Iterator[Way]:
         """Cuts over a row: every choice of classes for its children, where these leave hope."""
         children = self._children(asked, kind, groups, row)
-        passed = self._passed(row) if kind == "S" else 0.0
+        passed = self._passed(row) if kind == "S" else np.zeros((0, 0))
+        between = float(passed.sum())
         slots = groups + row.slots if kind == "S" else groups
         least = [self._least(child) for child in children]
         found: list[list[Subtrees]] = [[] for _ in children]
         for at in sorted(range(len(children)), key=lambda one: children[one].mask.bit_count()):
             others = least[:at] + least[at + 1 :]
-            mine = self._limit_of_child(limit, kind, slots, passed, others)
+            mine = self._limit_of_child(limit, kind, slots, between, others)
             if not self._hope(least[at], mine, kind):
                 return
             found[at] = self.of(children[at], mine)
@@ -232,7 +238,8 @@ class SubtreeClasses:
                 return
             least[at] = _least_of(found[at])
         for chosen in itertools.product(*found):
-            yield Way(kind, groups, slots, passed, chosen)
+            tables = np.array([self._distances(child) for child in chosen], dtype=np.int64)
+            yield Way(kind, groups, slots, passed, tables, chosen)
 
     def _limit_of_child(
         self, limit: Limit, kind: Kind, slots: int, passed: float, others: list[Taken]
@@ -282,10 +289,20 @@ class SubtreeClasses:
         table = self._table(tuple(child.time for child in way.children), limit)
         masks = [child.asked.mask for child in way.children]
         energy, cycles, moved = side_by_side(
-            *each, self.places.begin, self.places.apart, table, self._before(masks), float(way.slots)
+            *each,
+            self.places.begin,
+            self.places.apart,
+            table,
+            self._before(masks),
+            float(way.slots),
+            way.passed,
+            way.tables,
+            self.distances.tables,
+            limit.energy,
+            limit.cycles,
         )
         moved = moved * way.groups
-        return Taken(energy + way.passed, np.maximum(cycles, _over(moved, self._rate)), moved)
+        return Taken(energy, np.maximum(cycles, _over(moved, self._rate)), moved)
 
     def _table(self, times: tuple[float, ...], limit: Limit) -> Longs:
         """Tiles for the children of an S cut by the number of its own, and all that orders of the children
@@ -337,15 +354,28 @@ class SubtreeClasses:
                     found[at] |= 1 << other
         return found
 
-    def _passed(self, row: Row) -> float:
-        """pJ of hops between the children of an S cut, whose tiles differ."""
-        done, found = sum(row.parts), 0
-        for part in row.parts:
+    def _passed(self, row: Row) -> Floats:
+        """pJ of a hop of all that the children of an S cut pass on, by producer and reader."""
+        found = np.zeros((len(row.parts), len(row.parts)))
+        for reader, part in enumerate(row.parts):
             direct = self.rows.crossing(part) & ~row.fetched
             for read in self.rows.reads:
-                if direct >> read.number & 1 and done >> read.producer & 1:
-                    found += self.floors.read_bytes[read.number]
+                if direct >> read.number & 1:
+                    for producer, other in enumerate(row.parts):
+                        if other >> read.producer & 1:
+                            found[producer, reader] += self.floors.read_bytes[read.number]
         return found * self.form.batch * self.form.machine.hop_energy
+
+    def _distances(self, child: Subtrees) -> int:
+        """The table of distances of what a child of an S cut passes on: its own if it is a leaf of which all
+        readers need everything.
+        """
+        if child.ways:
+            return ANY
+        layer = child.asked.mask.bit_length() - 1
+        read = [self.floors.read_bytes[one.number] for one in self.rows.reads if one.producer == layer]
+        whole = all(one in (0, self.form.network.layers[layer].output_bytes) for one in read)
+        return self.distances.table(layer, child.asked.samples) if whole else ANY
 
     def _least(self, asked: Asked) -> Taken:
         """The least that subtrees take by place, before any is made: each layer has some of the tiles."""
