@@ -54,6 +54,7 @@ class HopefulTrees:
         self.rows = self.classes.rows
         self.members = Members(form.dataflow, self.rows.any_order)
         self._outputs = sum(1 << i for i, one in enumerate(form.network.layers) if one.is_output)
+        self._dissolved: dict[tuple[tuple[int, ...], int, int], bool] = {}
         self._given: dict[tuple[tuple[float, ...], int], tuple[int, ...] | None] = {}
 
     def segment(self, mask: int, samples: int) -> Asked:
@@ -84,9 +85,20 @@ class HopefulTrees:
         return int(places.begin[tiles]) + first * places.apart
 
     def _trees(
-        self, group: Subtrees, first: int, tiles: int, energy: float, cycles: float
+        self,
+        group: Subtrees,
+        first: int,
+        tiles: int,
+        energy: float,
+        cycles: float,
+        outer: tuple[Way, int] | None = None,
     ) -> Iterator[Hopeful]:
-        """All trees of a class in one place that spend and take no more than what is left for them."""
+        """All trees of a class in one place that spend and take no more than what is left for them.
+
+        Parameters
+        ----------
+        outer : the cut around it, and its number among the children
+        """
         place, asked = self._place(first, tiles), group.asked
         if group.taken.energy[place] > energy or group.taken.cycles[place] > cycles:
             return
@@ -94,14 +106,14 @@ class HopefulTrees:
             leaf = Leaf(asked.mask.bit_length() - 1, asked.samples)
             yield Hopeful(leaf, float(group.taken.energy[place]), float(group.taken.cycles[place]))
         for way in group.ways:
+            if outer is not None and self._needless(way, *outer):
+                continue
             most = cycles / way.slots
             for children, places, passed in self._placed(way, first, tiles):
-                for row in self._filled(children, places, energy - passed, most, way.kind == "T"):
+                for row in self._filled(way, children, places, energy - passed, most):
                     if self.stop():
                         return
                     nodes = tuple(one.node for one in row)
-                    if way.kind == "T" and any(self._dissolves(nodes, at) for at in range(len(nodes))):
-                        continue
                     times = [one.cycles for one in row]
                     taken = way.slots * (sum(times) if way.kind == "T" else max(times))
                     spent = sum(one.energy for one in row) + passed
@@ -109,13 +121,13 @@ class HopefulTrees:
 
     def _filled(
         self,
+        way: Way,
         children: tuple[Subtrees, ...],
         places: tuple[tuple[int, int], ...],
         energy: float,
         cycles: float,
-        in_turn: bool,
     ) -> Iterator[tuple[Hopeful, ...]]:
-        """Trees for all children that together keep within what is left."""
+        """Trees for all children of a cut, or the last of them, that together keep within what is left."""
         if not children:
             yield ()
             return
@@ -124,10 +136,11 @@ class HopefulTrees:
             at = self._place(first, tiles)
             spent += float(child.taken.energy[at])
             slowest += float(child.taken.cycles[at])
+        in_turn, number = way.kind == "T", len(way.children) - len(children)
         most = cycles - slowest if in_turn else cycles
-        for tree in self._trees(children[0], *places[0], energy - spent, most):
+        for tree in self._trees(children[0], *places[0], energy - spent, most, (way, number)):
             left = cycles - tree.cycles if in_turn else cycles
-            for rest in self._filled(children[1:], places[1:], energy - tree.energy, left, in_turn):
+            for rest in self._filled(way, children[1:], places[1:], energy - tree.energy, left):
                 yield (tree, *rest)
 
     def _placed(
@@ -180,22 +193,20 @@ class HopefulTrees:
             self._given[key] = given if fits else None
         return self._given[key]
 
-    def _dissolves(self, row: tuple[Node, ...], at: int) -> bool:
-        """Whether a child of a T cut may give its place to its own children."""
-        node = row[at]
-        if not isinstance(node, Cut) or node.kind != "T" or node.groups > 1:
+    def _needless(self, inner: Way, outer: Way, at: int) -> bool:
+        """Whether a child of a T cut, made in that way, may give its place to its own children."""
+        if inner.kind == "S" or outer.kind == "S" or inner.groups > 1 or not self.rows.any_order:
             return False
-        ahead = row[at - 1].mask if at else 0
-        behind = self.rows.needed(row[at + 1].mask) if at + 1 < len(row) else 0
-        for children in self.members.alike(node):
-            if any(self.rows.needed(child.mask) & ahead for child in children[1:]):
-                return False
-            if any(child.mask & behind for child in children[:-1]):
-                return False
-        apart, time = 0.0, self.form.dataflow.processing_time
-        for one in row[:at]:
-            apart += time(one)
-        together = apart + time(node)
-        for one in node.children:
-            apart += time(one)
-        return apart == together
+        parts = tuple(child.asked.mask for child in inner.children)
+        around = [child.asked.mask for child in outer.children]
+        ahead = around[at - 1] if at else 0
+        behind = self.rows.needed(around[at + 1]) if at + 1 < len(around) else 0
+        key = parts, ahead, behind & sum(parts)
+        found = self._dissolved.get(key)
+        if found is None:
+            found = self._dissolved[key] = all(
+                not any(self.rows.needed(part) & ahead for part in row[1:])
+                and not any(part & behind for part in row[:-1])
+                for row in self.rows.alike(parts)
+            )
+        return found

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from itertools import permutations
 from typing import Literal
 
 from tilewright.formulation.scheduling.tiled.set.dataflow import DataFlow, Read
@@ -105,6 +106,26 @@ class Rows:
         """
         seen: set[tuple[frozenset[int], int, int, int]] = set()
         return self._grown(mask, kind, Row((), 0, 0, 0), (), seen, hopeless)
+
+    def alike(self, parts: tuple[int, ...]) -> Iterator[tuple[int, ...]]:
+        """The children of a T cut in every order in which producers come first and the same reads are
+        direct.
+        """
+        own = self._flow(parts)
+        for order in permutations(parts):
+            if self._flow(order) == own:
+                yield order
+
+    def _flow(self, parts: tuple[int, ...]) -> tuple[int, int] | None:
+        """Layers stored and reads fetched inside of a T cut; none where a reader comes before a producer."""
+        mask, done, stored, fetched = sum(parts), 0, 0, 0
+        for at, part in enumerate(parts):
+            if self.needed(part) & mask & ~(done | part):
+                return None
+            done |= part
+            here = self._away(mask, "T", parts[: at + 1], tuple(range(at + 1)))
+            stored, fetched = stored | here[0], fetched | here[1]
+        return stored, fetched
 
     def _grown(
         self,
