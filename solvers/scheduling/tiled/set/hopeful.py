@@ -4,7 +4,8 @@ The classes of subtrees (`subtrees.py`) say what trees take at least; here the t
 the top, where every subtree has its place: children of S cuts in every order in which producers come first,
 those of a T cut in one for all with the same direct reads (`members.py`).  Left out are
 
-- trees without hope: what is left for a subtree is what its siblings leave at least;
+- trees without hope: what is left for a subtree is what the leaves before it spend, mapped as they will be,
+  and what those behind it spend at least;
 - T cuts with a T cut without subbatches inside whose children may as well be their own.  Their energies,
   cycles and processing times are the same, as long as all reads stay direct that were; their buffers hold no
   more, since neighbours among more children are fewer layers each, and what waits for a child of the inner
@@ -30,11 +31,12 @@ from tilewright.solvers.scheduling.tiled.set.subtrees import SLACK, Asked, Limit
 
 @dataclass(frozen=True, slots=True)
 class Hopeful:
-    """A tree, and the least pJ of the whole batch and cycles of one run that it takes."""
+    """A tree, its pJ for the whole batch, and its cycles and bytes of DRAM in one run; cycles but for links."""
 
     node: Node
     energy: float
     cycles: float
+    moved: float
 
 
 class HopefulTrees:
@@ -49,7 +51,8 @@ class HopefulTrees:
     def __init__(
         self, form: ClosedForm, floors: Floors, loads: int, stop: Callable[[], bool] = lambda: False
     ) -> None:
-        self.form, self.stop = form, stop
+        self.form, self.loads, self.stop = form, loads, stop
+        self._layouts: dict[int, int] = {}
         self.classes = SubtreeClasses(form, floors, loads, stop)
         self.rows = self.classes.rows
         self.members = Members(form.dataflow, self.rows.any_order)
@@ -78,7 +81,7 @@ class HopefulTrees:
         spend, last = none.copy(), none
         spend[whole], last[whole] = energy * SLACK, cycles * SLACK
         for one in self.classes.of(self.segment(mask, samples), Limit(spend, last)):
-            yield from self._trees(one, 0, places.total, energy * SLACK, cycles * SLACK)
+            yield from self._trees(one, 0, places.total, energy * SLACK, cycles * SLACK, None)
 
     def _place(self, first: int, tiles: int) -> int:
         places = self.classes.places
@@ -91,9 +94,11 @@ class HopefulTrees:
         tiles: int,
         energy: float,
         cycles: float,
-        outer: tuple[Way, int] | None = None,
+        outer: tuple[Way, int] | None,
     ) -> Iterator[Hopeful]:
         """All trees of a class in one place that spend and take no more than what is left for them.
+
+        Layouts of all leaves before it are known, and those of its own until the next tree is asked for.
 
         Parameters
         ----------
@@ -103,54 +108,82 @@ class HopefulTrees:
         if group.taken.energy[place] > energy or group.taken.cycles[place] > cycles:
             return
         if not group.ways:
-            leaf = Leaf(asked.mask.bit_length() - 1, asked.samples)
-            yield Hopeful(leaf, float(group.taken.energy[place]), float(group.taken.cycles[place]))
+            leaf = self._leaf(asked, first, tiles)
+            if leaf is not None and leaf.energy <= energy and leaf.cycles <= cycles:
+                yield leaf
         for way in group.ways:
             if outer is not None and self._needless(way, *outer):
                 continue
-            most = cycles / way.slots
             for children, places, passed in self._placed(way, first, tiles):
-                for row in self._filled(way, children, places, energy - passed, most):
+                for row in self._filled(way, children, places, passed, energy, cycles / way.slots):
                     if self.stop():
                         return
-                    nodes = tuple(one.node for one in row)
-                    times = [one.cycles for one in row]
+                    times, moved = [one.cycles for one in row], way.groups * sum(one.moved for one in row)
                     taken = way.slots * (sum(times) if way.kind == "T" else max(times))
-                    spent = sum(one.energy for one in row) + passed
-                    yield Hopeful(Cut(way.kind, asked.samples, way.groups, nodes), spent, taken)
+                    taken = max(taken, moved / self.classes.rate)
+                    node = Cut(way.kind, asked.samples, way.groups, tuple(one.node for one in row))
+                    if taken <= cycles:
+                        yield Hopeful(node, sum(one.energy for one in row), taken, moved)
+
+    def _leaf(self, asked: Asked, first: int, tiles: int) -> Hopeful | None:
+        """A leaf with the layouts of its producers; none where it does not fit."""
+        form, layer = self.form, asked.mask.bit_length() - 1
+        direct = tuple(
+            -1 if asked.fetched >> read.number & 1 else self._layouts[read.producer]
+            for read in form.dataflow.numbers(layer)
+        )
+        runs = max(1, self.loads // asked.samples)
+        cost = form.engine.leaf(layer, asked.samples, first, tiles, bool(asked.stored), runs, direct)
+        if cost is None:
+            return None
+        self._layouts[layer] = cost.layout
+        cycles = cost.cycles
+        if not form.rules.segment_bounds_only:
+            cycles = form.bounded(cycles, cost.counts)
+        energy = cost.energy * form.batch / asked.samples
+        return Hopeful(Leaf(layer, asked.samples), energy, float(cycles), float(cost.counts[1]))
 
     def _filled(
         self,
         way: Way,
         children: tuple[Subtrees, ...],
         places: tuple[tuple[int, int], ...],
+        passed: tuple[float, ...],
         energy: float,
         cycles: float,
     ) -> Iterator[tuple[Hopeful, ...]]:
-        """Trees for all children of a cut, or the last of them, that together keep within what is left."""
+        """Trees for all children of a cut, or the last of them, that together keep within what is left.
+
+        Parameters
+        ----------
+        passed : pJ of hops of what siblings pass on to each child
+        """
         if not children:
             yield ()
             return
-        spent = slowest = 0.0
-        for child, (first, tiles) in zip(children[1:], places[1:], strict=True):
+        whole, slowest = energy, 0.0
+        for child, (first, tiles), hops in zip(children[1:], places[1:], passed[1:], strict=True):
             at = self._place(first, tiles)
-            spent += float(child.taken.energy[at])
+            energy -= float(child.taken.energy[at]) + hops
             slowest += float(child.taken.cycles[at])
+        if children[0].taken.energy[self._place(*places[0])] + passed[0] > energy:
+            return
         in_turn, number = way.kind == "T", len(way.children) - len(children)
         most = cycles - slowest if in_turn else cycles
-        for tree in self._trees(children[0], *places[0], energy - spent, most, (way, number)):
+        later = children[1:], places[1:], passed[1:]
+        for tree in self._trees(children[0], *places[0], energy, most, (way, number)):
             left = cycles - tree.cycles if in_turn else cycles
-            for rest in self._filled(way, children[1:], places[1:], energy - tree.energy, left):
+            for rest in self._filled(way, *later, whole - tree.energy, left):
                 yield (tree, *rest)
 
     def _placed(
         self, way: Way, first: int, tiles: int
-    ) -> Iterator[tuple[tuple[Subtrees, ...], tuple[tuple[int, int], ...], float]]:
+    ) -> Iterator[tuple[tuple[Subtrees, ...], tuple[tuple[int, int], ...], tuple[float, ...]]]:
         """The children of a cut in all orders to be told apart, the first tile and tiles of each, and pJ of
-        hops between them.
+        hops of what siblings pass on to each.
         """
         if way.kind == "T":
-            yield way.children, ((first, tiles),) * len(way.children), 0.0
+            yield way.children, ((first, tiles),) * len(way.children), (0.0,) * len(way.children)
             return
         distances = self.classes.distances.tables
         for order in self._orders(way.children):
@@ -160,11 +193,11 @@ class HopefulTrees:
                 continue
             places = tuple((first + sum(given[:at]), given[at]) for at in range(len(given)))
             spots = dict(zip(order, (self._place(*one) for one in places), strict=True))
-            passed = sum(
-                way.passed[producer, reader] * distances[way.tables[producer], spots[producer], spots[reader]]
-                for producer, reader in zip(*np.nonzero(way.passed), strict=True)
-            )
-            yield children, places, float(passed)
+            passed = dict.fromkeys(order, 0.0)
+            for producer, reader in zip(*np.nonzero(way.passed), strict=True):
+                links = distances[way.tables[producer], spots[producer], spots[reader]]
+                passed[reader] += float(way.passed[producer, reader] * links)
+            yield children, places, tuple(passed.values())
 
     def _orders(self, children: tuple[Subtrees, ...]) -> Iterator[tuple[int, ...]]:
         """Orders of children, by number, in which producers come first."""

@@ -132,7 +132,7 @@ class SubtreeClasses:
         self.leaves = LeafFigures(form, floors, self.places, loads)
         self.rows = Rows(form.dataflow, sums_are_exact(form.dataflow.times, form.batch))
         bound_inside = not form.rules.segment_bounds_only
-        self._rate = float(form.machine.dram_rate) if bound_inside else math.inf
+        self.rate = float(form.machine.dram_rate) if bound_inside else math.inf
         self._kept: dict[Asked, tuple[Limit, list[Subtrees]]] = {}
         self._allocations: dict[tuple[tuple[float, ...], int], tuple[tuple[int, ...], ...]] = {}
         self._within: dict[tuple[int, int, bool, int], Taken] = {}
@@ -206,7 +206,7 @@ class SubtreeClasses:
             for layer in layers:
                 one = self.leaves.least(layer, bool(stored >> layer & 1), fetched)
                 energy, moved = energy + one[0], moved + one[1]
-            return energy > spend or moved * part / self._rate > last
+            return energy > spend or moved * part / self.rate > last
 
         return hopeless
 
@@ -302,7 +302,7 @@ class SubtreeClasses:
             limit.cycles,
         )
         moved = moved * way.groups
-        return Taken(energy, np.maximum(cycles, _over(moved, self._rate)), moved)
+        return Taken(energy, np.maximum(cycles, _over(moved, self.rate)), moved)
 
     def _table(self, times: tuple[float, ...], limit: Limit) -> Longs:
         """Tiles for the children of an S cut by the number of its own, and all that orders of the children
@@ -390,7 +390,7 @@ class SubtreeClasses:
             one = self._inside(layer, asked.samples, bool(asked.stored >> layer & 1), asked.fetched)
             energy, moved = energy + one.energy, moved + one.moved
             slowest = np.maximum(slowest, one.cycles)
-        return Taken(energy, np.maximum(slowest, _over(moved, self._rate)), moved)
+        return Taken(energy, np.maximum(slowest, _over(moved, self.rate)), moved)
 
     def _inside(self, layer: int, samples: int, stored: bool, fetched: int) -> Taken:
         """The least of a leaf within a place, for ``samples`` of a run of what holds it, by any batch."""
