@@ -86,7 +86,6 @@ class ClosedForm:
         self.subtrees: dict[tuple[object, ...], tuple[NodeCost | str, tuple[tuple[int, int], ...]]] = {}
         self.evaluations = 0
         self._allocations: dict[tuple[object, ...], tuple[int, ...] | str] = {}
-        self._tables: dict[tuple[float, ...], Longs] = {}
 
     def value(self, energy: float, cycles: float) -> float:
         """The objective."""
@@ -158,20 +157,6 @@ class ClosedForm:
             else:
                 found = given
             self._allocations[key] = found
-        return found
-
-    def allocations(self, cut: Cut) -> Longs:
-        """Tiles for the children of an S cut by the number of its own, from none on; 0 where it gets none."""
-        times = tuple(self.dataflow.processing_time(child) for child in cut.children)
-        found = self._tables.get(times)
-        if found is None:
-            every = range(self.engine.grid.tiles + 1)
-            found = np.zeros((len(every), len(times)), dtype=np.int64)
-            for tiles in every:
-                given = self.allocation(cut, tiles)
-                if not isinstance(given, str):
-                    found[tiles] = given
-            self._tables[times] = found
         return found
 
     def bounded(self, cycles: int, counts: Longs) -> int:

@@ -26,12 +26,19 @@ from tilewright.formulation.scheduling.tiled.set.closed_form import ClosedForm
 from tilewright.formulation.scheduling.tiled.set.tree import Cut, Leaf, Node
 from tilewright.solvers.scheduling.tiled.set.floors import Floors
 from tilewright.solvers.scheduling.tiled.set.members import Members
-from tilewright.solvers.scheduling.tiled.set.subtrees import SLACK, Asked, Limit, SubtreeClasses, Subtrees, Way
+from tilewright.solvers.scheduling.tiled.set.subtrees import (
+    SLACK,
+    Asked,
+    Limit,
+    SubtreeClasses,
+    Subtrees,
+    Way,
+)
 
 
 @dataclass(frozen=True, slots=True)
 class Hopeful:
-    """A tree, its pJ for the whole batch, and its cycles and bytes of DRAM in one run; cycles but for links."""
+    """A tree, its pJ for the whole batch, its cycles (but for those of links) and bytes of DRAM in one run."""
 
     node: Node
     energy: float

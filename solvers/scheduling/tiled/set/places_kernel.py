@@ -14,9 +14,7 @@ SLACK = 1 + 1e-9
 
 
 @njit(cache=True, nogil=True)
-def _within(
-    bounds: Floats, begin: Longs, apart: int, first: int, tiles: int, least: int, most: int
-) -> float:
+def _within(bounds: Floats, begin: Longs, apart: int, first: int, tiles: int, least: int, most: int) -> float:
     """The least over the places inside of one that have some number of tiles."""
     found = np.inf
     for count in range(least, most + 1):

@@ -144,7 +144,9 @@ class Rows:
             stage = self._stage(begun.parts, stages, part) if kind == "S" else len(stages)
             parts, places = (*begun.parts, part), (*stages, stage)
             stored, fetched = self._away(mask, kind, parts, places)
-            row = Row(parts, max(places) if kind == "S" else 0, begun.stored | stored, begun.fetched | fetched)
+            row = Row(
+                parts, max(places) if kind == "S" else 0, begun.stored | stored, begun.fetched | fetched
+            )
             if kind == "T" and self.any_order:
                 key = frozenset(parts), 0 if end == mask else part, row.stored, row.fetched
                 if key in seen:
@@ -165,8 +167,10 @@ class Rows:
                 found = max(found, stage + 1)
         return found
 
-    def _away(self, mask: int, kind: Kind, parts: tuple[int, ...], places: tuple[int, ...]) -> tuple[int, int]:
-        """Layers stored and reads fetched as far as the last child, and in a T cut what follows, settle it."""
+    def _away(
+        self, mask: int, kind: Kind, parts: tuple[int, ...], places: tuple[int, ...]
+    ) -> tuple[int, int]:
+        """Layers stored and reads fetched as far as the children up to the last one settle it."""
         inside = self._inside.get(mask)
         if inside is None:
             inside = tuple(one for one in self.reads if mask >> one.layer & 1 and mask >> one.producer & 1)

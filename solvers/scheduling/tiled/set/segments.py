@@ -78,9 +78,7 @@ class SegmentMaker:
         return True
 
     def _sets(self, hopeful: HopefulTrees, start: int, length: int, value: float) -> Iterator[Segment]:
-        """Every set of so many layers that may follow a down-set, as every tree that leaves hope of less than a
-        value.
-        """
+        """Every set of so many layers that may follow a down-set, as every tree with hope below a value."""
         form, runs = self.form, self.form.batch // self.samples
         whole = (1 << len(form.network)) - 1
         for end in hopeful.rows.ends(whole, start):

@@ -1,18 +1,18 @@
 """Classes of subtrees: what all subtrees over some layers take at least, place by place.
 
 What a subtree is to the tree around it are its layers, its samples, which of its results are stored, which of
-its reads come through DRAM, and its normalized processing time, by which tiles are divided.  Subtrees equal in
-all of that are one class; its energy, cycles and bytes of DRAM are bounded for every place (`places.py`) by
-the closed form itself, with bounds for its leaves (`leaf_figures.py`):
+its reads come through DRAM, and its normalized processing time, by which tiles are divided.  Subtrees equal
+in all of that are one class; its energy, cycles and bytes of DRAM are bounded for every place (`places.py`)
+by the closed form itself, with bounds for its leaves (`leaf_figures.py`):
 
 - children of a T cut have its place; energies, cycles and bytes add up;
-- those of an S cut have the places that their processing times come to, in the best order of theirs; what they
-  pass on moves as far as these places are apart (`distances.py`), and no cut is faster than its traffic through
-  DRAM.
+- those of an S cut have the places that their processing times come to, in the best order of theirs; what
+  they pass on moves as far as these places are apart (`distances.py`), and no cut is faster than its traffic
+  through DRAM.
 
 A class is asked for with the most that may be spent and taken at every place, so that what can be in no
 better tree than the one known is dropped before anything that would contain it is made.  Rows of sets of
-layers come first (`rows.py`): what is stored and fetched follows from these, and most of them leave no hope.
+layers come first (`rows.py`): what is stored and fetched follows from these, and most leave no hope.
 """
 
 from __future__ import annotations
@@ -214,9 +214,7 @@ class SubtreeClasses:
         timed = kind == "S" or asked.timed
         stored, fetched = asked.stored | row.stored, asked.fetched | row.fetched
         return [
-            Asked(
-                part, asked.samples // groups, stored & part, fetched & self.rows.crossing(part), timed
-            )
+            Asked(part, asked.samples // groups, stored & part, fetched & self.rows.crossing(part), timed)
             for part in row.parts
         ]
 
@@ -282,14 +280,16 @@ class SubtreeClasses:
 
     def _taken(self, way: Way, limit: Limit) -> Taken:
         parts = [child.taken for child in way.children]
-        each = [np.array(one) for one in zip(*parts, strict=True)]
+        energies, times, bytes_moved = (np.array(one) for one in zip(*parts, strict=True))
         if way.kind == "T":
-            energy, cycles, moved = (one.sum(axis=0) for one in each)
+            energy, cycles, moved = (one.sum(axis=0) for one in (energies, times, bytes_moved))
             return Taken(energy, way.groups * cycles, way.groups * moved)
         table = self._table(tuple(child.time for child in way.children), limit)
         masks = [child.asked.mask for child in way.children]
         energy, cycles, moved = side_by_side(
-            *each,
+            energies,
+            times,
+            bytes_moved,
             self.places.begin,
             self.places.apart,
             table,
