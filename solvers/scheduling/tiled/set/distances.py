@@ -20,9 +20,9 @@ class Distances:
     """Tables of links by the place of a producer and that of its reader.
 
     A byte passes as many links as its tile is away from the nearest tile of the reader, and one more for
-    every further tile that receives it.  Where the producer is a leaf, its results lie as one of its partitions
-    divides them; the least over all partitions is the table of its layer and batch.  Elsewhere they may all
-    lie on the nearest tile.
+    every further tile that receives it.  Where the producer is a leaf, its results lie as one of its
+    partitions divides them; the least over all partitions is the table of its layer and batch.  Elsewhere
+    they may all lie on the nearest tile.
 
     Parameters
     ----------

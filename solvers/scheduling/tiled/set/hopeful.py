@@ -21,7 +21,6 @@ from itertools import permutations
 
 import numpy as np
 
-from tilewright.formulation.scheduling.tiled.set.allocation import allocate, utilization
 from tilewright.formulation.scheduling.tiled.set.closed_form import ClosedForm
 from tilewright.formulation.scheduling.tiled.set.tree import Cut, Leaf, Node
 from tilewright.solvers.scheduling.tiled.set.floors import Floors
@@ -38,7 +37,7 @@ from tilewright.solvers.scheduling.tiled.set.subtrees import (
 
 @dataclass(frozen=True, slots=True)
 class Hopeful:
-    """A tree, its pJ for the whole batch, its cycles (but for those of links) and bytes of DRAM in one run."""
+    """A tree, its pJ for the whole batch, cycles (but for those of links) and bytes of DRAM in one run."""
 
     node: Node
     energy: float
@@ -65,7 +64,6 @@ class HopefulTrees:
         self.members = Members(form.dataflow, self.rows.any_order)
         self._outputs = sum(1 << i for i, one in enumerate(form.network.layers) if one.is_output)
         self._dissolved: dict[tuple[tuple[int, ...], int, int], bool] = {}
-        self._given: dict[tuple[tuple[float, ...], int], tuple[int, ...] | None] = {}
 
     def segment(self, mask: int, samples: int) -> Asked:
         """What a child of a root T cut is: everything around it goes through DRAM."""
@@ -195,7 +193,7 @@ class HopefulTrees:
         distances = self.classes.distances.tables
         for order in self._orders(way.children):
             children = tuple(way.children[at] for at in order)
-            given = self._allocation(tuple(child.time for child in children), tiles)
+            given = self.classes.divisions.own(tuple(child.time for child in children), tiles)
             if given is None:
                 continue
             places = tuple((first + sum(given[:at]), given[at]) for at in range(len(given)))
@@ -222,16 +220,6 @@ class HopefulTrees:
                 done |= masks[at]
             else:
                 yield order
-
-    def _allocation(self, times: tuple[float, ...], tiles: int) -> tuple[int, ...] | None:
-        key = times, tiles
-        if key not in self._given:
-            given = allocate(times, tiles)
-            fits = given is not None and min(given) > 0
-            if given is not None and utilization(times, given) < self.form.rules.least_utilization:
-                fits = False
-            self._given[key] = given if fits else None
-        return self._given[key]
 
     def _needless(self, inner: Way, outer: Way, at: int) -> bool:
         """Whether a child of a T cut, made in that way, may give its place to its own children."""

@@ -19,16 +19,15 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
 
-from tilewright.formulation.scheduling.tiled.set.allocation import allocate, utilization
 from tilewright.formulation.scheduling.tiled.set.closed_form import ClosedForm, Floats, Longs
-from tilewright.solvers.scheduling.tiled.set.any_order import allocations_in_any_order
 from tilewright.solvers.scheduling.tiled.set.distances import ANY, Distances
+from tilewright.solvers.scheduling.tiled.set.divisions import Divisions
 from tilewright.solvers.scheduling.tiled.set.floors import Floors
 from tilewright.solvers.scheduling.tiled.set.leaf_figures import LeafFigures, Taken
 from tilewright.solvers.scheduling.tiled.set.places import places_of
@@ -134,7 +133,7 @@ class SubtreeClasses:
         bound_inside = not form.rules.segment_bounds_only
         self.rate = float(form.machine.dram_rate) if bound_inside else math.inf
         self._kept: dict[Asked, tuple[Limit, list[Subtrees]]] = {}
-        self._allocations: dict[tuple[tuple[float, ...], int], tuple[tuple[int, ...], ...]] = {}
+        self.divisions = Divisions(self.places.total, form.rules.least_utilization, self.rows.any_order)
         self._within: dict[tuple[int, int, bool, int], Taken] = {}
 
     def of(self, asked: Asked, limit: Limit) -> list[Subtrees]:
@@ -284,7 +283,8 @@ class SubtreeClasses:
         if way.kind == "T":
             energy, cycles, moved = (one.sum(axis=0) for one in (energies, times, bytes_moved))
             return Taken(energy, way.groups * cycles, way.groups * moved)
-        table = self._table(tuple(child.time for child in way.children), limit)
+        times_of = tuple(child.time for child in way.children)
+        table = self.divisions.table(times_of, self._numbers(limit))
         masks = [child.asked.mask for child in way.children]
         energy, cycles, moved = side_by_side(
             energies,
@@ -304,45 +304,9 @@ class SubtreeClasses:
         moved = moved * way.groups
         return Taken(energy, np.maximum(cycles, _over(moved, self.rate)), moved)
 
-    def _table(self, times: tuple[float, ...], limit: Limit) -> Longs:
-        """Tiles for the children of an S cut by the number of its own, and all that orders of the children
-        come to; -1 where any number is possible, 0 where it gets none or leaves no hope.
-        """
-        rows = [
-            self._given(times, tiles) if self._hope_with(tiles, limit) else ()
-            for tiles in range(self.places.total + 1)
-        ]
-        found = np.zeros((len(rows), max(1, *map(len, rows)), len(times)), dtype=np.int64)
-        for tiles, row in enumerate(rows):
-            if row:
-                found[tiles, : len(row)] = row
-        return found
-
-    def _hope_with(self, tiles: int, limit: Limit) -> bool:
-        """Whether a limit leaves hope in any place with so many tiles."""
-        if tiles == 0:
-            return False
-        begin = self.places.begin
-        end = int(begin[tiles + 1]) if tiles < self.places.total else len(self.places)
-        return bool((limit.energy[begin[tiles] : end] > 0).any())
-
-    def _given(self, times: tuple[float, ...], tiles: int) -> tuple[tuple[int, ...], ...]:
-        key = times, tiles
-        found = self._allocations.get(key)
-        if found is None:
-            every: Sequence[tuple[int, ...]] | None
-            if self.rows.any_order:
-                every = allocations_in_any_order(times, tiles)
-            else:
-                one = allocate(times, tiles)
-                every = [] if one is None else [one]
-            least = self.form.rules.least_utilization
-            if every is None:
-                found = ((-1,) * len(times),)
-            else:
-                found = tuple(one for one in every if min(one) > 0 and utilization(times, one) >= least)
-            self._allocations[key] = found
-        return found
+    def _numbers(self, limit: Limit) -> set[int]:
+        """Numbers of tiles with which a limit leaves hope in any place."""
+        return set(self.places.tiles[limit.energy > 0].tolist())
 
     def _before(self, masks: list[int]) -> Longs:
         """Per child of an S cut, those that stand before it in every order that is looked at."""
