@@ -6,6 +6,7 @@ those of a T cut in one for all with the same direct reads (`members.py`).  Left
 
 - trees without hope: what is left for a subtree is what the leaves before it spend, mapped as they will be,
   and what those behind it spend at least;
+- trees that do not fit, in whichever order the children of T cuts stand;
 - T cuts with a T cut without subbatches inside whose children may as well be their own.  Their energies,
   cycles and processing times are the same, as long as all reads stay direct that were; their buffers hold no
   more, since neighbours among more children are fewer layers each, and what waits for a child of the inner
@@ -21,7 +22,7 @@ from itertools import permutations
 
 import numpy as np
 
-from tilewright.formulation.scheduling.tiled.set.closed_form import ClosedForm
+from tilewright.formulation.scheduling.tiled.set.closed_form import ClosedForm, Longs
 from tilewright.formulation.scheduling.tiled.set.tree import Cut, Leaf, Node
 from tilewright.solvers.scheduling.tiled.set.floors import Floors
 from tilewright.solvers.scheduling.tiled.set.members import Members
@@ -37,12 +38,23 @@ from tilewright.solvers.scheduling.tiled.set.subtrees import (
 
 @dataclass(frozen=True, slots=True)
 class Hopeful:
-    """A tree, its pJ for the whole batch, cycles (but for those of links) and bytes of DRAM in one run."""
+    """A tree in its place.
+
+    Parameters
+    ----------
+    energy : pJ for the whole batch
+    cycles, moved : of one run, cycles (but for those of links) and bytes of DRAM
+    buffer, inputs, weights : bytes per tile, as of `NodeCost`; those of the buffer at least, in whichever
+        order the children of T cuts stand
+    """
 
     node: Node
     energy: float
     cycles: float
     moved: float
+    buffer: Longs
+    inputs: Longs
+    weights: Longs
 
 
 class HopefulTrees:
@@ -59,6 +71,7 @@ class HopefulTrees:
     ) -> None:
         self.form, self.loads, self.stop = form, loads, stop
         self._layouts: dict[int, int] = {}
+        self._direct: dict[tuple[int, int, int], bool] = {}
         self.classes = SubtreeClasses(form, floors, loads, stop)
         self.rows = self.classes.rows
         self.members = Members(form.dataflow, self.rows.any_order)
@@ -126,9 +139,48 @@ class HopefulTrees:
                     times, moved = [one.cycles for one in row], way.groups * sum(one.moved for one in row)
                     taken = way.slots * (sum(times) if way.kind == "T" else max(times))
                     taken = max(taken, moved / self.classes.rate)
-                    node = Cut(way.kind, asked.samples, way.groups, tuple(one.node for one in row))
-                    if taken <= cycles:
-                        yield Hopeful(node, sum(one.energy for one in row), taken, moved)
+                    held = self._held(way, row, top=outer is None)
+                    if taken <= cycles and held is not None:
+                        node = Cut(way.kind, asked.samples, way.groups, tuple(one.node for one in row))
+                        yield Hopeful(node, sum(one.energy for one in row), taken, moved, *held)
+
+    def _held(self, way: Way, row: tuple[Hopeful, ...], *, top: bool) -> tuple[Longs, Longs, Longs] | None:
+        """What a cut holds at least, inputs and weights; ``None`` where these do not fit the buffers.
+
+        Of the children of a T cut those that pass results on directly follow each other in every order.
+        """
+        shift = top and way.kind == "T" and way.groups == 1 and self.form.rules.weight_shift
+        buffer, inputs, weights = row[0].buffer, row[0].inputs, row[0].weights
+        if way.kind == "S":
+            for one in row[1:]:
+                buffer, inputs, weights = buffer + one.buffer, inputs + one.inputs, weights + one.weights
+            if way.groups > 1:
+                buffer = buffer + inputs
+        else:
+            pinned = shift * weights
+            buffer = buffer + pinned
+            for at, one in enumerate(row[1:], 1):
+                before, pinned = pinned, shift * one.weights
+                both = one.buffer + pinned
+                if self._passes_on(way.children[at - 1].asked.mask, way.children[at].asked):
+                    both = np.maximum(both, one.inputs + row[at - 1].buffer + before + pinned)
+                buffer = np.maximum(buffer, both)
+                inputs, weights = inputs + one.inputs, weights + one.weights
+        inputs, weights = inputs * way.groups, weights * (not shift)
+        room = self.form.room
+        if int((buffer + weights).max()) > room or (not top and int(inputs.max()) > room):
+            return None
+        return buffer, inputs, weights
+
+    def _passes_on(self, part: int, reader: Asked) -> bool:
+        """Whether a child of a cut reads results of another directly."""
+        key = part, reader.mask, reader.fetched
+        found = self._direct.get(key)
+        if found is None:
+            direct = self.rows.crossing(reader.mask) & ~reader.fetched
+            found = any(direct >> one.number & 1 and part >> one.producer & 1 for one in self.rows.reads)
+            self._direct[key] = found
+        return found
 
     def _leaf(self, asked: Asked, first: int, tiles: int) -> Hopeful | None:
         """A leaf with the layouts of its producers; none where it does not fit."""
@@ -146,7 +198,8 @@ class HopefulTrees:
         if not form.rules.segment_bounds_only:
             cycles = form.bounded(cycles, cost.counts)
         energy = cost.energy * form.batch / asked.samples
-        return Hopeful(Leaf(layer, asked.samples), energy, float(cycles), float(cost.counts[1]))
+        held = cost.buffer, cost.inputs, cost.weights
+        return Hopeful(Leaf(layer, asked.samples), energy, float(cycles), float(cost.counts[1]), *held)
 
     def _filled(
         self,
