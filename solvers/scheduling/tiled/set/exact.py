@@ -59,7 +59,7 @@ def best_tree(
     return ProvenTree(found.tree, found.value, whole)
 
 
-STEP, GROWTH = 0.02, 1.3
+STEP, GROWTH = 0.02, 1.1
 """How far above what all layers take at least the first value lies, and by how much more each step grows."""
 
 FAR = 50.0

@@ -6,6 +6,7 @@ import time
 from dataclasses import replace
 from random import Random
 
+import numpy as np
 import pytest
 from set_cases import EDGE, form_of, part, value_of
 
@@ -22,6 +23,7 @@ from tilewright.formulation.scheduling.tiled.set.tree import Cut, Leaf, Node, ch
 from tilewright.heuristics.scheduling.tiled.set.annealing import FOREVER, Cooling, anneal, first_tree
 from tilewright.heuristics.scheduling.tiled.set.growing import Growth
 from tilewright.heuristics.scheduling.tiled.set.tree_search import Clock, TreeSearch
+from tilewright.solvers.scheduling.tiled.set import places
 from tilewright.solvers.scheduling.tiled.set.any_order import allocations_in_any_order
 from tilewright.solvers.scheduling.tiled.set.bounds import TreeBounds, tree_bounds
 from tilewright.solvers.scheduling.tiled.set.enumeration import (
@@ -33,6 +35,7 @@ from tilewright.solvers.scheduling.tiled.set.enumeration import (
 from tilewright.solvers.scheduling.tiled.set.exact import best_tree
 from tilewright.solvers.scheduling.tiled.set.floors import Floors
 from tilewright.solvers.scheduling.tiled.set.hopeful import HopefulTrees
+from tilewright.solvers.scheduling.tiled.set.subtrees import Asked, Limit
 from tilewright.workloads.errors import InputError
 
 SMALL = [
@@ -100,6 +103,49 @@ def test_no_tree_undercuts_what_is_said_of_it(network: str, layers: tuple[int, .
             assert tree.cycles <= cycles * (1 + 1e-9)
             count += energy < math.inf
         assert count
+
+
+def asked_of(form: ClosedForm, tree: Node, node: Node) -> Asked:
+    """What a tree knows of one of its subtrees, by the data flow of the whole tree."""
+    direct, _ = form.dataflow.flow_bits(tree)
+    stored = fetched = 0
+    for layer, one in enumerate(form.network.layers):
+        stored |= (one.is_output and node.mask >> layer & 1) << layer
+        for read in form.dataflow.numbers(layer):
+            inside, made = node.mask >> layer & 1, node.mask >> read.producer & 1
+            away = not direct >> read.number & 1
+            if made and not inside and away:
+                stored |= 1 << read.producer
+            if inside and not made and away:
+                fetched |= 1 << read.number
+    return Asked(node.mask, node.batch, stored, fetched, True)
+
+
+@pytest.mark.parametrize("most_tiles", [36, 0])
+@pytest.mark.parametrize(("network", "layers", "batch"), [*SMALL, ("trans_cell", (58, 59, 60, 61), 1)])
+def test_no_subtree_undercuts_its_class(
+    network: str, layers: tuple[int, ...], batch: int, most_tiles: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """In the place that it has, every subtree of a tree takes no less than its class is said to, whether
+    places are told apart or not.
+    """
+    monkeypatch.setattr(places, "MOST_TILES", most_tiles)
+    form = form_of(part(network, layers), batch)
+    classes = HopefulTrees(form, Floors(form), batch).classes
+    numbers = classes.places
+    every = Limit(*(np.full(len(numbers), HUGE) for _ in range(2)))
+    fitting = [tree for tree in segments_of(form, batch) if cheap(form, tree, batch)[0] < math.inf]
+    for tree in Random(6).sample(fitting, min(25, len(fitting))):
+        cost = form.segment(tree, batch)
+        assert not isinstance(cost, str)
+        for one in cost.walk():
+            time = form.dataflow.processing_time(one.node)
+            alike = [two for two in classes.of(asked_of(form, tree, one.node), every) if two.time == time]
+            assert len(alike) == 1
+            at, taken = numbers.begin[one.tiles] + one.first * numbers.apart, alike[0].taken
+            assert taken.energy[at] <= one.energy * batch / one.node.batch * (1 + 1e-9)
+            assert taken.cycles[at] <= one.cycles * (1 + 1e-9)
+            assert taken.moved[at] <= one.dram
 
 
 @pytest.mark.parametrize(("network", "layers", "batch"), SMALL)
