@@ -44,6 +44,7 @@ SMALL = [
     ("goog", (5, 6, 7), 2),
     ("resnet", (10, 11, 12), 4),
 ]
+QUICK = [pytest.param(*SMALL[0], marks=pytest.mark.slow), *SMALL[1:], ("trans_cell", (58, 59, 60, 61), 1)]
 LONGER = [
     ("darknet", tuple(range(8, 14)), 1),
     ("darknet", tuple(range(8, 14)), 4),
@@ -89,7 +90,7 @@ def cheap(form: ClosedForm, tree: Node, loads: int) -> tuple[float, float]:
     return cost.energy * form.batch / tree.batch, cost.cycles
 
 
-@pytest.mark.parametrize(("network", "layers", "batch"), [*SMALL, ("trans_cell", (58, 59, 60, 61), 1)])
+@pytest.mark.parametrize(("network", "layers", "batch"), QUICK)
 def test_no_tree_undercuts_what_is_said_of_it(network: str, layers: tuple[int, ...], batch: int) -> None:
     """Trees over all layers take no less than said, before their leaves are mapped."""
     form = form_of(part(network, layers), batch)
@@ -122,7 +123,7 @@ def asked_of(form: ClosedForm, tree: Node, node: Node) -> Asked:
 
 
 @pytest.mark.parametrize("most_tiles", [36, 0])
-@pytest.mark.parametrize(("network", "layers", "batch"), [*SMALL, ("trans_cell", (58, 59, 60, 61), 1)])
+@pytest.mark.parametrize(("network", "layers", "batch"), QUICK)
 def test_no_subtree_undercuts_its_class(
     network: str, layers: tuple[int, ...], batch: int, most_tiles: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -148,7 +149,7 @@ def test_no_subtree_undercuts_its_class(
             assert taken.moved[at] <= one.dram
 
 
-@pytest.mark.parametrize(("network", "layers", "batch"), SMALL)
+@pytest.mark.parametrize(("network", "layers", "batch"), QUICK)
 def test_no_tree_is_lost_below_what_it_takes(network: str, layers: tuple[int, ...], batch: int) -> None:
     """With a tree's own energy and cycles as the limits, one is found that takes no more of either."""
     form = form_of(part(network, layers), batch)
@@ -318,10 +319,11 @@ def test_no_leaf_undercuts_its_floor(network: str, layers: tuple[int, ...], batc
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    ("network", "layers", "seconds"), [("resnet", range(2, 10), 60), ("darknet", range(4, 16), 60)]
+    ("network", "layers", "seconds"),
+    [("resnet", range(2, 10), 60), ("darknet", range(4, 16), 60), ("goog", range(5, 13), 90)],
 )
 def test_larger_ones_are_proven_in_time(network: str, layers: range, seconds: float) -> None:
-    """A branching part of eight layers and a chain of twelve are proven within a minute of CPU time."""
+    """Branching parts of eight layers and a chain of twelve are proven in a minute or so of CPU time."""
     form = form_of(part(network, tuple(layers)))
     start = time.process_time()
     known, _ = search(form, 1, 100, Growth())
