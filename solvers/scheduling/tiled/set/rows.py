@@ -96,13 +96,13 @@ class Rows:
             found = self._ends[mask, done] = tuple(sorted(every))
         return found
 
-    def over(self, mask: int, kind: Kind, hopeless: Callable[[int, int, int], bool]) -> Iterator[Row]:
+    def over(self, mask: int, kind: Kind, hopeless: Callable[[int, int], bool]) -> Iterator[Row]:
         """Every row of at least two children.
 
         Parameters
         ----------
         mask : layers that can follow each other without any other between them, as a set of bits
-        hopeless : whether what is stored and fetched by a begun row, and its slots, leave no hope
+        hopeless : whether what a begun row stores and fetches leaves no hope
         """
         seen: set[tuple[frozenset[int], int, int, int]] = set()
         return self._grown(mask, kind, Row((), 0, 0, 0), (), seen, hopeless)
@@ -134,7 +134,7 @@ class Rows:
         begun: Row,
         stages: tuple[int, ...],
         seen: set[tuple[frozenset[int], int, int, int]],
-        hopeless: Callable[[int, int, int], bool],
+        hopeless: Callable[[int, int], bool],
     ) -> Iterator[Row]:
         done = sum(begun.parts)
         for end in self.ends(mask, done):
@@ -152,7 +152,7 @@ class Rows:
                 if key in seen:
                     continue
                 seen.add(key)
-            if hopeless(row.stored, row.fetched, row.slots):
+            if hopeless(row.stored, row.fetched):
                 continue
             if end == mask:
                 yield row

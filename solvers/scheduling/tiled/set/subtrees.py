@@ -179,31 +179,36 @@ class SubtreeClasses:
 
     def _cuts(self, asked: Asked, limit: Limit) -> list[Subtrees]:
         found: dict[float, Subtrees] = {}
+        numbers = set(self.places.tiles[limit.energy > 0].tolist())
+        hopeless = self._hopeless_row(asked, limit)
         for groups in range(1, asked.samples + 1):
             if asked.samples % groups:
                 continue
             kinds: tuple[Kind, ...] = ("S", "T")
             for kind in kinds:
-                for row in self.rows.over(asked.mask, kind, self._hopeless_row(asked, groups, kind, limit)):
+                for row in self.rows.over(asked.mask, kind, hopeless):
                     for way in self._ways(asked, limit, kind, groups, row):
                         if self.stop():
                             return []
-                        self._keep(found, asked, limit, way)
+                        self._keep(found, asked, limit, numbers, way)
         return list(found.values())
 
-    def _hopeless_row(
-        self, asked: Asked, groups: int, kind: Kind, limit: Limit
-    ) -> Callable[[int, int, int], bool]:
+    def _hopeless_row(self, asked: Asked, limit: Limit) -> Callable[[int, int], bool]:
         """Judges rows by the least that their layers spend and move."""
         spend, last = float(limit.energy.max()) * SLACK, float(limit.cycles.max()) * SLACK
-        layers = [layer for layer in range(asked.mask.bit_length()) if asked.mask >> layer & 1]
+        inside = [layer for layer in range(asked.mask.bit_length()) if asked.mask >> layer & 1]
+        layers = [(layer, self.rows.crossing(1 << layer)) for layer in inside]
+        known: dict[tuple[int, int, int], tuple[float, float]] = {}
         part = asked.samples / self.form.batch
 
-        def hopeless(stored: int, fetched: int, slots: int) -> bool:
+        def hopeless(stored: int, fetched: int) -> bool:
             stored, fetched = stored | asked.stored, fetched | asked.fetched
             energy = moved = 0.0
-            for layer in layers:
-                one = self.leaves.least(layer, bool(stored >> layer & 1), fetched)
+            for layer, own in layers:
+                key = layer, stored >> layer & 1, fetched & own
+                one = known.get(key)
+                if one is None:
+                    one = known[key] = self.leaves.least(layer, bool(key[1]), fetched)
                 energy, moved = energy + one[0], moved + one[1]
             return energy > spend or moved * part / self.rate > last
 
@@ -228,7 +233,7 @@ class SubtreeClasses:
         for at in sorted(range(len(children)), key=lambda one: children[one].mask.bit_count()):
             others = least[:at] + least[at + 1 :]
             mine = self._limit_of_child(limit, kind, slots, between, others)
-            if not self._hope(least[at], mine, kind):
+            if not self._hope(least[at], mine):
                 return
             found[at] = self.of(children[at], mine)
             if not found[at]:
@@ -254,12 +259,19 @@ class SubtreeClasses:
         return Limit(wider(energy, begin, apart), wider(cycles, begin, apart))
 
     @staticmethod
-    def _hope(least: Taken, limit: Limit, kind: Kind) -> bool:
+    def _hope(least: Taken, limit: Limit) -> bool:
         return bool(((least.energy <= limit.energy * SLACK) & (least.cycles <= limit.cycles * SLACK)).any())
 
-    def _keep(self, found: dict[float, Subtrees], asked: Asked, limit: Limit, way: Way) -> None:
-        """Add a way to the class that it belongs to, where it leaves hope."""
-        taken = self._taken(way, limit)
+    def _keep(
+        self, found: dict[float, Subtrees], asked: Asked, limit: Limit, numbers: set[int], way: Way
+    ) -> None:
+        """Add a way to the class that it belongs to, where it leaves hope.
+
+        Parameters
+        ----------
+        numbers : of tiles with which the limit leaves hope in any place
+        """
+        taken = self._taken(way, limit, numbers)
         hope = (taken.energy <= limit.energy * SLACK) & (taken.cycles <= limit.cycles * SLACK)
         if not hope.any():
             return
@@ -277,14 +289,14 @@ class SubtreeClasses:
         for one, other in zip(known.taken, (energy, cycles, moved), strict=True):
             np.minimum(one, other, out=one)
 
-    def _taken(self, way: Way, limit: Limit) -> Taken:
+    def _taken(self, way: Way, limit: Limit, numbers: set[int]) -> Taken:
         parts = [child.taken for child in way.children]
         energies, times, bytes_moved = (np.array(one) for one in zip(*parts, strict=True))
         if way.kind == "T":
             energy, cycles, moved = (one.sum(axis=0) for one in (energies, times, bytes_moved))
             return Taken(energy, way.groups * cycles, way.groups * moved)
         times_of = tuple(child.time for child in way.children)
-        table = self.divisions.table(times_of, self._numbers(limit))
+        table = self.divisions.table(times_of, numbers)
         masks = [child.asked.mask for child in way.children]
         energy, cycles, moved = side_by_side(
             energies,
@@ -303,10 +315,6 @@ class SubtreeClasses:
         )
         moved = moved * way.groups
         return Taken(energy, np.maximum(cycles, _over(moved, self.rate)), moved)
-
-    def _numbers(self, limit: Limit) -> set[int]:
-        """Numbers of tiles with which a limit leaves hope in any place."""
-        return set(self.places.tiles[limit.energy > 0].tolist())
 
     def _before(self, masks: list[int]) -> Longs:
         """Per child of an S cut, those that stand before it in every order that is looked at."""
