@@ -3,8 +3,8 @@
 Spaces are LS and LP (section 3.4), and all trees whose cuts have at least two children; but for LP, a root T
 cut may have a single child, a segment for the whole network without DRAM inside.  Children of a root T cut
 know nothing of each other, so the best tree is a chain of segments, found by Pareto labels over down-sets.
-That looks at every segment once where enumeration looks at every row of them, and a tree that is known keeps
-most segments from being looked at at all (`outlook.py`).
+That looks at every segment once where enumeration looks at every row of them.  Of all trees only those are
+looked at that may be below a value (`hopeful.py`), which rises until there is one.
 """
 
 from __future__ import annotations
@@ -19,6 +19,13 @@ from tilewright.heuristics.scheduling.tiled.set.chains import Segments, best_cha
 from tilewright.solvers.scheduling.tiled.set.floors import Floors
 from tilewright.solvers.scheduling.tiled.set.hopeful import HopefulTrees
 from tilewright.solvers.scheduling.tiled.set.segments import SegmentMaker
+
+
+STEP, GROWTH = 0.02, 1.1
+"""How far above what all layers take at least the first value lies, and by how much more each step grows."""
+
+FAR = 50.0
+"""Times the least of all layers beyond which every tree is looked at."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,13 +64,6 @@ def best_tree(
         whole &= maker.fill(segments, sets, space)
         whole &= found.chained(segments, sets, groups)
     return ProvenTree(found.tree, found.value, whole)
-
-
-STEP, GROWTH = 0.02, 1.1
-"""How far above what all layers take at least the first value lies, and by how much more each step grows."""
-
-FAR = 50.0
-"""Times the least of all layers beyond which every tree is looked at."""
 
 
 class _Found:

@@ -1,8 +1,8 @@
 """All segments of a kind, behind every down-set: what exact chains choose from.
 
 ``ls``: layers in turn on all tiles, a T cut of leaves.  ``lp``: layers side by side, an S cut of leaves.
-``all``: every tree whose cuts have at least two children; the root may have one.  Leaves alone are segments
-of each kind.
+All trees: those whose cuts have at least two children, as far as they may be part of one below a value.
+Leaves alone are segments of each kind.
 
 With one sample and the paper's rules an LS segment is a path: a leaf's cost depends on the layout of the leaf
 before it and on whether anyone but the next one reads it.  Leaves that do not read the one before them gain
