@@ -18,7 +18,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from itertools import permutations
 
 import numpy as np
 
@@ -259,20 +258,10 @@ class HopefulTrees:
 
     def _orders(self, children: tuple[Subtrees, ...]) -> Iterator[tuple[int, ...]]:
         """Orders of children, by number, in which producers come first."""
-        own = tuple(range(len(children)))
         if not self.rows.any_order:
-            yield own
+            yield tuple(range(len(children)))
             return
-        masks = [child.asked.mask for child in children]
-        needed = [self.rows.needed(mask) & sum(masks) & ~mask for mask in masks]
-        for order in permutations(own):
-            done = 0
-            for at in order:
-                if needed[at] & ~done:
-                    break
-                done |= masks[at]
-            else:
-                yield order
+        yield from self.rows.orders(tuple(child.asked.mask for child in children))
 
     def _needless(self, inner: Way, outer: Way, at: int) -> bool:
         """Whether a child of a T cut, made in that way, may give its place to its own children."""

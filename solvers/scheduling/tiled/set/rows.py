@@ -12,7 +12,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from itertools import permutations
 from typing import Literal
 
 from tilewright.formulation.scheduling.tiled.set.dataflow import DataFlow, Read
@@ -96,13 +95,13 @@ class Rows:
             found = self._ends[mask, done] = tuple(sorted(every))
         return found
 
-    def over(self, mask: int, kind: Kind, hopeless: Callable[[int, int], bool]) -> Iterator[Row]:
+    def over(self, mask: int, kind: Kind, hopeless: Callable[[int, int, int], bool]) -> Iterator[Row]:
         """Every row of at least two children.
 
         Parameters
         ----------
         mask : layers that can follow each other without any other between them, as a set of bits
-        hopeless : whether what a begun row stores and fetches leaves no hope
+        hopeless : whether what a begun row stores and fetches, and its last stage, leave no hope
         """
         seen: set[tuple[frozenset[int], int, int, int]] = set()
         return self._grown(mask, kind, Row((), 0, 0, 0), (), seen, hopeless)
@@ -112,18 +111,30 @@ class Rows:
         direct.
         """
         own = self._flow(parts)
-        for order in permutations(parts):
-            if self._flow(order) == own:
-                yield order
+        for order in self.orders(parts):
+            row = tuple(parts[at] for at in order)
+            if self._flow(row) == own:
+                yield row
 
-    def _flow(self, parts: tuple[int, ...]) -> tuple[int, int] | None:
-        """Layers stored and reads fetched inside of a T cut; none where a reader comes before a producer."""
-        mask, done, stored, fetched = sum(parts), 0, 0, 0
-        for at, part in enumerate(parts):
-            if self.needed(part) & mask & ~(done | part):
-                return None
-            done |= part
-            here = self._away(mask, "T", parts[: at + 1], tuple(range(at + 1)))
+    def orders(self, parts: tuple[int, ...]) -> Iterator[tuple[int, ...]]:
+        """Every order of parts, by number, in which producers come first."""
+        mask = sum(parts)
+        needed = [self.needed(part) & mask & ~part for part in parts]
+
+        def grow(order: tuple[int, ...], done: int) -> Iterator[tuple[int, ...]]:
+            if done == mask:
+                yield order
+            for at, part in enumerate(parts):
+                if not part & done and not needed[at] & ~done:
+                    yield from grow((*order, at), done | part)
+
+        return grow((), 0)
+
+    def _flow(self, parts: tuple[int, ...]) -> tuple[int, int]:
+        """Layers stored and reads fetched inside of a T cut."""
+        mask, stored, fetched = sum(parts), 0, 0
+        for at in range(1, len(parts) + 1):
+            here = self._away(mask, "T", parts[:at], tuple(range(at)))
             stored, fetched = stored | here[0], fetched | here[1]
         return stored, fetched
 
@@ -134,7 +145,7 @@ class Rows:
         begun: Row,
         stages: tuple[int, ...],
         seen: set[tuple[frozenset[int], int, int, int]],
-        hopeless: Callable[[int, int], bool],
+        hopeless: Callable[[int, int, int], bool],
     ) -> Iterator[Row]:
         done = sum(begun.parts)
         for end in self.ends(mask, done):
@@ -152,7 +163,7 @@ class Rows:
                 if key in seen:
                     continue
                 seen.add(key)
-            if hopeless(row.stored, row.fetched):
+            if hopeless(row.stored, row.fetched, row.slots):
                 continue
             if end == mask:
                 yield row

@@ -180,10 +180,10 @@ class SubtreeClasses:
     def _cuts(self, asked: Asked, limit: Limit) -> list[Subtrees]:
         found: dict[float, Subtrees] = {}
         numbers = set(self.places.tiles[limit.energy > 0].tolist())
-        hopeless = self._hopeless_row(asked, limit)
         for groups in range(1, asked.samples + 1):
             if asked.samples % groups:
                 continue
+            hopeless = self._hopeless_row(asked, limit, groups)
             kinds: tuple[Kind, ...] = ("S", "T")
             for kind in kinds:
                 for row in self.rows.over(asked.mask, kind, hopeless):
@@ -193,15 +193,21 @@ class SubtreeClasses:
                         self._keep(found, asked, limit, numbers, way)
         return list(found.values())
 
-    def _hopeless_row(self, asked: Asked, limit: Limit) -> Callable[[int, int], bool]:
-        """Judges rows by the least that their layers spend and move."""
+    def _hopeless_row(self, asked: Asked, limit: Limit, groups: int) -> Callable[[int, int, int], bool]:
+        """Judges rows by the least that their layers spend, move and work: the slowest child of an S cut
+        takes no less than the work of all over the tiles of the cut.
+        """
         spend, last = float(limit.energy.max()) * SLACK, float(limit.cycles.max()) * SLACK
         inside = [layer for layer in range(asked.mask.bit_length()) if asked.mask >> layer & 1]
         layers = [(layer, self.rows.crossing(1 << layer)) for layer in inside]
         known: dict[tuple[int, int, int], tuple[float, float]] = {}
         part = asked.samples / self.form.batch
+        area = float(np.where(limit.energy > 0, limit.cycles * self.places.tiles, -math.inf).max()) * SLACK
+        work = part * sum(self.floors.work[layer] for layer in inside)
 
-        def hopeless(stored: int, fetched: int) -> bool:
+        def hopeless(stored: int, fetched: int, stages: int) -> bool:
+            if work * (groups + stages) / groups > area:
+                return True
             stored, fetched = stored | asked.stored, fetched | asked.fetched
             energy = moved = 0.0
             for layer, own in layers:
@@ -351,8 +357,8 @@ class SubtreeClasses:
 
     def _least(self, asked: Asked) -> Taken:
         """The least that subtrees take by place, before any is made: each layer has some of the tiles."""
-        energy = moved = np.zeros(len(self.places))
-        slowest = np.zeros(len(self.places))
+        energy = moved = slowest = np.zeros(len(self.places))
+        work = 0.0
         lone = asked.mask & (asked.mask - 1) == 0
         for layer in range(asked.mask.bit_length()):
             if not asked.mask >> layer & 1:
@@ -362,6 +368,8 @@ class SubtreeClasses:
             one = self._inside(layer, asked.samples, bool(asked.stored >> layer & 1), asked.fetched)
             energy, moved = energy + one.energy, moved + one.moved
             slowest = np.maximum(slowest, one.cycles)
+            work += self.floors.work[layer] * asked.samples / self.form.batch
+        slowest = np.maximum(slowest, work / self.places.tiles)
         return Taken(energy, np.maximum(slowest, _over(moved, self.rate)), moved)
 
     def _inside(self, layer: int, samples: int, stored: bool, fetched: int) -> Taken:
