@@ -45,6 +45,9 @@ from tilewright.workloads.errors import TilewrightError
 
 Longs = npt.NDArray[np.int64]
 
+HUGE = 1e300
+"""More pJ or cycles than any tree takes."""
+
 
 class UnfitTreeError(TilewrightError, ValueError):
     """A valid tree that a machine cannot run: too few tiles, a poor allocation, or full buffers."""
@@ -83,11 +86,19 @@ class ClosedForm:
         self.subtrees: dict[tuple[object, ...], tuple[NodeCost | str, tuple[tuple[int, int], ...]]] = {}
         self.evaluations = 0
         self._allocations: dict[tuple[object, ...], tuple[int, ...] | str] = {}
-        self._tables: dict[tuple[float, ...], Longs] = {}
 
     def value(self, energy: float, cycles: float) -> float:
         """The objective."""
         return float(energy**self.energy_power * cycles**self.delay_power)
+
+    def most(self, value: float, energy: float, cycles: float) -> tuple[float, float]:
+        """The most energy and the most cycles that come to a value with no fewer cycles, and with no less
+        energy, than given; huge where any do.
+        """
+        a, b = self.energy_power, self.delay_power
+        spend = (value / cycles**b) ** (1 / a) if a and value < math.inf else HUGE
+        last = (value / energy**a) ** (1 / b) if b and value < math.inf else HUGE
+        return min(spend, HUGE), min(last, HUGE)
 
     def evaluate(self, tree: Node) -> NodeCost:
         """The cost of a tree.
@@ -146,20 +157,6 @@ class ClosedForm:
             else:
                 found = given
             self._allocations[key] = found
-        return found
-
-    def allocations(self, cut: Cut) -> Longs:
-        """Tiles for the children of an S cut by the number of its own, from none on; 0 where it gets none."""
-        times = tuple(self.dataflow.processing_time(child) for child in cut.children)
-        found = self._tables.get(times)
-        if found is None:
-            every = range(self.engine.grid.tiles + 1)
-            found = np.zeros((len(every), len(times)), dtype=np.int64)
-            for tiles in every:
-                given = self.allocation(cut, tiles)
-                if not isinstance(given, str):
-                    found[tiles] = given
-            self._tables[times] = found
         return found
 
     def bounded(self, cycles: int, counts: Longs) -> int:

@@ -3,20 +3,28 @@
 Spaces are LS and LP (section 3.4), and all trees whose cuts have at least two children; but for LP, a root T
 cut may have a single child, a segment for the whole network without DRAM inside.  Children of a root T cut
 know nothing of each other, so the best tree is a chain of segments, found by Pareto labels over down-sets.
-That looks at every segment once where enumeration looks at every row of them, and a tree that is known keeps
-most segments from being looked at at all (`outlook.py`).
+That looks at every segment once where enumeration looks at every row of them.  Of all trees only those are
+looked at that may be below a value (`hopeful.py`), which rises until there is one.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from math import inf
 
 from tilewright.formulation.scheduling.tiled.set.closed_form import ClosedForm
 from tilewright.formulation.scheduling.tiled.set.tree import Node, rooted
 from tilewright.heuristics.scheduling.tiled.set.chains import Segments, best_chain, down_sets
 from tilewright.solvers.scheduling.tiled.set.floors import Floors
+from tilewright.solvers.scheduling.tiled.set.hopeful import HopefulTrees
 from tilewright.solvers.scheduling.tiled.set.segments import SegmentMaker
+
+STEP, GROWTH = 0.02, 1.1
+"""How far above what all layers take at least the first value lies, and by how much more each step grows."""
+
+FAR = 50.0
+"""Times the least of all layers beyond which every tree is looked at."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,26 +54,71 @@ def best_tree(
     stop : whether the time is up
     known : a tree of the space to begin with, so that what cannot be better is left out
     """
+    if space == "all":
+        return _best_of_all(form, stop, known)
     sets, whole = down_sets(form.network)
-    best: Node | None = None
-    least, proven = float("inf"), whole
-    floors = None
-    if known is not None:
-        cost = form.evaluate(known)
-        best, least, floors = known, form.value(cost.energy, cost.cycles), Floors(form)
-    batch = form.batch
-    for groups in range(1, batch + 1):
-        if batch % groups:
-            continue
-        samples = batch // groups
-        loads = batch if form.rules.split_root_weights_once else samples
+    found = _Found(form, None)
+    for groups, maker in _makers(form, stop):
         segments = Segments()
-        proven &= SegmentMaker(form, samples, loads, stop, least, floors).fill(segments, sets, space)
-        row, exact = best_chain(segments, sets, form.value)
-        proven &= exact
+        whole &= maker.fill(segments, sets, space)
+        whole &= found.chained(segments, sets, groups)
+    return ProvenTree(found.tree, found.value, whole)
+
+
+class _Found:
+    """The best tree found."""
+
+    def __init__(self, form: ClosedForm, known: Node | None) -> None:
+        self.form, self.tree, self.value = form, known, float("inf")
+        if known is not None:
+            cost = form.evaluate(known)
+            self.value = form.value(cost.energy, cost.cycles)
+
+    def chained(self, segments: Segments, sets: list[int], groups: int) -> bool:
+        """Keep the best chain of segments; returns whether no other is better."""
+        row, exact = best_chain(segments, sets, self.form.value)
         if row:
             energy, cycles = sum(one.energy for one in row), sum(one.cycles for one in row)
-            value = form.value(energy * groups, cycles * groups)
-            if value < least:
-                best, least = rooted([one.tree for one in row], batch, groups), value
-    return ProvenTree(best, least, proven)
+            value = self.form.value(energy * groups, cycles * groups)
+            if value < self.value:
+                self.tree, self.value = rooted([one.tree for one in row], self.form.batch, groups), value
+        return exact
+
+
+def _makers(form: ClosedForm, stop: Callable[[], bool]) -> list[tuple[int, SegmentMaker]]:
+    """By number of subbatches of the root, what makes its segments."""
+    batch, found = form.batch, []
+    for groups in range(1, batch + 1):
+        if batch % groups == 0:
+            samples = batch // groups
+            loads = batch if form.rules.split_root_weights_once else samples
+            found.append((groups, SegmentMaker(form, samples, loads, stop)))
+    return found
+
+
+def _best_of_all(form: ClosedForm, stop: Callable[[], bool], known: Node | None) -> ProvenTree:
+    """The best of all trees: all of those below a value that rises until there is one."""
+    sets, whole = down_sets(form.network)
+    found, floors = _Found(form, known), Floors(form)
+    makers = _makers(form, stop)
+    hopeful = [HopefulTrees(form, floors, maker.loads, stop) for _, maker in makers]
+    every = [Segments() for _ in makers]
+    least = min(_least(one) for one in hopeful)
+    step, above = STEP, 1 + STEP
+    while True:
+        value = min(found.value, least * above if above < FAR else inf)
+        for trees, segments, (groups, maker) in zip(hopeful, every, makers, strict=True):
+            if not maker.fill_below(segments, sets, trees, value):
+                found.chained(segments, sets, groups)
+                return ProvenTree(found.tree, found.value, False)
+            whole &= found.chained(segments, sets, groups)
+        if found.value <= value or value == inf:
+            return ProvenTree(found.tree, found.value, whole)
+        step *= GROWTH
+        above += step
+
+
+def _least(trees: HopefulTrees) -> float:
+    """What no tree undercuts, layer by layer."""
+    energy, cycles = trees.classes.others(0)
+    return trees.form.value(energy, cycles)

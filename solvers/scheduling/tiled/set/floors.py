@@ -145,10 +145,6 @@ class Floors:
             found = self._leaves[key] = least, fastest
         return found
 
-    def least_energy(self, layer: int, fetched: int = 0) -> float:
-        """The least of `energies` over all batches."""
-        return min(float(self.leaf_figures(layer, batch, fetched)[0].min()) for batch in self.batches)
-
     def hull(self, layer: int) -> list[Point]:
         """What a layer adds to a path against its energy in `tile_energy`, over everything tried.
 

@@ -1,11 +1,12 @@
 """All trees over a set of layers but for those that are in no better tree than the one known, or not needed.
 
-Trees that differ in the order of children alone are found once where nothing but their places tells them
-apart (`members.py`): children of an S cut in any order, and those of a T cut in all orders in which the same
-reads are direct.  Bounds are the same for all of them.  Left out, together with everything that would contain
-them:
+The classes of subtrees (`subtrees.py`) say what trees take at least; here the trees of a class are made, from
+the top, where every subtree has its place: children of S cuts in every order in which producers come first,
+those of a T cut in one for all with the same direct reads (`members.py`).  Left out are
 
-- subtrees without hope for every number of tiles (`outlook.py`);
+- trees without hope: what is left for a subtree is what the leaves before it spend, mapped as they will be,
+  and what those behind it spend at least;
+- trees that do not fit, in whichever order the children of T cuts stand;
 - T cuts with a T cut without subbatches inside whose children may as well be their own.  Their energies,
   cycles and processing times are the same, as long as all reads stay direct that were; their buffers hold no
   more, since neighbours among more children are fewer layers each, and what waits for a child of the inner
@@ -16,179 +17,266 @@ them:
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from typing import Literal
+from dataclasses import dataclass
 
 import numpy as np
 
+from tilewright.formulation.scheduling.tiled.set.closed_form import ClosedForm, Longs
 from tilewright.formulation.scheduling.tiled.set.tree import Cut, Leaf, Node
+from tilewright.solvers.scheduling.tiled.set.floors import Floors
 from tilewright.solvers.scheduling.tiled.set.members import Members
-from tilewright.solvers.scheduling.tiled.set.outlook import Figures, Outlook
-from tilewright.solvers.scheduling.tiled.set.outlook_kernel import fewer
+from tilewright.solvers.scheduling.tiled.set.subtrees import (
+    SLACK,
+    Asked,
+    Limit,
+    SubtreeClasses,
+    Subtrees,
+    Way,
+)
 
-Kind = Literal["S", "T"]
-Row = tuple[Node, ...]
 
-
-class HopefulTrees:
-    """All trees over a set of layers but for those left out, one for all that differ in order alone.
+@dataclass(frozen=True, slots=True)
+class Hopeful:
+    """A tree in its place.
 
     Parameters
     ----------
+    energy : pJ for the whole batch
+    cycles, moved : of one run, cycles (but for those of links) and bytes of DRAM
+    buffer, inputs, weights : bytes per tile, as of `NodeCost`; those of the buffer at least, in whichever
+        order the children of T cuts stand
+    """
+
+    node: Node
+    energy: float
+    cycles: float
+    moved: float
+    buffer: Longs
+    inputs: Longs
+    weights: Longs
+
+
+class HopefulTrees:
+    """Trees over sets of layers as children of a root T cut.
+
+    Parameters
+    ----------
+    loads : samples for which weights are loaded once
     stop : whether the time is up; what comes then is not all
     """
 
-    def __init__(self, outlook: Outlook, stop: Callable[[], bool] = lambda: False) -> None:
-        self.outlook, self.stop = outlook, stop
-        self.dataflow, self.members = outlook.form.dataflow, Members(outlook)
-        self._before = [mask for mask, _ in outlook.form.network.masks]
-        self._kept: dict[tuple[int, int], tuple[Node, ...]] = {}
-        self._needed: dict[int, int] = {}
-        self._ends: dict[tuple[int, int], tuple[int, ...]] = {}
+    def __init__(
+        self, form: ClosedForm, floors: Floors, loads: int, stop: Callable[[], bool] = lambda: False
+    ) -> None:
+        self.form, self.loads, self.stop = form, loads, stop
+        self._layouts: dict[int, int] = {}
+        self._direct: dict[tuple[int, int, int], bool] = {}
+        self.classes = SubtreeClasses(form, floors, loads, stop)
+        self.rows = self.classes.rows
+        self.members = Members(form.dataflow, self.rows.any_order)
+        self._outputs = sum(1 << i for i, one in enumerate(form.network.layers) if one.is_output)
+        self._dissolved: dict[tuple[tuple[int, ...], int, int], bool] = {}
 
-    def over(self, mask: int, samples: int) -> tuple[Node, ...]:
-        """Trees whose cuts have at least two children.
+    def segment(self, mask: int, samples: int) -> Asked:
+        """What a child of a root T cut is: everything around it goes through DRAM."""
+        stored = self._outputs
+        for layer, (_, after) in enumerate(self.form.network.masks):
+            if after & ~mask:
+                stored |= 1 << layer
+        return Asked(mask, samples, stored & mask, self.rows.crossing(mask), False)
+
+    def over(self, mask: int, samples: int, energy: float, cycles: float) -> Iterator[Hopeful]:
+        """Trees whose cuts have at least two children, and that may spend and take no more than that.
 
         Parameters
         ----------
         mask : layers that can follow each other without any other between them, as a set of bits
+        energy, cycles : pJ of the whole batch, cycles of one run
         """
-        key = mask, samples
-        found = self._kept.get(key)
-        if found is None:
-            lone = mask & (mask - 1) == 0
-            found = tuple(self._leaf(mask.bit_length() - 1, samples) if lone else self._cuts(mask, samples))
-            self._kept[key] = found
-        return found
+        places = self.classes.places
+        none, whole = np.full(len(places), -np.inf), places.whole
+        spend, last = none.copy(), none
+        spend[whole], last[whole] = energy * SLACK, cycles * SLACK
+        for one in self.classes.of(self.segment(mask, samples), Limit(spend, last)):
+            yield from self._trees(one, 0, places.total, energy * SLACK, cycles * SLACK, None)
 
-    def _leaf(self, layer: int, samples: int) -> Iterator[Node]:
-        leaf = Leaf(layer, samples)
-        if self.outlook.leaves_hope(leaf):
-            yield leaf
+    def _place(self, first: int, tiles: int) -> int:
+        places = self.classes.places
+        return int(places.begin[tiles]) + first * places.apart
 
-    def _cuts(self, mask: int, samples: int) -> Iterator[Node]:
-        kinds: tuple[Kind, ...] = ("S", "T")
-        for groups in range(1, samples + 1):
-            if samples % groups == 0:
-                for kind in kinds:
-                    seen: set[object] = set()
-                    for children in self._rows(mask, Cut(kind, samples, groups, ()), seen):
-                        made = Cut(kind, samples, groups, children)
-                        if self._new(made, seen, whole=True) and self.outlook.leaves_hope(made):
-                            yield made
+    def _trees(
+        self,
+        group: Subtrees,
+        first: int,
+        tiles: int,
+        energy: float,
+        cycles: float,
+        outer: tuple[Way, int] | None,
+    ) -> Iterator[Hopeful]:
+        """All trees of a class in one place that spend and take no more than what is left for them.
 
-    def _rows(self, mask: int, begun: Cut, seen: set[object]) -> Iterator[Row]:
-        """Rows of subtrees over what a cut with some children leaves of a set of layers."""
-        before, kind = begun.children, begun.kind
-        for end in self.ends(mask, begun.mask):
-            part = end ^ begun.mask
-            if part == mask or (kind == "S" and not self._in_order(before, part)):
-                continue
-            for child in self.over(part, begun.batch // begun.groups):
-                if self.stop():
-                    return
-                row = (*before, child)
-                if kind == "T" and self._needless(row, last=end == mask):
-                    continue
-                if end == mask:
-                    yield row
-                    continue
-                grown = Cut(kind, begun.batch, begun.groups, row)
-                if self._new(grown, seen, whole=False) and not (before and self._stuck(grown)):
-                    yield from self._rows(mask, grown, seen)
-
-    def ends(self, mask: int, done: int) -> tuple[int, ...]:
-        """Larger sets of layers of a set with all that they read of it, from one of these on."""
-        found = self._ends.get((mask, done))
-        if found is None:
-            level, every = {done}, set()
-            while level:
-                level = {
-                    one | 1 << layer
-                    for one in level
-                    for layer in range(mask.bit_length())
-                    if (mask & ~one) >> layer & 1 and not self._before[layer] & mask & ~one
-                }
-                every |= level
-            found = self._ends[mask, done] = tuple(sorted(every))
-        return found
-
-    def _in_order(self, before: Row, part: int) -> bool:
-        """Whether a child of an S cut stands as far ahead as it might, of several the one with the first
-        layer.
-
-        Every order of children can be brought into just one such order by exchanging neighbours of which none
-        reads the other.
-        """
-        if not self.outlook.exact:
-            return True
-        needed, first = self.needed(part), part & -part
-        for child in reversed(before):
-            if needed & child.mask:
-                return True
-            if child.mask & -child.mask > first:
-                return False
-        return True
-
-    def _new(self, made: Cut, seen: set[object], *, whole: bool) -> bool:
-        """Whether no cut before differs in the order of its children only (if begun, but for the last)."""
-        if made.kind == "S" or not self.outlook.exact:
-            return True
-        reads = self.dataflow.reads(made)
-        key = frozenset(made.children), None if whole else made.children[-1], reads.direct, reads.stored
-        if key in seen:
-            return False
-        seen.add(key)
-        return True
-
-    def _stuck(self, begun: Cut) -> bool:
-        """Whether the first children of a cut leave no hope, whatever follows."""
-        outlook = self.outlook
-        if begun.kind == "T":
-            return outlook.hopeless(begun.mask, begun.batch, outlook.figures(begun))
-        parts = outlook.parts(begun, 0, 0)  # they get some of its tiles, but not all of them
-        slots = begun.groups + self.dataflow.stages(begun).last
-        energy = np.add.reduce([fewer(one.energy) for one in parts])
-        slowest = slots * np.maximum.reduce([fewer(one.cycles) for one in parts])
-        area = begun.groups * np.add.reduce([fewer(one.area) for one in parts])
-        moved = begun.groups * sum(one.moved for one in parts)
-        return outlook.hopeless(begun.mask, begun.batch, Figures(energy, slowest, area, moved))
-
-    def _needless(self, row: Row, *, last: bool) -> bool:
-        """Whether a child of a T cut may give its place to its own children.
+        Layouts of all leaves before it are known, and those of its own until the next tree is asked for.
 
         Parameters
         ----------
-        row : children so far; the last but one is judged, and the last one too where no other follows
+        outer : the cut around it, and its number among the children
         """
-        return (len(row) > 1 and self._dissolves(row, -2)) or (last and self._dissolves(row, -1))
+        place, asked = self._place(first, tiles), group.asked
+        if group.taken.energy[place] > energy or group.taken.cycles[place] > cycles:
+            return
+        if not group.ways:
+            leaf = self._leaf(asked, first, tiles)
+            if leaf is not None and leaf.energy <= energy and leaf.cycles <= cycles:
+                yield leaf
+        for way in group.ways:
+            if outer is not None and self._needless(way, *outer):
+                continue
+            for children, places, passed in self._placed(way, first, tiles):
+                for row in self._filled(way, children, places, passed, energy, cycles / way.slots):
+                    if self.stop():
+                        return
+                    times, moved = [one.cycles for one in row], way.groups * sum(one.moved for one in row)
+                    taken = way.slots * (sum(times) if way.kind == "T" else max(times))
+                    taken = max(taken, moved / self.classes.rate)
+                    held = self._held(way, row, top=outer is None)
+                    if taken <= cycles and held is not None:
+                        node = Cut(way.kind, asked.samples, way.groups, tuple(one.node for one in row))
+                        yield Hopeful(node, sum(one.energy for one in row), taken, moved, *held)
 
-    def _dissolves(self, row: Row, at: int) -> bool:
-        node = row[at]
-        if not isinstance(node, Cut) or node.kind != "T" or node.groups > 1:
-            return False
-        place = len(row) + at
-        ahead = row[place - 1].mask if place else 0
-        behind = self.needed(row[-1].mask) if at == -2 else 0
-        for children in self.members.alike(node):
-            if any(self.needed(child.mask) & ahead for child in children[1:]):
-                return False
-            if any(child.mask & behind for child in children[:-1]):
-                return False
-        apart = 0.0
-        for child in row[:place]:
-            apart += self.dataflow.processing_time(child)
-        together = apart + self.dataflow.processing_time(node)
-        for child in node.children:
-            apart += self.dataflow.processing_time(child)
-        return apart == together
+    def _held(self, way: Way, row: tuple[Hopeful, ...], *, top: bool) -> tuple[Longs, Longs, Longs] | None:
+        """What a cut holds at least, inputs and weights; ``None`` where these do not fit the buffers.
 
-    def needed(self, mask: int) -> int:
-        """Layers that some layers read, as sets of bits."""
-        found = self._needed.get(mask)
+        Of the children of a T cut those that pass results on directly follow each other in every order.
+        """
+        shift = top and way.kind == "T" and way.groups == 1 and self.form.rules.weight_shift
+        buffer, inputs, weights = row[0].buffer, row[0].inputs, row[0].weights
+        if way.kind == "S":
+            for one in row[1:]:
+                buffer, inputs, weights = buffer + one.buffer, inputs + one.inputs, weights + one.weights
+            if way.groups > 1:
+                buffer = buffer + inputs
+        else:
+            pinned = shift * weights
+            buffer = buffer + pinned
+            for at, one in enumerate(row[1:], 1):
+                before, pinned = pinned, shift * one.weights
+                both = one.buffer + pinned
+                if self._passes_on(way.children[at - 1].asked.mask, way.children[at].asked):
+                    both = np.maximum(both, one.inputs + row[at - 1].buffer + before + pinned)
+                buffer = np.maximum(buffer, both)
+                inputs, weights = inputs + one.inputs, weights + one.weights
+        inputs, weights = inputs * way.groups, weights * (not shift)
+        room = self.form.room
+        if int((buffer + weights).max()) > room or (not top and int(inputs.max()) > room):
+            return None
+        return buffer, inputs, weights
+
+    def _passes_on(self, part: int, reader: Asked) -> bool:
+        """Whether a child of a cut reads results of another directly."""
+        key = part, reader.mask, reader.fetched
+        found = self._direct.get(key)
         if found is None:
-            found = 0
-            for layer in range(mask.bit_length()):
-                if mask >> layer & 1:
-                    found |= self._before[layer]
-            self._needed[mask] = found
+            direct = self.rows.crossing(reader.mask) & ~reader.fetched
+            found = any(direct >> one.number & 1 and part >> one.producer & 1 for one in self.rows.reads)
+            self._direct[key] = found
+        return found
+
+    def _leaf(self, asked: Asked, first: int, tiles: int) -> Hopeful | None:
+        """A leaf with the layouts of its producers; none where it does not fit."""
+        form, layer = self.form, asked.mask.bit_length() - 1
+        direct = tuple(
+            -1 if asked.fetched >> read.number & 1 else self._layouts[read.producer]
+            for read in form.dataflow.numbers(layer)
+        )
+        runs = max(1, self.loads // asked.samples)
+        cost = form.engine.leaf(layer, asked.samples, first, tiles, bool(asked.stored), runs, direct)
+        if cost is None:
+            return None
+        self._layouts[layer] = cost.layout
+        cycles = cost.cycles
+        if not form.rules.segment_bounds_only:
+            cycles = form.bounded(cycles, cost.counts)
+        energy = cost.energy * form.batch / asked.samples
+        held = cost.buffer, cost.inputs, cost.weights
+        return Hopeful(Leaf(layer, asked.samples), energy, float(cycles), float(cost.counts[1]), *held)
+
+    def _filled(
+        self,
+        way: Way,
+        children: tuple[Subtrees, ...],
+        places: tuple[tuple[int, int], ...],
+        passed: tuple[float, ...],
+        energy: float,
+        cycles: float,
+    ) -> Iterator[tuple[Hopeful, ...]]:
+        """Trees for all children of a cut, or the last of them, that together keep within what is left.
+
+        Parameters
+        ----------
+        passed : pJ of hops of what siblings pass on to each child
+        """
+        if not children:
+            yield ()
+            return
+        whole, slowest = energy, 0.0
+        for child, (first, tiles), hops in zip(children[1:], places[1:], passed[1:], strict=True):
+            at = self._place(first, tiles)
+            energy -= float(child.taken.energy[at]) + hops
+            slowest += float(child.taken.cycles[at])
+        if children[0].taken.energy[self._place(*places[0])] + passed[0] > energy:
+            return
+        in_turn, number = way.kind == "T", len(way.children) - len(children)
+        most = cycles - slowest if in_turn else cycles
+        later = children[1:], places[1:], passed[1:]
+        for tree in self._trees(children[0], *places[0], energy, most, (way, number)):
+            left = cycles - tree.cycles if in_turn else cycles
+            for rest in self._filled(way, *later, whole - tree.energy, left):
+                yield (tree, *rest)
+
+    def _placed(
+        self, way: Way, first: int, tiles: int
+    ) -> Iterator[tuple[tuple[Subtrees, ...], tuple[tuple[int, int], ...], tuple[float, ...]]]:
+        """The children of a cut in all orders to be told apart, the first tile and tiles of each, and pJ of
+        hops of what siblings pass on to each.
+        """
+        if way.kind == "T":
+            yield way.children, ((first, tiles),) * len(way.children), (0.0,) * len(way.children)
+            return
+        distances = self.classes.distances.tables
+        for order in self._orders(way.children):
+            children = tuple(way.children[at] for at in order)
+            given = self.classes.divisions.own(tuple(child.time for child in children), tiles)
+            if given is None:
+                continue
+            places = tuple((first + sum(given[:at]), given[at]) for at in range(len(given)))
+            spots = dict(zip(order, (self._place(*one) for one in places), strict=True))
+            passed = dict.fromkeys(order, 0.0)
+            for producer, reader in zip(*np.nonzero(way.passed), strict=True):
+                links = distances[way.tables[producer], spots[producer], spots[reader]]
+                passed[reader] += float(way.passed[producer, reader] * links)
+            yield children, places, tuple(passed.values())
+
+    def _orders(self, children: tuple[Subtrees, ...]) -> Iterator[tuple[int, ...]]:
+        """Orders of children, by number, in which producers come first."""
+        if not self.rows.any_order:
+            yield tuple(range(len(children)))
+            return
+        yield from self.rows.orders(tuple(child.asked.mask for child in children))
+
+    def _needless(self, inner: Way, outer: Way, at: int) -> bool:
+        """Whether a child of a T cut, made in that way, may give its place to its own children."""
+        if inner.kind == "S" or outer.kind == "S" or inner.groups > 1 or not self.rows.any_order:
+            return False
+        parts = tuple(child.asked.mask for child in inner.children)
+        around = [child.asked.mask for child in outer.children]
+        ahead = around[at - 1] if at else 0
+        behind = self.rows.needed(around[at + 1]) if at + 1 < len(around) else 0
+        key = parts, ahead, behind & sum(parts)
+        found = self._dissolved.get(key)
+        if found is None:
+            found = self._dissolved[key] = all(
+                not any(self.rows.needed(part) & ahead for part in row[1:])
+                and not any(part & behind for part in row[:-1])
+                for row in self.rows.alike(parts)
+            )
         return found

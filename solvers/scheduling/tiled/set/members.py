@@ -11,29 +11,23 @@ from __future__ import annotations
 import itertools
 from collections.abc import Iterator
 
+from tilewright.formulation.scheduling.tiled.set.dataflow import DataFlow
 from tilewright.formulation.scheduling.tiled.set.tree import Cut, Leaf, Node
-from tilewright.solvers.scheduling.tiled.set.outlook import Outlook
 
 
 class Members:
-    """The trees that one stands for: itself alone where sums of processing times are rounded."""
+    """The trees that one stands for.
 
-    def __init__(self, outlook: Outlook) -> None:
-        self.dataflow, self._exact = outlook.form.dataflow, outlook.exact
-        self._before = [mask for mask, _ in outlook.form.network.masks]
+    Parameters
+    ----------
+    exact : whether sums of processing times are without rounding; each tree stands for itself otherwise
+    """
+
+    def __init__(self, dataflow: DataFlow, exact: bool) -> None:
+        self.dataflow, self._exact = dataflow, exact
+        self._before = [mask for mask, _ in dataflow.network.masks]
         self._turned: dict[Node, tuple[Node, ...]] = {}
         self._alike: dict[Node, tuple[tuple[Node, ...], ...]] = {}
-
-    def costs_apart(self, node: Node) -> Iterator[Node]:
-        """One tree for every order of children of S cuts."""
-        if isinstance(node, Leaf) or not self._exact:
-            yield node
-            return
-        orders = self._orders(node) if node.kind == "S" else iter([tuple(range(len(node.children)))])
-        for order in orders:
-            rows = [tuple(self.costs_apart(node.children[at])) for at in order]
-            for row in itertools.product(*rows):
-                yield Cut(node.kind, node.batch, node.groups, row)
 
     def buffers_apart(self, node: Node) -> tuple[Node, ...]:
         """All orders of children of T cuts with the same direct reads, beginning with the tree itself."""

@@ -1,8 +1,8 @@
 """All segments of a kind, behind every down-set: what exact chains choose from.
 
 ``ls``: layers in turn on all tiles, a T cut of leaves.  ``lp``: layers side by side, an S cut of leaves.
-``all``: every tree whose cuts have at least two children; the root may have one.  Leaves alone are segments
-of each kind.
+All trees: those whose cuts have at least two children, as far as they may be part of one below a value.
+Leaves alone are segments of each kind.
 
 With one sample and the paper's rules an LS segment is a path: a leaf's cost depends on the layout of the leaf
 before it and on whether anyone but the next one reads it.  Leaves that do not read the one before them gain
@@ -21,13 +21,7 @@ from tilewright.formulation.scheduling.tiled.set.intra_layer import LeafCost
 from tilewright.formulation.scheduling.tiled.set.tree import Cut, Leaf, Node
 from tilewright.heuristics.scheduling.tiled.set.chains import Segment, Segments, shortest
 from tilewright.heuristics.scheduling.tiled.set.growing import ready_layers
-from tilewright.solvers.scheduling.tiled.set.enumeration import trees_over
-from tilewright.solvers.scheduling.tiled.set.floors import Floors
 from tilewright.solvers.scheduling.tiled.set.hopeful import HopefulTrees
-from tilewright.solvers.scheduling.tiled.set.members import Members
-from tilewright.solvers.scheduling.tiled.set.outlook import Outlook
-
-SPACES = ("ls", "lp", "all")
 
 
 @dataclass
@@ -39,102 +33,86 @@ class SegmentMaker:
     samples : of one run of a segment
     loads : samples for which weights are loaded once
     stop : whether the time is up
-    known : the value of a tree of the space; segments that cannot be part of a better one are left out
     """
 
     form: ClosedForm
     samples: int
     loads: int
     stop: Callable[[], bool]
-    known: float = inf
-    floors: Floors | None = None
 
     def __post_init__(self) -> None:
-        self._outlook: Outlook | None = None
-        self._hopeful: HopefulTrees | None = None
-        self._made: dict[Node, list[NodeCost]] = {}
+        self._made: dict[Node, NodeCost | None] = {}
         self._around: tuple[Ends, Ends] | None = None
-        if self.floors is not None and self.known < inf:
-            self._outlook = Outlook(self.form, self.floors, self.known)
-            self._hopeful = HopefulTrees(self._outlook, self.stop)
 
     def fill(self, segments: Segments, sets: list[int], space: str) -> bool:
-        """Add every segment of a space; returns whether these are all.
-
-        Of all trees the short ones come first: what is left of a network beside a long segment is then
-        covered by segments that are known, so that the least they take is known as well.
-        """
+        """Add every LS or LP segment; returns whether these are all."""
         rules = self.form.rules
         by_paths = (
             space == "ls" and self.samples == 1 and rules.weight_shift and not rules.segment_bounds_only
         )
-        count = len(self.form.network)
-        lengths = range(1, count + 1) if space == "all" else (0,)
-        for length in lengths:
-            if 2 * length > count and self._outlook is not None:
-                self._around = ends_of(segments, sets)
-            for start in sets[:-1]:
-                if length and start.bit_count() + length > count:
-                    continue
-                if by_paths:
-                    made = self._paths(start)
-                elif space == "all" and self._hopeful is not None:
-                    made = self._sets(self._hopeful, start, length)
-                else:
-                    made = self._sequences(start, space, length)
-                for one in made:
-                    segments.add(one)
-                    if self.stop():
-                        return False
+        for start in sets[:-1]:
+            for one in self._paths(start) if by_paths else self._sequences(start, space):
+                segments.add(one)
+                if self.stop():
+                    return False
         return not self.stop()
 
-    def _hopeless(self, start: int, tree: Node) -> bool:
-        """Whether the least that a segment and all other layers take is no better than what is known."""
-        outlook = self._outlook
-        if outlook is None:
-            return False
-        form, runs = self.form, self.form.batch // self.samples
-        crossing = sum(1 << read.number for read in form.dataflow.reads(tree).crossing)
-        figures = outlook.figures(tree, form.dataflow.flow_bits(tree)[1], crossing)
-        tiles = form.engine.grid.tiles
-        energy = float(figures.energy[tiles])
-        cycles = runs * max(float(figures.cycles[tiles]), figures.moved / form.machine.dram_rate)
-        if self._around is None:
-            others = outlook.others(tree.mask)
-            energy, cycles = energy + others[0], cycles + others[1]
-        else:
-            ahead, behind = self._around
-            one, other = ahead.get(start, (inf, inf)), behind.get(start | tree.mask, (inf, inf))
-            energy += runs * (one[0] + other[0])
-            cycles += runs * (one[1] + other[1])
-        energy -= form.batch * (tree.mask.bit_count() + 1) * 3 * outlook.floors.rounding
-        return form.value(max(energy, 0.0), cycles) * (1 - 1e-9) >= self.known
+    def fill_below(self, segments: Segments, sets: list[int], hopeful: HopefulTrees, value: float) -> bool:
+        """Add every segment that may be part of a tree below a value; returns whether these are all.
 
-    def _sets(self, hopeful: HopefulTrees, start: int, length: int) -> Iterator[Segment]:
-        """Every set of so many layers that may follow a down-set, as every tree that leaves hope."""
-        whole = (1 << len(self.form.network)) - 1
-        for end in hopeful.ends(whole, start):
-            if (end ^ start).bit_count() == length:
-                for tree in hopeful.over(end ^ start, self.samples):
-                    if not self._hopeless(start, tree):
-                        for cost in self._costs(hopeful.members, tree):
-                            yield Segment(start, end, cost.energy, cost.cycles, cost.node)
-
-    def _costs(self, members: Members, tree: Node) -> list[NodeCost]:
-        """Costs of all trees that one stands for, but for those that others of them beat."""
-        found = self._made.get(tree)
-        if found is None:
-            found = []
-            for apart in members.costs_apart(tree):
+        The short ones come first: what is left of a network beside a long segment is then covered by segments
+        that are known, so that the least they take is known as well.
+        """
+        count = len(self.form.network)
+        self._around = None
+        for length in range(1, count + 1):
+            if 2 * length > count and self._around is None:
+                self._around = ends_of(segments, sets)
+            for start in sets[:-1]:
+                if start.bit_count() + length > count:
+                    continue
+                for one in self._sets(hopeful, start, length, value):
+                    segments.add(one)
                 if self.stop():
-                    return found
-                for one in members.buffers_apart(apart):
-                    cost = self.form.segment(one, self.loads)
-                    if not isinstance(cost, str):
-                        found.append(cost)
-                        break
-            self._made[tree] = found
-        return found
+                    return False
+        return True
+
+    def _sets(self, hopeful: HopefulTrees, start: int, length: int, value: float) -> Iterator[Segment]:
+        """Every set of so many layers that may follow a down-set, as every tree with hope below a value."""
+        form, runs = self.form, self.form.batch // self.samples
+        whole = (1 << len(form.network)) - 1
+        for end in hopeful.rows.ends(whole, start):
+            if (end ^ start).bit_count() != length:
+                continue
+            energy, cycles = self._others(hopeful, start, end)
+            least = hopeful.classes.least_of_segment(hopeful.segment(end ^ start, self.samples))
+            most = form.most(value, energy + least[0], cycles + runs * least[1])
+            spend, last = most[0] - energy, (most[1] - cycles) / runs
+            for tree in hopeful.over(end ^ start, self.samples, spend, last):
+                if form.value(energy + tree.energy, cycles + runs * tree.cycles) * (1 - 1e-9) >= value:
+                    continue
+                cost = self._cost(hopeful, tree.node)
+                if cost is not None:
+                    yield Segment(start, end, cost.energy, cost.cycles, cost.node)
+
+    def _others(self, hopeful: HopefulTrees, start: int, end: int) -> tuple[float, float]:
+        """pJ and cycles that all segments beside one take at least."""
+        if self._around is None:
+            return hopeful.classes.others(end ^ start)
+        runs, (ahead, behind) = self.form.batch // self.samples, self._around
+        one, other = ahead.get(start, (inf, inf)), behind.get(end, (inf, inf))
+        return runs * (one[0] + other[0]), runs * (one[1] + other[1])
+
+    def _cost(self, hopeful: HopefulTrees, tree: Node) -> NodeCost | None:
+        """The cost of a tree, or of one that differs in the order of children of T cuts and fits."""
+        if tree not in self._made:
+            self._made[tree] = None
+            for one in hopeful.members.buffers_apart(tree):
+                cost = self.form.segment(one, self.loads)
+                if not isinstance(cost, str):
+                    self._made[tree] = cost
+                    break
+        return self._made[tree]
 
     def _segment(self, start: int, tree: Node) -> Segment | None:
         cost = self.form.segment(tree, self.loads)
@@ -142,18 +120,13 @@ class SegmentMaker:
             return None
         return Segment(start, start | tree.mask, cost.energy, cost.cycles, tree)
 
-    def _sequences(self, start: int, space: str, length: int) -> Iterator[Segment]:
-        """Every sequence of layers from a down-set on, as every tree of the space.
-
-        Parameters
-        ----------
-        length : layers of a sequence, 0 for any number
-        """
+    def _sequences(self, start: int, space: str) -> Iterator[Segment]:
+        """Every sequence of layers from a down-set on, as every tree of the space."""
         before = [mask for mask, _ in self.form.network.masks]
-        longest = length or (self.form.engine.grid.tiles if space == "lp" else len(before))
+        longest = self.form.engine.grid.tiles if space == "lp" else len(before)
 
         def grow(order: tuple[int, ...], done: int) -> Iterator[Segment]:
-            for tree in self._trees(order, space) if len(order) >= max(1, length) else ():
+            for tree in self._trees(order, space) if order else ():
                 found = self._segment(start, tree)
                 if found is not None:
                     yield found
@@ -166,8 +139,6 @@ class SegmentMaker:
     def _trees(self, order: tuple[int, ...], space: str) -> Iterator[Node]:
         if len(order) == 1:
             yield Leaf(order[0], self.samples)
-        elif space == "all":
-            yield from trees_over(order, self.samples)
         else:
             for groups in range(1, self.samples + 1):
                 if self.samples % groups == 0:

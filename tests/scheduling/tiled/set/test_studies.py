@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from tilewright.benchmarks.studies import set_figures, set_losses, set_trees
+from tilewright.benchmarks.studies import set_figures, set_losses, set_proofs, set_trees
 from tilewright.benchmarks.studies.answers import answers
 from tilewright.benchmarks.studies.set_cells import TreeCell, TreeFound, compute, failed, tree_store
 
@@ -26,6 +26,7 @@ def test_tables_are_of_what_the_store_has(tmp_path: Path, capsys: pytest.Capture
     for method, value in (("all", 2.0), ("sa", 3.0), ("kapla", 2.0)):
         status = "proven" if method == "all" else "found"
         store.put(set_losses.cell(graph, method, 20.0), TreeFound(status, value, 1.0, 1))
+    store.put(set_proofs.cell("goog:5-12", 1, 60.0), TreeFound("proven", 2.0, 1.0, 1, seconds=3.0))
     store.close()
     only = ["--store", str(path), "--only-print"]
     assert (
@@ -42,6 +43,10 @@ def test_tables_are_of_what_the_store_has(tmp_path: Path, capsys: pytest.Capture
     told = capsys.readouterr().out
     assert "1 graphs, 1 of them proven" in told
     assert "| all | 1 | 0 | 50.00 % |" in told
+    assert set_proofs.main(["goog:5-12", "resnet:2-9", *only]) == 0
+    told = capsys.readouterr().out
+    assert "| goog | 5 to 12 (8) | 2 | 3.0 | proven |" in told
+    assert "| resnet | 2 to 9 (8) | - | | not run |" in told
     assert set_trees.main(["resnet", *only]) == 0
     assert "not run" in capsys.readouterr().out
 

@@ -1,0 +1,171 @@
+"""What a leaf takes by the tiles that it gets, before the tree around it is known.
+
+Where none of its producers passes results on directly, and it is settled that its own are stored or that
+they are not, that is what the closed form says of it: energy, cycles and bytes of DRAM follow from its tiles
+alone.  Otherwise it may choose any partition that fits; each is charged with everything that is known but for
+the hops of direct results, and with a link for every tile beyond the first that receives a byte of these.
+The least is taken of energy, cycles and bytes each, so that more traffic through DRAM is never less of any.
+
+On machines with many tiles (`places.MOST_TILES`) the floors of layers by number of tiles have to do.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import NamedTuple
+
+import numpy as np
+
+from tilewright.formulation.scheduling.tiled.set.closed_form import ClosedForm, Floats
+from tilewright.formulation.scheduling.tiled.set.layers import CONVOLUTION
+from tilewright.formulation.scheduling.tiled.set.leaf_kernel import Flow
+from tilewright.solvers.scheduling.tiled.set.floors import Floors
+from tilewright.solvers.scheduling.tiled.set.leaf_figures_kernel import least_of_rows
+from tilewright.solvers.scheduling.tiled.set.places import Places
+
+
+class Taken(NamedTuple):
+    """By place: pJ of the whole batch, cycles of one run, bytes of DRAM in one run."""
+
+    energy: Floats
+    cycles: Floats
+    moved: Floats
+
+
+class LeafFigures:
+    """Bounds on leaves of one network, kept.
+
+    Parameters
+    ----------
+    loads : samples for which weights are loaded once
+    """
+
+    def __init__(self, form: ClosedForm, floors: Floors, places: Places, loads: int) -> None:
+        self.form, self.floors, self.places, self.loads = form, floors, places, loads
+        self._known: dict[tuple[int, int, bool, tuple[int, ...], bool], Taken] = {}
+        self._least: dict[tuple[int, bool, tuple[int, ...]], tuple[float, float]] = {}
+
+    def of(self, layer: int, batch: int, stored: bool, fetched: int, settled: bool) -> Taken:
+        """Bounds on a leaf by its place.
+
+        Parameters
+        ----------
+        stored : whether its results go to DRAM
+        fetched : those of its reads that come from there, as a set of bits
+        settled : whether nothing else is stored or fetched in the trees that are bounded
+        """
+        away = self._away(layer, fetched)
+        count = len(self.form.network.layers[layer].producers)
+        exact = len(away) == count and (stored or settled)
+        key = self.form.engine.shapes[layer], batch, stored, away, exact
+        found = self._known.get(key)
+        if found is None:
+            if not self.places.apart:
+                found = self._by_number(layer, batch, stored, fetched)
+            elif exact:
+                found = self._exact(layer, batch, stored)
+            else:
+                found = self._bounded(layer, batch, stored, away)
+            self._known[key] = found
+        return found
+
+    def least(self, layer: int, stored: bool, fetched: int) -> tuple[float, float]:
+        """The least pJ and bytes of DRAM of a layer for the whole batch, over all batches and places."""
+        away = self._away(layer, fetched)
+        key = self.form.engine.shapes[layer], stored, away
+        found = self._least.get(key)
+        if found is None:
+            energy = moved = math.inf
+            for batch in self.floors.batches:
+                if batch <= self.loads:
+                    taken, runs = self.of(layer, batch, stored, fetched, False), self.form.batch // batch
+                    energy = min(energy, float(taken.energy.min()))
+                    moved = min(moved, float(taken.moved.min()) * runs)
+            found = self._least[key] = energy, moved
+        return found
+
+    def _away(self, layer: int, fetched: int) -> tuple[int, ...]:
+        """Places among its producers of a layer's reads that are not direct."""
+        reads = self.form.dataflow.numbers(layer)
+        return tuple(one.place for one in reads if fetched >> one.number & 1)
+
+    def _empty(self) -> Taken:
+        infinite = np.full((3, len(self.places)), math.inf)
+        return Taken(infinite[0], infinite[1], infinite[2])
+
+    def _exact(self, layer: int, batch: int, stored: bool) -> Taken:
+        form, found = self.form, self._empty()
+        runs, direct = self.form.batch // batch, (-1,) * len(form.network.layers[layer].producers)
+        at = 0
+        for tiles in range(1, self.places.total + 1):
+            for first in range(self.places.total - tiles + 1):
+                cost = form.engine.leaf(
+                    layer, batch, first, tiles, stored, max(1, self.loads // batch), direct
+                )
+                if cost is not None:
+                    cycles = cost.cycles
+                    if not form.rules.segment_bounds_only:
+                        cycles = form.bounded(cycles, cost.counts)
+                    found.energy[at], found.cycles[at] = cost.energy * runs, cycles
+                    found.moved[at] = int(cost.counts[1])
+                at += 1
+        return found
+
+    def _bounded(self, layer: int, batch: int, stored: bool, away: tuple[int, ...]) -> Taken:
+        form, found = self.form, self._empty()
+        engine, rules, runs = form.engine, form.rules, form.batch // batch
+        one = form.network.layers[layer]
+        part, once = self._copied(layer, away)
+        rounding = len(one.producers) * form.machine.hop_energy
+        at = 0
+        for tiles in range(1, self.places.total + 1):
+            for first in range(self.places.total - tiles + 1):
+                leaf, mesh, menu, energy, cycles = engine.statement(layer, batch, first, tiles)
+                for streamed in (0, rules.streamed_bytes) if engine.may_stream(layer) else (0,):
+                    loads = 1 if streamed else max(1, self.loads // batch)
+                    whole = engine.flow(layer, stored, loads, (-1,) * len(one.producers))
+                    flow = Flow(whole.producers[list(away)], whole.layouts, stored, loads)
+                    taken = least_of_rows(
+                        leaf,
+                        flow,
+                        mesh,
+                        engine.prices,
+                        menu,
+                        energy,
+                        cycles,
+                        engine.room,
+                        rules.result_bytes,
+                        streamed,
+                        part,
+                        float(batch * once),
+                    )
+                    if taken[0] < math.inf:
+                        found.energy[at] = runs * (taken[0] - rounding)
+                        found.cycles[at], found.moved[at] = taken[1:]
+                        break
+                at += 1
+        return found
+
+    def _copied(self, layer: int, away: tuple[int, ...]) -> tuple[float, int]:
+        """The part of a layer's inputs that is read directly and whole by all that receive them, and its
+        bytes of one sample.
+        """
+        form, one = self.form, self.form.network.layers[layer]
+        reads = [read for place, read in enumerate(one.producers) if place not in away]
+        data = [read for read in one.producers if not read.weights and not read.late]
+        plain = one.window == CONVOLUTION and one.operands == 1 and not one.makes_weights
+        plain = plain and not any(read.scattered for read in data)
+        if not plain or (form.rules.free_concatenation and len(data) > 1):
+            return 0.0, 0
+        channels = sum(read.channels for read in reads if not read.late)
+        return channels / one.inputs, channels * one.input_rows * one.input_columns
+
+    def _by_number(self, layer: int, batch: int, stored: bool, fetched: int) -> Taken:
+        """The same by the floors of layers, for each number of tiles."""
+        floors, runs = self.floors, self.form.batch // batch
+        energy, cycles = floors.leaf_figures(layer, batch, floors.fetched_bytes(layer, fetched))
+        moved = floors.moved(layer, batch, stored, fetched)
+        energy = energy + moved * runs * floors.byte_energy - (1 + 3 * runs) * floors.rounding
+        through = max(0.0, moved - 1)
+        cycles = np.maximum(cycles, through / self.form.machine.dram_rate)
+        return Taken(energy[1:], cycles[1:], np.full(len(self.places), through))

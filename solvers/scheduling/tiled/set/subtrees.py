@@ -1,0 +1,398 @@
+"""Classes of subtrees: what all subtrees over some layers take at least, place by place.
+
+What a subtree is to the tree around it are its layers, its samples, which of its results are stored, which of
+its reads come through DRAM, and its normalized processing time, by which tiles are divided.  Subtrees equal
+in all of that are one class; its energy, cycles and bytes of DRAM are bounded for every place (`places.py`)
+by the closed form itself, with bounds for its leaves (`leaf_figures.py`):
+
+- children of a T cut have its place; energies, cycles and bytes add up;
+- those of an S cut have the places that their processing times come to, in the best order of theirs; what
+  they pass on moves as far as these places are apart (`distances.py`), and no cut is faster than its traffic
+  through DRAM.
+
+A class is asked for with the most that may be spent and taken at every place, so that what can be in no
+better tree than the one known is dropped before anything that would contain it is made.  Rows of sets of
+layers come first (`rows.py`): what is stored and fetched follows from these, and most leave no hope.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+
+from tilewright.formulation.scheduling.tiled.set.closed_form import ClosedForm, Floats, Longs
+from tilewright.solvers.scheduling.tiled.set.distances import ANY, Distances
+from tilewright.solvers.scheduling.tiled.set.divisions import Divisions
+from tilewright.solvers.scheduling.tiled.set.floors import Floors
+from tilewright.solvers.scheduling.tiled.set.leaf_figures import LeafFigures, Taken
+from tilewright.solvers.scheduling.tiled.set.places import places_of
+from tilewright.solvers.scheduling.tiled.set.places_kernel import fewer, side_by_side, wider
+from tilewright.solvers.scheduling.tiled.set.rows import Kind, Row, Rows
+
+PARTS = 2**14
+"""Parts of a cycle in which processing times are counted, if they can be."""
+
+SLACK = 1 + 1e-9
+"""For sums in another order."""
+
+
+class Asked(NamedTuple):
+    """Subtrees that the same tree may have in the same place.
+
+    Parameters
+    ----------
+    mask : layers, as a set of bits
+    samples : of one run
+    stored : layers whose results go to DRAM for others, as a set of bits
+    fetched : reads of results from outside that are not direct, as a set of bits
+    timed : whether the processing time matters
+    """
+
+    mask: int
+    samples: int
+    stored: int
+    fetched: int
+    timed: bool
+
+
+class Limit(NamedTuple):
+    """By place, the most pJ of the whole batch and cycles of one run that leave hope."""
+
+    energy: Floats
+    cycles: Floats
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Subtrees:
+    """A class of subtrees.
+
+    Parameters
+    ----------
+    asked : what it answers
+    time : normalized processing time of all; 0 where it does not matter
+    taken : bounds by place
+    ways : cuts that make them; none of a leaf
+    """
+
+    asked: Asked
+    time: float
+    taken: Taken
+    ways: list[Way]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Way:
+    """Cuts of one kind over classes of children.
+
+    Parameters
+    ----------
+    slots : times that the slowest child of an S cut takes, children's runs of a T cut
+    passed : pJ of a hop of all that one child passes on to another, by producer and reader; of an S cut
+    tables : per child, the table of `Distances` for its results
+    """
+
+    kind: Kind
+    groups: int
+    slots: int
+    passed: Floats
+    tables: Longs
+    children: tuple[Subtrees, ...]
+
+
+def sums_are_exact(times: tuple[float, ...], batch: int) -> bool:
+    """Whether processing times of all trees are without rounding, so that no order of sums matters.
+
+    They are sums of the layers' times, which S cuts multiply by integers and divide by powers of two.
+    """
+    whole = all((one * PARTS).is_integer() for one in times)
+    return whole and batch & (batch - 1) == 0 and sum(times) * PARTS * batch * 2 ** len(times) < 2**53
+
+
+class SubtreeClasses:
+    """Finds and keeps the classes of subtrees of one network.
+
+    Parameters
+    ----------
+    loads : samples for which weights are loaded once
+    stop : whether the time is up; what comes then is not all
+    """
+
+    def __init__(
+        self, form: ClosedForm, floors: Floors, loads: int, stop: Callable[[], bool] = lambda: False
+    ) -> None:
+        self.form, self.floors, self.stop = form, floors, stop
+        self.places = places_of(form.engine.grid.tiles)
+        self.distances = Distances(form, self.places)
+        self.leaves = LeafFigures(form, floors, self.places, loads)
+        self.rows = Rows(form.dataflow, sums_are_exact(form.dataflow.times, form.batch))
+        bound_inside = not form.rules.segment_bounds_only
+        self.rate = float(form.machine.dram_rate) if bound_inside else math.inf
+        self._kept: dict[Asked, tuple[Limit, list[Subtrees]]] = {}
+        self.divisions = Divisions(self.places.total, form.rules.least_utilization, self.rows.any_order)
+        self._within: dict[tuple[int, int, bool, int], Taken] = {}
+
+    def of(self, asked: Asked, limit: Limit) -> list[Subtrees]:
+        """All classes with hope within a limit."""
+        known = self._kept.get(asked)
+        if known is not None:
+            if bool((limit.energy <= known[0].energy).all() and (limit.cycles <= known[0].cycles).all()):
+                return known[1]
+            limit = Limit(*(np.maximum(one, other) for one, other in zip(limit, known[0], strict=True)))
+        found = self._leaf(asked) if asked.mask & (asked.mask - 1) == 0 else self._cuts(asked, limit)
+        if not self.stop():
+            self._kept[asked] = limit, found
+        return found
+
+    def least_of_segment(self, asked: Asked) -> tuple[float, float]:
+        """pJ and cycles of one run that a segment takes at least, before any subtree is made."""
+        energy = moved = 0.0
+        for layer in range(asked.mask.bit_length()):
+            if asked.mask >> layer & 1:
+                one = self.leaves.least(layer, bool(asked.stored >> layer & 1), asked.fetched)
+                energy, moved = energy + one[0], moved + one[1]
+        return energy, moved * asked.samples / self.form.batch / self.form.machine.dram_rate
+
+    def others(self, mask: int) -> tuple[float, float]:
+        """pJ and cycles of the segments of all other layers, which pass everything on through DRAM."""
+        network = self.form.network
+        energy = moved = work = 0.0
+        for layer, one in enumerate(network.layers):
+            if mask >> layer & 1:
+                continue
+            numbers = self.form.dataflow.numbers(layer)
+            fetched = sum(1 << read.number for read in numbers if mask >> read.producer & 1)
+            least = self.leaves.least(layer, bool(network.masks[layer][1] & mask) or one.is_output, fetched)
+            energy, moved = energy + least[0], moved + least[1]
+            work += self.floors.work[layer]
+        return energy, max(work / self.places.total, moved / self.form.machine.dram_rate)
+
+    def _leaf(self, asked: Asked) -> list[Subtrees]:
+        layer = asked.mask.bit_length() - 1
+        taken = self.leaves.of(layer, asked.samples, bool(asked.stored), asked.fetched, True)
+        time = self.form.dataflow.times[layer] if asked.timed else 0.0
+        return [Subtrees(asked, time, taken, [])]
+
+    def _cuts(self, asked: Asked, limit: Limit) -> list[Subtrees]:
+        found: dict[float, Subtrees] = {}
+        numbers = set(self.places.tiles[limit.energy > 0].tolist())
+        for groups in range(1, asked.samples + 1):
+            if asked.samples % groups:
+                continue
+            hopeless = self._hopeless_row(asked, limit, groups)
+            kinds: tuple[Kind, ...] = ("S", "T")
+            for kind in kinds:
+                for row in self.rows.over(asked.mask, kind, hopeless):
+                    for way in self._ways(asked, limit, kind, groups, row):
+                        if self.stop():
+                            return []
+                        self._keep(found, asked, limit, numbers, way)
+        return list(found.values())
+
+    def _hopeless_row(self, asked: Asked, limit: Limit, groups: int) -> Callable[[int, int, int], bool]:
+        """Judges rows by the least that their layers spend, move and work: the slowest child of an S cut
+        takes no less than the work of all over the tiles of the cut.
+        """
+        spend, last = float(limit.energy.max()) * SLACK, float(limit.cycles.max()) * SLACK
+        inside = [layer for layer in range(asked.mask.bit_length()) if asked.mask >> layer & 1]
+        layers = [(layer, self.rows.crossing(1 << layer)) for layer in inside]
+        known: dict[tuple[int, int, int], tuple[float, float]] = {}
+        part = asked.samples / self.form.batch
+        area = float(np.where(limit.energy > 0, limit.cycles * self.places.tiles, -math.inf).max()) * SLACK
+        work = part * sum(self.floors.work[layer] for layer in inside)
+
+        def hopeless(stored: int, fetched: int, stages: int) -> bool:
+            if work * (groups + stages) / groups > area:
+                return True
+            stored, fetched = stored | asked.stored, fetched | asked.fetched
+            energy = moved = 0.0
+            for layer, own in layers:
+                key = layer, stored >> layer & 1, fetched & own
+                one = known.get(key)
+                if one is None:
+                    one = known[key] = self.leaves.least(layer, bool(key[1]), fetched)
+                energy, moved = energy + one[0], moved + one[1]
+            return energy > spend or moved * part / self.rate > last
+
+        return hopeless
+
+    def _children(self, asked: Asked, kind: Kind, groups: int, row: Row) -> list[Asked]:
+        timed = kind == "S" or asked.timed
+        stored, fetched = asked.stored | row.stored, asked.fetched | row.fetched
+        return [
+            Asked(part, asked.samples // groups, stored & part, fetched & self.rows.crossing(part), timed)
+            for part in row.parts
+        ]
+
+    def _ways(self, asked: Asked, limit: Limit, kind: Kind, groups: int, row: Row) -> Iterator[Way]:
+        """Cuts over a row: every choice of classes for its children, where these leave hope."""
+        children = self._children(asked, kind, groups, row)
+        passed = self._passed(row) if kind == "S" else np.zeros((0, 0))
+        between = float(passed.sum())
+        slots = groups + row.slots if kind == "S" else groups
+        least = [self._least(child) for child in children]
+        found: list[list[Subtrees]] = [[] for _ in children]
+        for at in sorted(range(len(children)), key=lambda one: children[one].mask.bit_count()):
+            others = least[:at] + least[at + 1 :]
+            mine = self._limit_of_child(limit, kind, slots, between, others)
+            if not self._hope(least[at], mine):
+                return
+            found[at] = self.of(children[at], mine)
+            if not found[at]:
+                return
+            least[at] = _least_of(found[at])
+        for chosen in itertools.product(*found):
+            tables = np.array([self._distances(child) for child in chosen], dtype=np.int64)
+            yield Way(kind, groups, slots, passed, tables, chosen)
+
+    def _limit_of_child(
+        self, limit: Limit, kind: Kind, slots: int, passed: float, others: list[Taken]
+    ) -> Limit:
+        """What the limit of a cut leaves for one child beside others."""
+        energy, cycles = limit.energy - passed, limit.cycles / slots
+        begin, apart = self.places.begin, self.places.apart
+        for one in others:
+            if kind == "T":
+                energy, cycles = energy - one.energy, cycles - one.cycles
+            else:
+                energy = energy - fewer(one.energy, begin, apart)
+        if kind == "T":
+            return Limit(energy, cycles)
+        return Limit(wider(energy, begin, apart), wider(cycles, begin, apart))
+
+    @staticmethod
+    def _hope(least: Taken, limit: Limit) -> bool:
+        return bool(((least.energy <= limit.energy * SLACK) & (least.cycles <= limit.cycles * SLACK)).any())
+
+    def _keep(
+        self, found: dict[float, Subtrees], asked: Asked, limit: Limit, numbers: set[int], way: Way
+    ) -> None:
+        """Add a way to the class that it belongs to, where it leaves hope.
+
+        Parameters
+        ----------
+        numbers : of tiles with which the limit leaves hope in any place
+        """
+        taken = self._taken(way, limit, numbers)
+        hope = (taken.energy <= limit.energy * SLACK) & (taken.cycles <= limit.cycles * SLACK)
+        if not hope.any():
+            return
+        energy, cycles, moved = (np.where(hope, one, math.inf) for one in taken)
+        time = 0.0
+        if asked.timed:
+            time = sum(child.time for child in way.children)
+            if way.kind == "S":
+                time = time * way.slots / way.groups
+        known = found.get(time)
+        if known is None:
+            found[time] = Subtrees(asked, time, Taken(energy, cycles, moved), [way])
+            return
+        known.ways.append(way)
+        for one, other in zip(known.taken, (energy, cycles, moved), strict=True):
+            np.minimum(one, other, out=one)
+
+    def _taken(self, way: Way, limit: Limit, numbers: set[int]) -> Taken:
+        parts = [child.taken for child in way.children]
+        energies, times, bytes_moved = (np.array(one) for one in zip(*parts, strict=True))
+        if way.kind == "T":
+            energy, cycles, moved = (one.sum(axis=0) for one in (energies, times, bytes_moved))
+            return Taken(energy, way.groups * cycles, way.groups * moved)
+        times_of = tuple(child.time for child in way.children)
+        table = self.divisions.table(times_of, numbers)
+        masks = [child.asked.mask for child in way.children]
+        energy, cycles, moved = side_by_side(
+            energies,
+            times,
+            bytes_moved,
+            self.places.begin,
+            self.places.apart,
+            table,
+            self._before(masks),
+            float(way.slots),
+            way.passed,
+            way.tables,
+            self.distances.tables,
+            limit.energy,
+            limit.cycles,
+        )
+        moved = moved * way.groups
+        return Taken(energy, np.maximum(cycles, _over(moved, self.rate)), moved)
+
+    def _before(self, masks: list[int]) -> Longs:
+        """Per child of an S cut, those that stand before it in every order that is looked at."""
+        found = np.zeros(len(masks), dtype=np.int64)
+        for at, mask in enumerate(masks):
+            needed = self.rows.needed(mask)
+            for other, sibling in enumerate(masks[:at]):
+                if sibling & needed or not self.rows.any_order:
+                    found[at] |= 1 << other
+        return found
+
+    def _passed(self, row: Row) -> Floats:
+        """pJ of a hop of all that the children of an S cut pass on, by producer and reader."""
+        found = np.zeros((len(row.parts), len(row.parts)))
+        for reader, part in enumerate(row.parts):
+            direct = self.rows.crossing(part) & ~row.fetched
+            for read in self.rows.reads:
+                if direct >> read.number & 1:
+                    for producer, other in enumerate(row.parts):
+                        if other >> read.producer & 1:
+                            found[producer, reader] += self.floors.read_bytes[read.number]
+        return found * self.form.batch * self.form.machine.hop_energy
+
+    def _distances(self, child: Subtrees) -> int:
+        """The table of distances of what a child of an S cut passes on: its own if it is a leaf of which all
+        readers need everything.
+        """
+        if child.ways:
+            return ANY
+        layer = child.asked.mask.bit_length() - 1
+        read = [self.floors.read_bytes[one.number] for one in self.rows.reads if one.producer == layer]
+        whole = all(one in (0, self.form.network.layers[layer].output_bytes) for one in read)
+        return self.distances.table(layer, child.asked.samples) if whole else ANY
+
+    def _least(self, asked: Asked) -> Taken:
+        """The least that subtrees take by place, before any is made: each layer has some of the tiles."""
+        energy = moved = slowest = np.zeros(len(self.places))
+        work = 0.0
+        lone = asked.mask & (asked.mask - 1) == 0
+        for layer in range(asked.mask.bit_length()):
+            if not asked.mask >> layer & 1:
+                continue
+            if lone:
+                return self._leaf(asked)[0].taken
+            one = self._inside(layer, asked.samples, bool(asked.stored >> layer & 1), asked.fetched)
+            energy, moved = energy + one.energy, moved + one.moved
+            slowest = np.maximum(slowest, one.cycles)
+            work += self.floors.work[layer] * asked.samples / self.form.batch
+        slowest = np.maximum(slowest, work / self.places.tiles)
+        return Taken(energy, np.maximum(slowest, _over(moved, self.rate)), moved)
+
+    def _inside(self, layer: int, samples: int, stored: bool, fetched: int) -> Taken:
+        """The least of a leaf within a place, for ``samples`` of a run of what holds it, by any batch."""
+        key = layer, samples, stored, fetched & self.rows.crossing(1 << layer)
+        found = self._within.get(key)
+        if found is None:
+            begin, apart = self.places.begin, self.places.apart
+            every = []
+            for batch in range(1, samples + 1):
+                if samples % batch == 0:
+                    taken, runs = self.leaves.of(layer, batch, stored, fetched, False), samples // batch
+                    here = [taken.energy, taken.cycles * runs, taken.moved * runs]
+                    every.append([np.minimum(one, fewer(one, begin, apart)) for one in here])
+            found = self._within[key] = Taken(*(np.minimum.reduce(one) for one in zip(*every, strict=True)))
+        return found
+
+
+def _over(moved: Floats, rate: float) -> Floats:
+    """Cycles that bytes take; none where the rate is infinite, whatever is moved."""
+    return moved / rate if rate < math.inf else np.zeros_like(moved)
+
+
+def _least_of(classes: list[Subtrees]) -> Taken:
+    """The least of several classes by place."""
+    return Taken(*(np.minimum.reduce(one) for one in zip(*(one.taken for one in classes), strict=True)))
