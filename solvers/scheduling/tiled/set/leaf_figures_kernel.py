@@ -6,8 +6,16 @@ import numpy as np
 import numpy.typing as npt
 from numba import njit
 
-from tilewright.formulation.scheduling.tiled.set import leaf_kernel
-from tilewright.formulation.scheduling.tiled.set.leaf_kernel import Flow, Leaf, Mesh, Prices
+from tilewright.formulation.scheduling.tiled.set.leaf_kernel import (
+    Flow,
+    Leaf,
+    Mesh,
+    Prices,
+    buffer_energy,
+    fullest,
+    usage,
+)
+from tilewright.formulation.scheduling.tiled.set.leaf_traffic_kernel import traffic
 from tilewright.formulation.scheduling.tiled.set.traffic_kernel import DRAM, HOPS
 
 Longs = npt.NDArray[np.int64]
@@ -34,7 +42,7 @@ def least_of_rows(
     Parameters
     ----------
     flow : without the producers that pass their results on directly
-    menu, tile_energy, tile_cycles, room, result_room, streamed : as in `leaf_kernel.search`
+    menu, tile_energy, tile_cycles, room, result_room, streamed : as in `leaf_traffic_kernel.search`
     direct_part : part of the inputs that comes from these, whose bytes pass a link for every tile that
         receives them but one (at the price of DRAM where that is lower, which they would pass otherwise)
     direct_bytes : bytes of these inputs, each counted once
@@ -47,15 +55,13 @@ def least_of_rows(
     for row in range(len(menu)):
         if tile_cycles[row] <= 0:
             continue
-        leaf_kernel.usage(leaf, menu[row, :4], mesh.idle_receive, inputs, weights)
-        most_inputs, most_weights = leaf_kernel.fullest(inputs, weights, streamed)
+        usage(leaf, menu[row, :4], mesh.idle_receive, inputs, weights)
+        most_inputs, most_weights = fullest(inputs, weights, streamed)
         if result_room + most_inputs + most_weights > room:
             continue
-        leaf_kernel.traffic(counts, leaf, flow, mesh, menu[row, :4], menu[row, 4:], False)
+        traffic(counts, leaf, flow, mesh, menu[row, :4], menu[row, 4:], False)
         copies = max(0.0, direct_part * (np.sum(inputs) - late) - direct_bytes)
-        energy = tile_energy[row] * tiles + leaf_kernel.buffer_energy(
-            leaf, inputs, weights, flow.runs, prices
-        )
+        energy = tile_energy[row] * tiles + buffer_energy(leaf, inputs, weights, flow.runs, prices)
         energy += counts[HOPS] * prices.hop + copies * min(prices.hop, prices.dram)
         energy += counts[DRAM] * prices.dram
         least = min(least, energy)

@@ -195,7 +195,7 @@ class SubtreeClasses:
 
     def _hopeless_row(self, asked: Asked, limit: Limit, groups: int) -> Callable[[int, int, int], bool]:
         """Judges rows by the least that their layers spend, move and work: the slowest child of an S cut
-        takes no less than the work of all over the tiles of the cut.
+        takes no less than the work of all over the tiles of the cut.  Once time is up none has hope.
         """
         spend, last = float(limit.energy.max()) * SLACK, float(limit.cycles.max()) * SLACK
         inside = [layer for layer in range(asked.mask.bit_length()) if asked.mask >> layer & 1]
@@ -206,7 +206,7 @@ class SubtreeClasses:
         work = part * sum(self.floors.work[layer] for layer in inside)
 
         def hopeless(stored: int, fetched: int, stages: int) -> bool:
-            if work * (groups + stages) / groups > area:
+            if work * (groups + stages) / groups > area or self.stop():
                 return True
             stored, fetched = stored | asked.stored, fetched | asked.fetched
             energy = moved = 0.0
