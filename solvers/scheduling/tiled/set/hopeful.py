@@ -122,6 +122,8 @@ class HopefulTrees:
         outer : the cut around it, and its number among the children
         """
         place, asked = self._place(first, tiles), group.asked
+        if self.stop():
+            return
         if group.taken.energy[place] > energy or group.taken.cycles[place] > cycles:
             return
         if not group.ways:
@@ -133,8 +135,6 @@ class HopefulTrees:
                 continue
             for children, places, passed in self._placed(way, first, tiles):
                 for row in self._filled(way, children, places, passed, energy, cycles / way.slots):
-                    if self.stop():
-                        return
                     times, moved = [one.cycles for one in row], way.groups * sum(one.moved for one in row)
                     taken = way.slots * (sum(times) if way.kind == "T" else max(times))
                     taken = max(taken, moved / self.classes.rate)

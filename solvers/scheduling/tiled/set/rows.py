@@ -10,7 +10,7 @@ and those of a T cut with the same direct reads (`members.py`).
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from typing import Literal
 
@@ -85,15 +85,19 @@ class Rows:
         if found is None:
             level, every = {done}, set()
             while level:
-                level = {
-                    one | 1 << layer
-                    for one in level
-                    for layer in range(mask.bit_length())
-                    if (mask & ~one) >> layer & 1 and not self._before[layer] & mask & ~one
-                }
+                level = set(self.next_ends(mask, level))
                 every |= level
             found = self._ends[mask, done] = tuple(sorted(every))
         return found
+
+    def next_ends(self, mask: int, ends: Iterable[int]) -> Iterator[int]:
+        """Sets of layers of a set, larger by one layer than those that are told, with all that they read of
+        it; some of them more than once.
+        """
+        for one in ends:
+            for layer in range(mask.bit_length()):
+                if (mask & ~one) >> layer & 1 and not self._before[layer] & mask & ~one:
+                    yield one | 1 << layer
 
     def over(self, mask: int, kind: Kind, hopeless: Callable[[int, int, int], bool]) -> Iterator[Row]:
         """Every row of at least two children.

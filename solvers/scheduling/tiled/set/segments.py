@@ -32,7 +32,7 @@ class SegmentMaker:
     ----------
     samples : of one run of a segment
     loads : samples for which weights are loaded once
-    stop : whether the time is up
+    stop : whether the time is up; what comes then is not all
     """
 
     form: ClosedForm
@@ -53,9 +53,9 @@ class SegmentMaker:
         for start in sets[:-1]:
             for one in self._paths(start) if by_paths else self._sequences(start, space):
                 segments.add(one)
-                if self.stop():
-                    return False
-        return not self.stop()
+            if self.stop():
+                return False
+        return True
 
     def fill_below(self, segments: Segments, sets: list[int], hopeful: HopefulTrees, value: float) -> bool:
         """Add every segment that may be part of a tree below a value; returns whether these are all.
@@ -65,35 +65,41 @@ class SegmentMaker:
         """
         count = len(self.form.network)
         self._around = None
+        ends = {start: {start} for start in sets[:-1]}
         for length in range(1, count + 1):
             if 2 * length > count and self._around is None:
                 self._around = ends_of(segments, sets)
             for start in sets[:-1]:
-                if start.bit_count() + length > count:
-                    continue
-                for one in self._sets(hopeful, start, length, value):
-                    segments.add(one)
-                if self.stop():
-                    return False
-        return True
+                ends[start] = self._longer(hopeful, ends[start])
+                for end in sorted(ends[start]):
+                    for one in self._between(hopeful, start, end, value):
+                        segments.add(one)
+                    if self.stop():
+                        return False
+        return not self.stop()
 
-    def _sets(self, hopeful: HopefulTrees, start: int, length: int, value: float) -> Iterator[Segment]:
-        """Every set of so many layers that may follow a down-set, as every tree with hope below a value."""
+    def _longer(self, hopeful: HopefulTrees, ends: set[int]) -> set[int]:
+        """Down-sets larger by one layer; some of them once time is up."""
+        found: set[int] = set()
+        for end in hopeful.rows.next_ends((1 << len(self.form.network)) - 1, ends):
+            found.add(end)
+            if self.stop():
+                break
+        return found
+
+    def _between(self, hopeful: HopefulTrees, start: int, end: int, value: float) -> Iterator[Segment]:
+        """The layers between two down-sets as every tree with hope below a value."""
         form, runs = self.form, self.form.batch // self.samples
-        whole = (1 << len(form.network)) - 1
-        for end in hopeful.rows.ends(whole, start):
-            if (end ^ start).bit_count() != length:
+        energy, cycles = self._others(hopeful, start, end)
+        least = hopeful.classes.least_of_segment(hopeful.segment(end ^ start, self.samples))
+        most = form.most(value, energy + least[0], cycles + runs * least[1])
+        spend, last = most[0] - energy, (most[1] - cycles) / runs
+        for tree in hopeful.over(end ^ start, self.samples, spend, last):
+            if form.value(energy + tree.energy, cycles + runs * tree.cycles) * (1 - 1e-9) >= value:
                 continue
-            energy, cycles = self._others(hopeful, start, end)
-            least = hopeful.classes.least_of_segment(hopeful.segment(end ^ start, self.samples))
-            most = form.most(value, energy + least[0], cycles + runs * least[1])
-            spend, last = most[0] - energy, (most[1] - cycles) / runs
-            for tree in hopeful.over(end ^ start, self.samples, spend, last):
-                if form.value(energy + tree.energy, cycles + runs * tree.cycles) * (1 - 1e-9) >= value:
-                    continue
-                cost = self._cost(hopeful, tree.node)
-                if cost is not None:
-                    yield Segment(start, end, cost.energy, cost.cycles, cost.node)
+            cost = self._cost(hopeful, tree.node)
+            if cost is not None:
+                yield Segment(start, end, cost.energy, cost.cycles, cost.node)
 
     def _others(self, hopeful: HopefulTrees, start: int, end: int) -> tuple[float, float]:
         """pJ and cycles that all segments beside one take at least."""
@@ -126,6 +132,8 @@ class SegmentMaker:
         longest = self.form.engine.grid.tiles if space == "lp" else len(before)
 
         def grow(order: tuple[int, ...], done: int) -> Iterator[Segment]:
+            if self.stop():
+                return
             for tree in self._trees(order, space) if order else ():
                 found = self._segment(start, tree)
                 if found is not None:
@@ -156,6 +164,8 @@ class SegmentMaker:
         while level:
             following: dict[_Past, list[_Path]] = {}
             for past, rivals in level.items():
+                if self.stop():
+                    return
                 last = self._leaf(past, stored=True)
                 if last is not None and past.fits(last, form.room):
                     for path in rivals:

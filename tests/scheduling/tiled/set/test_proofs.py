@@ -386,6 +386,15 @@ def search(form: ClosedForm, seed: int, shakes: int, growth: Growth) -> tuple[No
     return tree, searching.value
 
 
+@pytest.mark.parametrize("space", ["ls", "lp", "all"])
+def test_proofs_end_with_their_time(space: str) -> None:
+    """Of a network with too many trees of every space, a proof ends soon after it has been told to."""
+    polls = itertools.count()
+    found = best_tree(form_of(program_network("trans_cell")), space, lambda: next(polls) >= 60)
+    assert not found.proven
+    assert next(polls) < 1000
+
+
 def test_searches_are_above_the_optimum_and_below_annealing() -> None:
     """On small graphs no search undercuts the optimum; the search for trees stays within 5 % of it."""
     for network, layers, batch in SMALL:
