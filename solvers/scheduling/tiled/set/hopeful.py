@@ -34,6 +34,11 @@ from tilewright.solvers.scheduling.tiled.set.subtrees import (
     Way,
 )
 
+Placement = tuple[tuple[Subtrees, ...], tuple[tuple[int, int], ...], tuple[float, ...]]
+"""Children of a cut in one order, the first tile and tiles of each, and pJ of hops of what siblings pass on
+to each.
+"""
+
 
 @dataclass(frozen=True, slots=True)
 class Hopeful:
@@ -76,6 +81,8 @@ class HopefulTrees:
         self.members = Members(form.dataflow, self.rows.any_order)
         self._outputs = sum(1 << i for i, one in enumerate(form.network.layers) if one.is_output)
         self._dissolved: dict[tuple[tuple[int, ...], int, int], bool] = {}
+        self._known: dict[tuple[Way, int, int], list[Placement]] = {}
+        self._leaves: dict[tuple[object, ...], tuple[Hopeful | None, int]] = {}
 
     def segment(self, mask: int, samples: int) -> Asked:
         """What a child of a root T cut is: everything around it goes through DRAM."""
@@ -133,7 +140,7 @@ class HopefulTrees:
         for way in group.ways:
             if outer is not None and self._needless(way, *outer):
                 continue
-            for children, places, passed in self._placed(way, first, tiles):
+            for children, places, passed in self._placements(way, first, tiles):
                 for row in self._filled(way, children, places, passed, energy, cycles / way.slots):
                     times, moved = [one.cycles for one in row], way.groups * sum(one.moved for one in row)
                     taken = way.slots * (sum(times) if way.kind == "T" else max(times))
@@ -188,17 +195,28 @@ class HopefulTrees:
             -1 if asked.fetched >> read.number & 1 else self._layouts[read.producer]
             for read in form.dataflow.numbers(layer)
         )
+        key = asked.mask, asked.samples, asked.stored, first, tiles, direct
+        if key not in self._leaves:
+            self._leaves[key] = self._mapped(asked, first, tiles, direct)
+        found, self._layouts[layer] = self._leaves[key]
+        return found
+
+    def _mapped(
+        self, asked: Asked, first: int, tiles: int, direct: tuple[int, ...]
+    ) -> tuple[Hopeful | None, int]:
+        """A leaf whose producers have these layouts, and the number of its own."""
+        form, layer = self.form, asked.mask.bit_length() - 1
         runs = max(1, self.loads // asked.samples)
         cost = form.engine.leaf(layer, asked.samples, first, tiles, bool(asked.stored), runs, direct)
         if cost is None:
-            return None
-        self._layouts[layer] = cost.layout
+            return None, -1
         cycles = cost.cycles
         if not form.rules.segment_bounds_only:
             cycles = form.bounded(cycles, cost.counts)
         energy = cost.energy * form.batch / asked.samples
         held = cost.buffer, cost.inputs, cost.weights
-        return Hopeful(Leaf(layer, asked.samples), energy, float(cycles), float(cost.counts[1]), *held)
+        leaf = Hopeful(Leaf(layer, asked.samples), energy, float(cycles), float(cost.counts[1]), *held)
+        return leaf, cost.layout
 
     def _filled(
         self,
@@ -233,12 +251,15 @@ class HopefulTrees:
             for rest in self._filled(way, *later, whole - tree.energy, left):
                 yield (tree, *rest)
 
-    def _placed(
-        self, way: Way, first: int, tiles: int
-    ) -> Iterator[tuple[tuple[Subtrees, ...], tuple[tuple[int, int], ...], tuple[float, ...]]]:
-        """The children of a cut in all orders to be told apart, the first tile and tiles of each, and pJ of
-        hops of what siblings pass on to each.
-        """
+    def _placements(self, way: Way, first: int, tiles: int) -> list[Placement]:
+        key = way, first, tiles
+        found = self._known.get(key)
+        if found is None:
+            found = self._known[key] = [*self._placed(way, first, tiles)]
+        return found
+
+    def _placed(self, way: Way, first: int, tiles: int) -> Iterator[Placement]:
+        """The children of a cut in all orders to be told apart."""
         if way.kind == "T":
             yield way.children, ((first, tiles),) * len(way.children), (0.0,) * len(way.children)
             return

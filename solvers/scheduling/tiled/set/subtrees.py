@@ -134,6 +134,7 @@ class SubtreeClasses:
         self.rate = float(form.machine.dram_rate) if bound_inside else math.inf
         self._kept: dict[Asked, tuple[Limit, list[Subtrees]]] = {}
         self.divisions = Divisions(self.places.total, form.rules.least_utilization, self.rows.any_order)
+        self._leasts: dict[Asked, Taken] = {}
         self._within: dict[tuple[int, int, bool, int], Taken] = {}
 
     def of(self, asked: Asked, limit: Limit) -> list[Subtrees]:
@@ -357,6 +358,12 @@ class SubtreeClasses:
 
     def _least(self, asked: Asked) -> Taken:
         """The least that subtrees take by place, before any is made: each layer has some of the tiles."""
+        found = self._leasts.get(asked)
+        if found is None:
+            found = self._leasts[asked] = self._least_by_layers(asked)
+        return found
+
+    def _least_by_layers(self, asked: Asked) -> Taken:
         energy = moved = slowest = np.zeros(len(self.places))
         work = 0.0
         lone = asked.mask & (asked.mask - 1) == 0
