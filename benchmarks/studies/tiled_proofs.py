@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Iterator, Sequence
-from contextlib import suppress
 
 from tilewright.benchmarks.studies.tiled_graphs import (
     BLOCKS,
@@ -20,7 +19,7 @@ from tilewright.benchmarks.studies.tiled_graphs import (
     rows_of_layers,
     unequal_layers,
 )
-from tilewright.formulation.limits import LimitReachedError, Limits
+from tilewright.formulation.limits import Limits
 from tilewright.formulation.result import Origin
 from tilewright.formulation.scheduling.tiled.search import AtomicPlan, TiledSearch
 from tilewright.hardware.scheduling.tiled.machine import TiledMachine
@@ -43,8 +42,7 @@ def proven(graph: SmallGraph, seconds: float, threads: int = 2) -> TiledSearch:
     search: TiledSearch = TiledSearch(space, Limits(seconds, threads=threads))
     for plan in quick_plans(graph.dag, graph.problem.machine):
         search.offer(AtomicPlan(graph.dag, plan), "heuristics", Origin.HEURISTIC)
-    with suppress(LimitReachedError):
-        RoundProof(search, space).run()
+    RoundProof(search, space).run()
     return search
 
 

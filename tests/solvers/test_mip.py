@@ -17,6 +17,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 import pytest
+from delay import DELAY
 from effort import effort
 from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
@@ -176,7 +177,7 @@ def test_keeps_the_time_limit(solver: LayerMethod, seconds: float) -> None:
     problem = layer("conv5_2", "cycles")
     began = time.monotonic()
     found = run(solver, problem, Limits(seconds=seconds))
-    assert time.monotonic() - began < seconds + 1
+    assert time.monotonic() - began < seconds + DELAY
     assert found.status in (Status.FEASIBLE, Status.UNKNOWN, Status.OPTIMAL)
     if found.bound is not None and found.key is not None:
         assert found.bound <= found.key
@@ -190,7 +191,7 @@ def test_stops_within_a_second(solver: LayerMethod) -> None:
     timer = threading.Timer(2.0, limits.stop.set)
     timer.start()
     found = run(solver, layer("conv5_2", "cycles"), limits)
-    assert found.wall_seconds < 3
+    assert found.wall_seconds < 2 + DELAY
     assert found.status in (Status.INTERRUPTED, Status.OPTIMAL)
     assert found.answer is not None
 

@@ -9,6 +9,7 @@ import time
 from collections.abc import Iterator
 
 import pytest
+from delay import DELAY
 from tiled_plans import random_network, random_plan, random_problem
 
 from tilewright.formulation.limits import LimitReachedError, Limits
@@ -78,9 +79,12 @@ def test_atoms_are_as_many_as_the_time_allows(monkeypatch: pytest.MonkeyPatch) -
 def test_compiling_is_told_and_does_not_count(monkeypatch: pytest.MonkeyPatch) -> None:
     """The time limit begins after it; a stop ends the wait."""
 
+    yielded = list[int]()
+
     def slowly() -> Iterator[None]:
-        for _ in range(6):
+        for call in range(6):
             time.sleep(0.05)
+            yielded.append(call)
             yield
 
     monkeypatch.setattr(compiling, "is_compiled", lambda: False)
@@ -90,9 +94,9 @@ def test_compiling_is_told_and_does_not_count(monkeypatch: pytest.MonkeyPatch) -
     assert told == [compiling.PHASE]
     assert moved.started >= limits.started + 0.3
     limits.stop.set()
-    begun = time.monotonic()
+    yielded.clear()
     compiling.counted_from_now_on(limits, told.append)
-    assert time.monotonic() - begun < 0.25
+    assert len(yielded) <= 1
 
 
 def test_everything_is_compiled_beforehand() -> None:
@@ -129,5 +133,5 @@ def test_every_method_plans_pnasnet_at_batch_20(method: str) -> None:
     limits = Limits(60.0, started=time.process_time(), clock=time.process_time)
     result = plan_run(lambda: problem, method, limits).run()
     assert result.status is Status.FEASIBLE, result.message
-    assert limits.elapsed <= 63.0
+    assert limits.elapsed <= 60 + DELAY
     assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024 < 8 * 2**30

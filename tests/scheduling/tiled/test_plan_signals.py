@@ -12,6 +12,7 @@ from pathlib import Path
 import jsonschema
 import pytest
 from calls import STARTED, finish, start
+from delay import DELAY
 
 from tilewright.report.records.schemas import PLAN, result_schema
 
@@ -85,7 +86,7 @@ def test_a_signal_returns_the_plan(tmp_path: Path, number: signal.Signals, befor
     sent = time.monotonic()
     process.send_signal(number)
     outcome = finish(process)
-    assert time.monotonic() - sent < 2
+    assert time.monotonic() - sent < DELAY
     assert outcome.code == 0
     document = outcome.document
     jsonschema.validate(document, result_schema(PLAN))

@@ -17,7 +17,7 @@ from fractions import Fraction
 import numpy as np
 from ortools.sat.python import cp_model
 
-from tilewright.formulation.limits import Limits
+from tilewright.formulation.limits import LimitReachedError, Limits
 from tilewright.formulation.method import Outcome
 from tilewright.formulation.result import Origin
 from tilewright.formulation.scheduling.tiled.plan import Plan
@@ -112,6 +112,13 @@ class RoundProof:
 
     def run(self) -> Outcome:
         """Close the gap, or as much of it as limits allow; the message names the space."""
+        try:
+            return self.pursued()
+        except LimitReachedError:  # it struck while a model was stated: what was found before stands
+            return self.outcome()
+
+    def pursued(self) -> Outcome:
+        """Bounds, the relaxation, the whole statement; `LimitReachedError` where a limit strikes between."""
         search, instance = self.search, self.instance
         self.raise_bound(dag_bounds(instance.dag, instance.machine).cycles, "these atoms")
         if not search.done:
