@@ -107,9 +107,7 @@ def agrees(engine: LayerMethod, instance: Instance) -> None:
 def test_agrees_with_enumeration(solver: LayerMethod, model: str) -> None:
     """Value, bound and status are those of the oracle, whatever the objective and the constraints."""
 
-    @settings(
-        max_examples=effort(6), deadline=None, derandomize=True, database=None, phases=[Phase.generate]
-    )
+    @settings(max_examples=effort(6), deadline=None, derandomize=True, database=None, phases=[Phase.generate])
     @given(instances(model, most=16, largest=1_500, constrained=True))
     def check(instance: Instance) -> None:
         agrees(solver, instance)
