@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable
 from functools import wraps
 from typing import Any, TypeVar
@@ -48,7 +47,7 @@ def answer(task: BenchmarkTask) -> CellAnswer:
     method(task.method)  # loaded, and compiled, before the clock starts
     prepare(task.method)
     record = ProblemRecord.model_validate_json(task.problem)
-    limits = Limits(seconds=task.seconds, threads=task.threads, seed=task.seed, started=time.monotonic())
+    limits = Limits(seconds=task.seconds, threads=task.threads, seed=task.seed)
     problem = record.build("cell")
     if problem.content_hash != task.input_hash:
         return failed("the worker states another problem than the plan")

@@ -6,6 +6,7 @@ import threading
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
+from math import isnan, nan
 
 from tilewright.formulation.stopping import NEVER, Either, Gap, Running, Seconds, Stop
 from tilewright.workloads.errors import TilewrightError
@@ -28,6 +29,7 @@ class Limits:
     deterministic : whether two runs must give the same answer and trace
     stop : set by the user to end the search with what it has, which is then ``interrupted``
     until : further conditions that end the search
+    started : what the clock said when the call began; by default now
     clock : what seconds are read from; `time.process_time` gives each search the same time of the processor,
         however busy the machine is
     """
@@ -38,9 +40,13 @@ class Limits:
     seed: int = 0
     deterministic: bool = False
     stop: threading.Event = field(default_factory=threading.Event)
-    started: float = field(default_factory=time.monotonic)
+    started: float = nan
     until: Stop = NEVER
     clock: Callable[[], float] = time.monotonic
+
+    def __post_init__(self) -> None:
+        if isnan(self.started):
+            object.__setattr__(self, "started", self.clock())
 
     @property
     def elapsed(self) -> float:

@@ -62,7 +62,7 @@ def start(folder: Path, *args: object, before: str = "") -> subprocess.Popen[str
     return process
 
 
-def finish(process: subprocess.Popen[str], seconds: float = 30) -> Outcome:
+def finish(process: subprocess.Popen[str], seconds: float = 120) -> Outcome:
     """Wait for a process."""
     out, err = process.communicate(timeout=seconds)
     return Outcome(process.returncode, out, err)

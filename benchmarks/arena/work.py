@@ -32,7 +32,7 @@ def answer(task: BenchmarkTask) -> CellAnswer:
     problem = stated.problem.build(stated.objective, "cell")
     prepare(task.method)
     clock = time.monotonic if stated.clock == "wall" else time.process_time
-    limits = Limits(task.seconds, threads=task.threads, seed=task.seed, started=clock(), clock=clock)
+    limits = Limits(task.seconds, threads=task.threads, seed=task.seed, clock=clock)
     result = plan_run(lambda: problem, task.method, limits).run()
     return _told(problem, stated.objective, result)
 

@@ -78,9 +78,7 @@ def compute(cell: EdgeCell) -> EdgeFound:
     complete, started = True, time.process_time()
     for distinct in resolve_model(cell.network, 1).distinct_layers(mac_only=True):
         problem = layer_problem(distinct.layer.operator, engine, goal, factors="perfect")
-        limits = Limits(
-            cell.seconds, threads=1, seed=cell.seed, started=time.process_time(), clock=time.process_time
-        )
+        limits = Limits(cell.seconds, threads=1, seed=cell.seed, clock=time.process_time)
         result = solve(problem, WAYS[cell.way], limits)
         layers += 1
         proven += str(result.status) == "optimal"

@@ -87,7 +87,7 @@ def compute(cell: Cell) -> Found:
         prepare(cell.method)
         machine, objective = load_tiled_machine(cell.system), tiled_objective(cell.objective)
         problem = TiledProblem(resolve_model(cell.network, 1), machine, objective, batch=cell.batch)
-        limits = Limits(cell.seconds, started=time.process_time(), clock=time.process_time)
+        limits = Limits(cell.seconds, clock=time.process_time)
         result = plan_run(lambda: problem, cell.method, limits).run()
     except InputError as error:
         return Found("error", str(error))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 import traceback
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -115,7 +114,7 @@ def share_of_layer(limits: Limits, left: int, workers: int = 1) -> Limits:
     beside = min(workers, left)
     seconds = None if remaining is None else remaining / -(-left // beside)
     threads = max(1, limits.threads // beside)
-    return replace(limits, seconds=seconds, started=time.monotonic(), threads=threads)
+    return replace(limits, seconds=seconds, started=limits.clock(), threads=threads)
 
 
 def _prepare(solver: str, limits: Limits, layers: int, observer: Observer) -> None:

@@ -67,7 +67,7 @@ def address(tmp_path: Path) -> Iterator[str]:
     finally:
         for process in reversed(processes):  # a worker takes its leave of a scheduler that still listens
             process.terminate()
-            process.wait(timeout=20)
+            process.wait(timeout=60)
 
 
 def test_cluster_gives_the_same_table(tmp_path: Path, address: str) -> None:

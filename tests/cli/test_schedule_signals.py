@@ -76,7 +76,7 @@ def begun(folder: Path, *args: str, before: str) -> subprocess.Popen[str]:
     return process
 
 
-def wait_for(condition: Callable[[], bool], process: subprocess.Popen[str], seconds: float = 60) -> None:
+def wait_for(condition: Callable[[], bool], process: subprocess.Popen[str], seconds: float = 120) -> None:
     """Wait until something has happened while the process runs."""
     end = time.monotonic() + seconds
     while not condition():

@@ -36,7 +36,7 @@ Branch.solve = lambda self, search: time.sleep(100)
 """Code after which the solver hears of no limit."""
 
 
-def wait_for(condition: Callable[[], bool], process: subprocess.Popen[str], seconds: float = 30) -> None:
+def wait_for(condition: Callable[[], bool], process: subprocess.Popen[str], seconds: float = 120) -> None:
     """Wait until something has happened while the process runs."""
     end = time.monotonic() + seconds
     while not condition():

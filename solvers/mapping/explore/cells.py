@@ -5,7 +5,6 @@ from __future__ import annotations
 import hashlib
 import json
 import threading
-import time
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from fractions import Fraction
@@ -166,12 +165,7 @@ def compute(cell: Cell, key: str, stop: threading.Event | None = None) -> Told:
         method(solver)
         prepare(solver)
         limits = Limits(
-            cell.seconds,
-            threads=1,
-            started=time.monotonic(),
-            stop=stop or threading.Event(),
-            gap=cell.asked.gap,
-            until=_until(cell),
+            cell.seconds, threads=1, stop=stop or threading.Event(), gap=cell.asked.gap, until=_until(cell)
         )
         starts = [Mapping.from_data(list(nodes)) for nodes in cell.starts]
         result = solve(cell.problem(), solver, limits, warm_starts=starts)

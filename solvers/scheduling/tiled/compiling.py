@@ -8,7 +8,6 @@ What was kept by an earlier call is loaded within the limit.
 from __future__ import annotations
 
 import threading
-import time
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -91,7 +90,7 @@ def counted_from_now_on(limits: Limits, phase: Callable[[str], None]) -> Limits:
     """
     if is_compiled():
         return limits
-    begun = time.monotonic()
+    begun = limits.clock()
     phase(PHASE)
     _wanted.set()
     with _starting:
@@ -105,7 +104,7 @@ def counted_from_now_on(limits: Limits, phase: Callable[[str], None]) -> Limits:
             _wanted.clear()
             break
     company.raise_failure()
-    return replace(limits, started=limits.started + time.monotonic() - begun)
+    return replace(limits, started=limits.started + limits.clock() - begun)
 
 
 def _compile() -> None:

@@ -73,7 +73,8 @@ class ChainMethod(PipelineMethod):
         return Slicing(kinds, self.spatial, self.temporal, ORDERS[self.orders], self.splits, self.bands)
 
     def begin(self, search: TiledSearch, form: ClosedForm) -> None:
-        """Offer a chain of the network's own order, which takes a small part of the time of all orders."""
+        """Offer all layers in turn, then a chain of the network's own order: neither takes long."""
+        self.offer_first(search, form)
         if self.orders != "own":
             KaplaSolver(
                 form,
@@ -123,6 +124,7 @@ class Tangram(PipelineMethod):
     def offer(self, search: TiledSearch) -> None:
         """Every segment gets its cost; one row is kept per layer."""
         form = self.form(search)
+        self.offer_first(search, form)
         tangram_chain(
             form,
             longest=self.spatial,

@@ -71,6 +71,12 @@ class TreeMethod(Heuristic):
         self.offer(search)
         return Outcome(message=beside(search))
 
+    def offer_first(self, search: TiledSearch, form: ClosedForm) -> None:
+        """Offer all layers in turn, a chain of every space, so that a plan is there whenever time is up."""
+        first = first_tree(form)
+        if first is not None:
+            self.offer_tree(search, form, first[0])
+
     def offer_tree(self, search: TiledSearch, form: ClosedForm, tree: Node) -> None:
         """Expand a tree and offer its plan, with what the closed form says of it."""
         cost = form.evaluate(tree)

@@ -31,10 +31,14 @@ class ChainedTrees(TreeMethod):
     def solve(self, search: TiledSearch) -> Outcome:
         """Prove the best tree and offer its plan; the message says what is proven of the closed form."""
         form = self.form(search)
-        known = self._begun(search, form) if self.space == "all" else None
+        if self.space == "all":
+            known = self._begun(search, form)
+        else:
+            known = None
+            self.offer_first(search, form)
         found = best_tree(form, self.space, lambda: search.done, known)
         if found.tree is None:
-            return Outcome(message=f"no {self.space} tree fits")
+            return Outcome(message=f"no {self.space} tree {'fits' if found.proven else 'was found in time'}")
         self.offer_tree(search, form, found.tree)
         least = tree_bounds(form).value
         word = "proven least" if found.proven else "not proven"

@@ -9,7 +9,7 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from tilewright.formulation.limits import Limits
-from tilewright.formulation.result import Status
+from tilewright.formulation.result import Status, TracePoint
 from tilewright.formulation.scheduling.tiled.problem import TiledProblem, tiled_objective
 from tilewright.formulation.scheduling.tiled.set.closed_form import ClosedForm, engine_form
 from tilewright.formulation.scheduling.tiled.set.expansion import expand
@@ -184,3 +184,20 @@ def test_methods_find_legal_plans(method: str) -> None:
     assert result.key is not None
     assert problem.objective.value(result.key) == pytest.approx(problem.value(fresh), rel=1e-12)
     assert not method.startswith("set-l") or "proven least" in result.message
+
+
+@pytest.mark.parametrize("method", ["set-lp", "kapla", "chains", "tangram"])
+def test_there_is_a_plan_where_no_search_has_ended(method: str) -> None:
+    """All layers in turn come first, so that a method that is stopped at its first plan has one."""
+    problem = TiledProblem(resolve_model("darknet19", 1), EDGE, tiled_objective("edp"))
+    limits = Limits(60)
+    result = plan_run(lambda: problem, method, limits, lambda point: stopped(limits, point)).run()
+    assert result.status is Status.INTERRUPTED
+    assert result.answer is not None
+    assert "fits" not in result.message
+
+
+def stopped(limits: Limits, point: TracePoint) -> None:
+    """Stop a search at its first plan."""
+    if point.key is not None:
+        limits.stop.set()
