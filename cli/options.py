@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Collection
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Literal, TypeVar
 
 import typer
 
@@ -15,6 +15,14 @@ from tilewright.workloads.errors import InputError, did_you_mean, unknown_name
 if TYPE_CHECKING:
     from tilewright.formulation import objective as objectives
     from tilewright.workloads.onnx.options import OnnxOptions
+
+FactorKind = Literal["perfect", "imperfect"]
+StorageKind = Literal["even", "uneven"]
+TileKind = Literal["trip-counts", "every"]
+FACTOR_KINDS: tuple[FactorKind, ...] = ("perfect", "imperfect")
+STORAGE_KINDS: tuple[StorageKind, ...] = ("even", "uneven")
+TILE_KINDS: tuple[TileKind, ...] = ("trip-counts", "every")
+Known = TypeVar("Known", bound=str)
 
 Objective = Annotated[
     str,
@@ -50,7 +58,7 @@ Factors = Annotated[
     typer.Option(
         "--factors",
         metavar="KIND",
-        autocompletion=completion.one_of("perfect", "imperfect"),
+        autocompletion=completion.one_of(*FACTOR_KINDS),
         help="perfect (tiles divide each other) or imperfect (the last tile may be smaller); by default "
         "the cost model's choice.",
         rich_help_panel="Problem",
@@ -61,7 +69,7 @@ Storage = Annotated[
     typer.Option(
         "--storage",
         metavar="KIND",
-        autocompletion=completion.one_of("even", "uneven"),
+        autocompletion=completion.one_of(*STORAGE_KINDS),
         help="even (all tensors of a level begin to live at one point; the default) or uneven (each at its "
         "own).",
         rich_help_panel="Problem",
@@ -72,7 +80,7 @@ Tiles = Annotated[
     typer.Option(
         "--tiles",
         metavar="KIND",
-        autocompletion=completion.one_of("trip-counts", "every"),
+        autocompletion=completion.one_of(*TILE_KINDS),
         help="Of imperfect factors: trip-counts (the least tile of every trip count; the default) or every "
         "integer.",
         rich_help_panel="Problem",
@@ -136,6 +144,10 @@ Layers = Annotated[
         help="Only layers of these names; repeatable.",
         rich_help_panel="Problem",
     ),
+]
+AllOperators = Annotated[
+    bool,
+    typer.Option("--all-operators", help="Pooling and element-wise layers too.", rich_help_panel="Problem"),
 ]
 OnlyLayers = Annotated[
     list[str] | None,
@@ -203,6 +215,24 @@ Out = Annotated[
 Log = Annotated[
     Path | None, typer.Option("--log", help="Also write progress to a file.", rich_help_panel="Output")
 ]
+Report = Annotated[
+    Path | None,
+    typer.Option(
+        "--report", metavar="FILE", help="Write a self-contained HTML report.", rich_help_panel="Output"
+    ),
+]
+Jobs = Annotated[
+    int | None,
+    typer.Option(
+        "--jobs", "-j", help="Runs side by side; one per core by default.", rich_help_panel="Execution"
+    ),
+]
+Cluster = Annotated[
+    str | None,
+    typer.Option(
+        "--cluster", metavar="ADDRESS", help="Run on this Dask cluster instead.", rich_help_panel="Execution"
+    ),
+]
 Quiet = Annotated[
     bool,
     typer.Option("--quiet", "-q", help="Nothing on stderr but errors and reasons.", rich_help_panel="Output"),
@@ -262,12 +292,9 @@ def read_objective(text: str, flag: str = "--objective") -> objectives.Objective
         raise InputError(flag, error.field, error.message + hint) from None
 
 
-def parse_factors(text: str | None) -> Literal["perfect", "imperfect"] | None:
+def parse_factors(text: str | None) -> FactorKind | None:
     """The kind of tile sizes that was asked for; raises ``InputError`` for an unknown one."""
-    match text:
-        case None | "perfect" | "imperfect":
-            return text
-    raise InputError("--factors", None, unknown_name(text, ("perfect", "imperfect")))
+    return None if text is None else parse_choice(text, "--factors", FACTOR_KINDS)
 
 
 def parse_onnx(dims: list[str] | None, *, skip: bool) -> OnnxOptions:
@@ -283,20 +310,14 @@ def parse_onnx(dims: list[str] | None, *, skip: bool) -> OnnxOptions:
     return OnnxOptions(sizes, skip)
 
 
-def parse_storage(text: str | None) -> Literal["even", "uneven"] | None:
+def parse_storage(text: str | None) -> StorageKind | None:
     """The kind of storage that was asked for; raises ``InputError`` for an unknown one."""
-    match text:
-        case None | "even" | "uneven":
-            return text
-    raise InputError("--storage", None, unknown_name(text, ("even", "uneven")))
+    return None if text is None else parse_choice(text, "--storage", STORAGE_KINDS)
 
 
-def parse_tiles(text: str | None) -> Literal["trip-counts", "every"] | None:
+def parse_tiles(text: str | None) -> TileKind | None:
     """The kind of tiles that was asked for; raises ``InputError`` for an unknown one."""
-    match text:
-        case None | "trip-counts" | "every":
-            return text
-    raise InputError("--tiles", None, unknown_name(text, ("trip-counts", "every")))
+    return None if text is None else parse_choice(text, "--tiles", TILE_KINDS)
 
 
 def parse_count(count: int | None, flag: str) -> int | None:
@@ -316,8 +337,15 @@ def parse_threads(count: int | None) -> int:
     return count
 
 
-def parse_choice(text: str, flag: str, known: Collection[str]) -> str:
+def parse_choice(text: str, flag: str, known: Collection[Known]) -> Known:
     """One of the known texts; raises ``InputError`` with the nearest one."""
-    if text not in known:
-        raise InputError(flag, None, unknown_name(text, known))
-    return text
+    for one in known:
+        if one == text:
+            return one
+    raise InputError(flag, None, unknown_name(text, known))
+
+
+def check_workers(jobs: int | None, cluster: str | None) -> None:
+    """Raise ``InputError`` where both a cluster and a number of processes are named."""
+    if cluster is not None and jobs is not None:
+        raise InputError("--jobs", None, "the cluster decides how much runs side by side, expected no --jobs")

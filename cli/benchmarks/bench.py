@@ -63,9 +63,7 @@ def bench_command(
         ),
     ] = ALL,
     seeds: runs.Seeds = 5,
-    time_limit: Annotated[
-        str, typer.Option("--time-limit", "-t", metavar="TIME", help="Per run.", rich_help_panel="Search")
-    ] = "5",
+    time_limit: runs.RunLimit = "5",
     optimum: Annotated[
         str,
         typer.Option(
@@ -81,8 +79,8 @@ def bench_command(
     threads: Annotated[
         int, typer.Option("--threads", help="Of a parallel solver within a run.", rich_help_panel="Search")
     ] = 1,
-    jobs: runs.Jobs = None,
-    cluster: runs.Cluster = None,
+    jobs: options.Jobs = None,
+    cluster: options.Cluster = None,
     fresh: runs.Fresh = False,
     out: Annotated[
         Path, typer.Option("--out", metavar="STORE", help="SQLite file.", rich_help_panel="Output")
@@ -129,7 +127,7 @@ def bench_command(
         factors=factors,
         threads=threads,
     )
-    runs.check_workers(jobs, cluster)
+    options.check_workers(jobs, cluster)
     return _bench(request, out, options.parse_threads(jobs), cluster, format, fresh=fresh, quiet=quiet)
 
 

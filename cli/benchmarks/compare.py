@@ -56,9 +56,7 @@ def compare_command(
     ] = METHODS,
     batch: Annotated[int, typer.Option("--batch", "-b", help="Samples.", rich_help_panel="Problem")] = 1,
     objective: flags.TiledGoal = "edp",
-    time_limit: Annotated[
-        str, typer.Option("--time-limit", "-t", metavar="TIME", help="Per run.", rich_help_panel="Search")
-    ] = "60",
+    time_limit: runs.RunLimit = "60",
     seeds: runs.Seeds = 5,
     threads: Annotated[
         int, typer.Option("--threads", help="Of a parallel method within a run.", rich_help_panel="Search")
@@ -72,8 +70,8 @@ def compare_command(
             rich_help_panel="Search",
         ),
     ] = "wall",
-    jobs: runs.Jobs = None,
-    cluster: runs.Cluster = None,
+    jobs: options.Jobs = None,
+    cluster: options.Cluster = None,
     store: Annotated[
         Path,
         typer.Option(
@@ -87,7 +85,7 @@ def compare_command(
     format: options.ShortFormat = "table",
     out: flags.Document = None,
     plot: flags.Plot = None,
-    report: flags.Report = None,
+    report: options.Report = None,
     quiet: options.Quiet = False,
 ) -> int:
     """Let methods search for the same plan with equal budgets, and tell who wins and what bound is left.
@@ -107,7 +105,7 @@ def compare_command(
         options.parse_count(count, flag)
     seconds = options.parse_duration(time_limit)
     assert seconds is not None
-    runs.check_workers(jobs, cluster)
+    options.check_workers(jobs, cluster)
     _check_files(out, plot, report)
     problem = TiledProblem(
         resolve_model(model, 1), load_tiled_machine(system), tiled_objective(objective), batch=batch

@@ -8,11 +8,9 @@ from typing import Annotated
 import typer
 
 from tilewright.cli import completion, options
-from tilewright.cli.mapping.flags import AllOperators, Report
 
 FORMATS = ("table", "json", "csv")
 _SPACE = "Design space"
-_RUN = "Execution"
 
 
 def explore_command(
@@ -37,7 +35,7 @@ def explore_command(
     objective: options.Objective = "edp",
     batch: options.Batch = None,
     layers: options.Layers = None,
-    all_operators: AllOperators = False,
+    all_operators: options.AllOperators = False,
     cost_model: options.CostModel = None,
     factors: options.Factors = None,
     constraint: options.Constraints = None,
@@ -80,23 +78,15 @@ def explore_command(
     ] = "60",
     gap: options.Gap = "0",
     solver: options.Solver = "auto",
-    jobs: Annotated[
-        int | None,
-        typer.Option("--jobs", "-j", help="Searches side by side; one per core.", rich_help_panel=_RUN),
-    ] = None,
-    cluster: Annotated[
-        str | None,
-        typer.Option(
-            "--cluster", metavar="ADDRESS", help="Run on this Dask cluster instead.", rich_help_panel=_RUN
-        ),
-    ] = None,
+    jobs: options.Jobs = None,
+    cluster: options.Cluster = None,
     store: Annotated[
         Path | None,
         typer.Option(
             "--store",
             metavar="FILE",
             help="SQLite file that keeps every proof; the same call goes on from there.",
-            rich_help_panel=_RUN,
+            rich_help_panel="Execution",
         ),
     ] = None,
     format: Annotated[
@@ -112,7 +102,7 @@ def explore_command(
         Path | None,
         typer.Option("--plot", metavar="FILE", help="Heat map, and the front.", rich_help_panel="Output"),
     ] = None,
-    report: Report = None,
+    report: options.Report = None,
     quiet: options.Quiet = False,
     verbose: options.Verbose = False,
 ) -> int:
@@ -123,12 +113,10 @@ def explore_command(
     """
     from tilewright.api.mapping.exploration import ExploreRequest
     from tilewright.hardware.mapping.variations import parse_variation
-    from tilewright.workloads.errors import InputError
 
     form = options.parse_choice(format, "--format", FORMATS)
     options.parse_count(jobs, "--jobs")
-    if cluster is not None and jobs is not None:
-        raise InputError("--jobs", None, "the cluster decides how much runs side by side, expected no --jobs")
+    options.check_workers(jobs, cluster)
     longest = options.parse_duration(layer_limit, "--layer-limit")
     assert longest is not None
     request = ExploreRequest(

@@ -8,7 +8,6 @@ from typing import Annotated
 import typer
 
 from tilewright.cli import completion, options
-from tilewright.cli.mapping.flags import AllOperators, Report
 from tilewright.workloads.errors import InputError
 
 FORMATS = ("table", "json", "jsonl", "csv")
@@ -32,7 +31,7 @@ def map_command(
     objective: options.Objective = "energy",
     batch: options.Batch = None,
     layers: options.Layers = None,
-    all_operators: AllOperators = False,
+    all_operators: options.AllOperators = False,
     dim: options.Dims = None,
     skip_unsupported: options.SkipUnsupported = False,
     cost_model: options.CostModel = None,
@@ -95,7 +94,7 @@ def map_command(
             "--save-mappings", metavar="DIR", help="One YAML file per layer.", rich_help_panel="Output"
         ),
     ] = None,
-    report: Report = None,
+    report: options.Report = None,
     log: options.Log = None,
     quiet: options.Quiet = False,
     verbose: options.Verbose = False,

@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from tilewright.cli import completion, options
-from tilewright.cli.scheduling.flags import OBJECTIVES, Document, Goal, Metric, Plot, Report, RequireOptimal
+from tilewright.cli.scheduling.flags import OBJECTIVES, Document, Goal, Metric, Plot, RequireOptimal
 
 
 def codesign_command(
@@ -63,7 +63,7 @@ def codesign_command(
     format: options.ShortFormat = "table",
     out: Document = None,
     scatter: Plot = None,
-    report: Report = None,
+    report: options.Report = None,
     log: options.Log = None,
     quiet: options.Quiet = False,
     verbose: options.Verbose = False,

@@ -54,9 +54,3 @@ Plot = Annotated[
     Path | None,
     typer.Option(help="Draw to a .png or .svg file (extra [b]plots[/b]).", rich_help_panel="Output"),
 ]
-Report = Annotated[
-    Path | None,
-    typer.Option(
-        "--report", metavar="FILE", help="Write a self-contained HTML report.", rich_help_panel="Output"
-    ),
-]

@@ -8,15 +8,7 @@ from typing import Annotated
 import typer
 
 from tilewright.cli import completion, options
-from tilewright.cli.scheduling.flags import (
-    OBJECTIVES,
-    AnyGoal,
-    Document,
-    Metric,
-    Plot,
-    Report,
-    RequireOptimal,
-)
+from tilewright.cli.scheduling.flags import OBJECTIVES, AnyGoal, Document, Metric, Plot, RequireOptimal
 
 
 def schedule_command(
@@ -89,7 +81,7 @@ def schedule_command(
             help="Draw loads of links to a .png or .svg file, on tiled machines.", rich_help_panel="Output"
         ),
     ] = None,
-    report: Report = None,
+    report: options.Report = None,
     log: options.Log = None,
     quiet: options.Quiet = False,
     verbose: options.Verbose = False,

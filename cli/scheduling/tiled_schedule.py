@@ -7,7 +7,7 @@ from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
 
-from tilewright.api.scheduling.tiled_problem import DEFAULT
+from tilewright.api.scheduling.tiled_search import DEFAULT
 from tilewright.cli.scheduling.request import SearchOptions
 from tilewright.cli.terminal.command import command
 from tilewright.cli.terminal.signals import graceful_stop

@@ -20,15 +20,17 @@ from tilewright.formulation.expression.nodes import (
     Where,
     as_expr,
     as_node,
+    product,
+    total,
+)
+from tilewright.formulation.expression.operations import (
     ceil_div,
     choose,
     function,
     is_one,
     maximum,
-    product,
     rounded,
     tighten,
-    total,
     where,
 )
 

@@ -6,7 +6,8 @@ import math
 from collections.abc import Mapping as MappingABC
 from collections.abc import Sequence
 
-from tilewright.formulation.expression.nodes import Choice, Expr, Function, Variable, Where, round_half_even
+from tilewright.formulation.expression.nodes import Choice, Expr, Function, Variable, Where
+from tilewright.formulation.expression.operations import round_half_even
 from tilewright.formulation.expression.reader import Reader
 
 

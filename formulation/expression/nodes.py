@@ -54,7 +54,7 @@ class Expr:
         return ()
 
 
-def _make(cls: type[Expr], children: Sequence[Expr], key: Hashable, **fields: object) -> Expr:
+def make_node(cls: type[Expr], children: Sequence[Expr], key: Hashable, **fields: object) -> Expr:
     """Return the one node with this key, creating it where it does not exist yet."""
     full_key = (cls, key)
     found = _interned.get(full_key)
@@ -249,13 +249,10 @@ def as_expr(value: Expr | int) -> Expr:
         return value
     found = _constants.get(value)
     if found is None:
-        found = _make(Constant, (), value, value=value)
+        found = make_node(Constant, (), value, value=value)
         if abs(value) < _SMALL:
             _constants[value] = found
     return found
-
-
-_ONE = as_expr(1)
 
 
 def total(terms: Iterable[Expr | int]) -> Expr:
@@ -283,7 +280,7 @@ def total(terms: Iterable[Expr | int]) -> Expr:
     if constant == 0 and len(pairs) == 1 and pairs[0][0] > 0:
         return _scaled(pairs[0][1], pairs[0][0])
     key = (frozenset((coefficient, id(core)) for coefficient, core in pairs), constant)
-    return _make(Sum, [core for _, core in pairs], key, terms=pairs, constant=constant)
+    return make_node(Sum, [core for _, core in pairs], key, terms=pairs, constant=constant)
 
 
 def product(factors: Iterable[Expr | int]) -> Expr:
@@ -312,7 +309,7 @@ def product(factors: Iterable[Expr | int]) -> Expr:
     core = _node([*groups, *mixed])
     if constant < 0:
         pairs = ((constant, core),)
-        return _make(Sum, (core,), (frozenset(((constant, id(core)),)), 0), terms=pairs, constant=0)
+        return make_node(Sum, (core,), (frozenset(((constant, id(core)),)), 0), terms=pairs, constant=0)
     return _scaled(core, constant)
 
 
@@ -320,7 +317,7 @@ def _node(factors: Sequence[Expr]) -> Expr:
     """The product of some factors without a constant, at least one."""
     if len(factors) == 1:
         return factors[0]
-    return _make(Product, factors, tuple(sorted(map(id, factors))), factors=tuple(factors))
+    return make_node(Product, factors, tuple(sorted(map(id, factors))), factors=tuple(factors))
 
 
 def _scaled(core: Expr, constant: int) -> Expr:
@@ -329,7 +326,7 @@ def _scaled(core: Expr, constant: int) -> Expr:
     rest = core.factors if isinstance(core, Product) else (core,)
     factors = (as_expr(constant), *rest)
     key = ("scaled", constant, *sorted(id(factor) for factor in rest))
-    return _make(Product, factors, key, factors=factors)
+    return make_node(Product, factors, key, factors=factors)
 
 
 def _split_constant(expr: Expr) -> tuple[int, Expr]:
@@ -337,123 +334,3 @@ def _split_constant(expr: Expr) -> tuple[int, Expr]:
     if isinstance(expr, Product) and isinstance(expr.factors[0], Constant):
         return expr.factors[0].value, _node(expr.factors[1:])
     return 1, expr
-
-
-def ceil_div(numerator: Expr | int, denominator: Expr | int) -> Expr:
-    """``ceil(numerator / denominator)`` for a denominator of at least 1."""
-    numerator, denominator = as_expr(numerator), as_expr(denominator)
-    if numerator is denominator:
-        return _ONE
-    if isinstance(denominator, Constant):
-        if denominator.value == 1:
-            return numerator
-        if isinstance(numerator, Constant):
-            return as_expr(-(-numerator.value // denominator.value))
-    key = (id(numerator), id(denominator))
-    return _make(Quotient, (numerator, denominator), key, numerator=numerator, denominator=denominator)
-
-
-def maximum(arguments: Iterable[Expr | int]) -> Expr:
-    """The largest of the arguments (at least one)."""
-    constant: int | None = None
-    rest: dict[Expr, None] = {}
-
-    def collect(expr: Expr) -> None:
-        nonlocal constant
-        if isinstance(expr, Constant):
-            constant = expr.value if constant is None else max(constant, expr.value)
-        elif isinstance(expr, Maximum):
-            for inner in expr.arguments:
-                collect(inner)
-        else:
-            rest[expr] = None
-
-    for argument in arguments:
-        collect(as_expr(argument))
-    parts = [*rest]
-    if constant is not None:
-        if not parts:
-            return as_expr(constant)
-        parts.append(as_expr(constant))
-    if len(parts) == 1:
-        return parts[0]
-    return _make(Maximum, parts, frozenset(id(part) for part in parts), arguments=tuple(parts))
-
-
-def is_one(argument: Expr | int) -> Expr:
-    """1 where the argument, at least 1 everywhere, equals 1; else 0."""
-    argument = as_expr(argument)
-    if isinstance(argument, Constant):
-        return as_expr(int(argument.value == 1))
-    return _make(IsOne, (argument,), id(argument), argument=argument)
-
-
-def where(condition: Expr | int, then: Expr | int, otherwise: Expr | int) -> Expr:
-    """``then`` where the 0-1 valued condition is 1, else ``otherwise``."""
-    condition, then, otherwise = as_expr(condition), as_expr(then), as_expr(otherwise)
-    if isinstance(condition, Constant):
-        return then if condition.value else otherwise
-    if then is otherwise:
-        return then
-    key = (id(condition), id(then), id(otherwise))
-    return _make(
-        Where, (condition, then, otherwise), key, condition=condition, then=then, otherwise=otherwise
-    )
-
-
-def choose(selector: Variable | int, options: Sequence[Expr | int]) -> Expr:
-    """The option at the selector's value."""
-    parts = tuple(as_expr(option) for option in options)
-    if isinstance(selector, int):
-        return parts[selector]
-    if all(part is parts[0] for part in parts):
-        return parts[0]
-    key = (id(selector), tuple(id(part) for part in parts))
-    return _make(Choice, (selector, *parts), key, selector=selector, options=parts)
-
-
-def function(
-    name: str,
-    evaluate: Callable[..., int],
-    arguments: Sequence[Expr | int],
-    evaluate_many: Callable[..., Any] | None = None,
-) -> Expr:
-    """A named integer function; the name identifies it, so equal names must mean equal functions.
-
-    ``evaluate_many`` is the same function of arrays of integers, all of one length.
-    """
-    parts = tuple(as_expr(argument) for argument in arguments)
-    if all(isinstance(part, Constant) for part in parts):
-        return as_expr(evaluate(*(part.value for part in parts if isinstance(part, Constant))))
-    key = (name, tuple(id(part) for part in parts))
-    return _make(
-        Function, parts, key, name=name, evaluate=evaluate, evaluate_many=evaluate_many, arguments=parts
-    )
-
-
-def round_half_even(value: int, denominator: int) -> int:
-    """``value / denominator`` to the nearest integer, halves to the even one, exactly."""
-    quotient, remainder = divmod(value, denominator)
-    twice = 2 * remainder
-    return quotient + (twice > denominator or (twice == denominator and quotient % 2 == 1))
-
-
-def rounded(argument: Expr | int, denominator: int) -> Expr:
-    """``argument / denominator`` rounded half to even."""
-    argument = as_expr(argument)
-    if denominator == 1:
-        return argument
-    if isinstance(argument, Constant):
-        return as_expr(round_half_even(argument.value, denominator))
-    return _make(
-        Rounded, (argument,), (id(argument), denominator), argument=argument, denominator=denominator
-    )
-
-
-def tighten(argument: Expr | int, lower: Expr | int = 0, upper: int | None = None) -> Expr:
-    """``argument`` with bounds that the problem's constraints imply."""
-    argument, lower = as_expr(argument), as_expr(lower)
-    if isinstance(argument, Constant):
-        return argument
-    key = (id(argument), id(lower), upper)
-    return _make(Tightened, (argument, lower), key, argument=argument, lower=lower, upper=upper)

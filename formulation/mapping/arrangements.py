@@ -17,10 +17,7 @@ from dataclasses import dataclass, replace
 from enum import Enum
 from itertools import combinations, pairwise
 
-from tilewright.formulation.expression import Expr, as_expr, choose, is_one, maximum, product, total
-from tilewright.formulation.mapping.cost.base import Limit
-from tilewright.formulation.mapping.nest import Nest
-from tilewright.formulation.mapping.orders import OrderClass, all_order_classes, sliding_dims
+from tilewright.formulation.mapping.orders import sliding_dims
 from tilewright.hardware.mapping.engine import Engine
 from tilewright.workloads.mapping.operator import Operator, Tensor
 
@@ -262,10 +259,10 @@ def place_in_point(operator: Operator, slot: Slot) -> tuple[int, int]:
 
 def is_spread(engine: Engine, slots: Arrangement) -> bool:
     """Whether there may be loops between points of one segment; otherwise all nests are even."""
-    return any(True for _ in _neighbours(engine, slots))
+    return any(True for _ in neighbouring_slots(engine, slots))
 
 
-def _neighbours(engine: Engine, slots: Arrangement) -> Iterator[tuple[int, Slot, Slot, Segment]]:
+def neighbouring_slots(engine: Engine, slots: Arrangement) -> Iterator[tuple[int, Slot, Slot, Segment]]:
     """Slots that follow each other in one segment, past its leading point, with the first one's index."""
     found = segments(engine)
     of = [next(segment for segment in found if slot.level in segment.levels) for slot in slots]
@@ -277,7 +274,7 @@ def _neighbours(engine: Engine, slots: Arrangement) -> Iterator[tuple[int, Slot,
 def _settled(operator: Operator, engine: Engine, slots: Arrangement) -> Arrangement:
     """Without loops after a slot where none of them could move the next one's tensor."""
     found = list(slots)
-    for index, slot, inner, segment in _neighbours(engine, slots):
+    for index, slot, inner, segment in neighbouring_slots(engine, slots):
         moving = slot.dims & operator.tensor(inner.tensors[0]).dims
         if is_fixed(operator, engine, segment) and all(operator.bounds[dim] == 1 for dim in moving):
             found[index] = replace(slot, dims=frozenset())
@@ -287,8 +284,8 @@ def _settled(operator: Operator, engine: Engine, slots: Arrangement) -> Arrangem
 def _repeats(operator: Operator, engine: Engine, slots: Arrangement) -> bool:
     """Whether two slots are one point for sure that another arrangement has, too."""
     return any(
-        not slot.dims and is_fixed(operator, engine, segment) and _stand_apart(operator, slot, inner)
-        for _, slot, inner, segment in _neighbours(engine, slots)
+        not slot.dims and is_fixed(operator, engine, segment) and stand_apart(operator, slot, inner)
+        for _, slot, inner, segment in neighbouring_slots(engine, slots)
     )
 
 
@@ -300,120 +297,6 @@ def is_fixed(operator: Operator, engine: Engine, segment: Segment) -> bool:
     )
 
 
-def _stand_apart(operator: Operator, slot: Slot, inner: Slot) -> bool:
+def stand_apart(operator: Operator, slot: Slot, inner: Slot) -> bool:
     """Whether two slots in this sequence must be different points."""
     return slot.leads or place_in_point(operator, slot) > place_in_point(operator, inner)
-
-
-def block_orders(
-    operator: Operator,
-    engine: Engine,
-    slots: Arrangement,
-    reduction: Reduction,
-    index: int,
-    every: bool = False,
-) -> tuple[OrderClass, ...]:
-    """The order effects to choose from for the loops after a slot; none where nothing is stored inside them.
-
-    Only tensors that are stored inside matter.  In settled forms (:attr:`Reduction.FORMS`) the innermost of
-    these loops moves the tensor whose store comes next: otherwise it would begin to live outside that loop.
-
-    Parameters
-    ----------
-    every : whether effects on all tensors matter (the user's demands on orders), dominated ones included
-    """
-    slot, later = slots[index], slots[index + 1 :]
-    inside = {name for inner in later for name in inner.tensors}
-    if not later or not (inside or every):
-        return ()
-    sliding = {
-        tensor.name: sliding_dims(operator, tensor)
-        if any(tensor.name in s.tensors and engine.levels[s.level].sliding_window for s in later)
-        else frozenset[str]()
-        for tensor in operator.tensors
-    }
-    dims = [dim for dim, bound in operator.bounds.items() if bound > 1 and dim in slot.dims]
-    if every:
-        return all_order_classes(operator, dims, sliding)
-    return _undominated(
-        all_order_classes(operator, dims, sliding, inside),
-        inside,
-        _moved(operator, engine, slots, reduction, index),
-    )
-
-
-def _moved(
-    operator: Operator, engine: Engine, slots: Arrangement, reduction: Reduction, index: int
-) -> str | None:
-    """The tensor that the innermost loop after a slot moves in a settled form."""
-    if reduction is Reduction.FORMS:
-        for at, _slot, inner, segment in _neighbours(engine, slots):
-            if at == index and is_fixed(operator, engine, segment):
-                return inner.tensors[0]
-    return None
-
-
-def _undominated(
-    orders: Sequence[OrderClass], inside: Collection[str], moved: str | None
-) -> tuple[OrderClass, ...]:
-    """One order for every effect on some tensors that no other one's dominates."""
-    found: dict[object, OrderClass] = {}
-    for order in orders:
-        if moved is None or not order.reused[moved]:
-            found.setdefault(
-                tuple((order.reused[name], order.slides[name]) for name in sorted(inside)), order
-            )
-    kept = [
-        order
-        for order in found.values()
-        if not any(other is not order and other.dominates(order, inside) for other in found.values())
-    ]
-    return tuple(sorted(kept, key=lambda order: (order.label, order.permutation)))
-
-
-def arrangement_limits(nest: Nest, slots: Arrangement, reduction: Reduction) -> Iterator[Limit]:
-    """What makes a nest over an arrangement well-formed: no loops after slots that nothing is stored in.
-
-    Reduced, neighbouring slots are either one point, level by level and tensors in the operator's sequence,
-    or some loop between them moves the inner one's tensor.  And it is no even nest, where the even part is
-    searched besides.
-    """
-    yield from _present(nest, slots)
-    if reduction is Reduction.NONE:
-        return
-    operator, engine, blocks = nest.operator, nest.engine, nest.temporal
-    between: list[Expr] = []
-    for index, slot, inner, segment in _neighbours(engine, slots):
-        trips = nest.trips([blocks[index]])
-        between += trips
-        if is_fixed(operator, engine, segment):
-            own = sorted(operator.tensor(inner.tensors[0]).dims)
-            still = is_one(product(nest.trips([blocks[index]], own)))
-            idle: Expr = as_expr(0) if _stand_apart(operator, slot, inner) else is_one(product(trips))
-            level = engine.levels[inner.level].name
-            yield Limit(f"points of storage in {level}", total([still, -1 * idle]), 0)
-    if reduction is Reduction.LOOPS:
-        yield Limit("points of storage", is_one(product(between)), 0)
-
-
-def _present(nest: Nest, slots: Arrangement) -> Iterator[Limit]:
-    """No loops after a point at which nothing is stored, unless an array's buffers hold nothing at all."""
-    operator, engine = nest.operator, nest.engine
-    for segment in segments(engine)[1:]:
-        own = [index for index, slot in enumerate(slots) if slot.level in segment.levels]
-        lead = [index for index in own if slots[index].leads]
-        for index in own:
-            point = lead if index in lead else [index]
-            if any(is_mandatory(operator, engine, slots[i]) and slots[i].tensors for i in point):
-                continue
-            if not slots[index].dims or (segment.fed and point == own):
-                continue
-            loops = 1 - is_one(product(nest.trips([nest.temporal[index]])))
-            stored = [_stored(nest, name, slots[i].level) for i in point for name in slots[i].tensors]
-            yield Limit("loops after what bypasses", product([1 - maximum([0, *stored]), loops]), 0)
-
-
-def _stored(nest: Nest, name: str, level: int) -> Expr:
-    """1 where a tensor is stored at a level, else 0."""
-    residency = nest.residency[name]
-    return choose(residency.selector, [as_expr(int(level in chosen)) for chosen in residency.alternatives])

@@ -13,7 +13,7 @@ from fractions import Fraction
 
 from tilewright.formulation.expression import Expr, as_expr
 from tilewright.formulation.expression.exact import evaluate
-from tilewright.formulation.mapping.cost.hierarchy import port_times
+from tilewright.formulation.mapping.cost.hierarchy_cycles import port_times
 from tilewright.formulation.mapping.problem import LayerProblem
 from tilewright.hardware.mapping.engine import Engine
 from tilewright.workloads.mapping.operator import Axis, Operator, Role, Tensor

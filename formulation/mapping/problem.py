@@ -11,15 +11,14 @@ from fractions import Fraction
 from functools import cached_property, partial
 
 from tilewright.formulation.expression import Expr, Variable, product
+from tilewright.formulation.mapping.arrangement_rules import arrangement_limits, block_orders
 from tilewright.formulation.mapping.arrangements import (
     EVEN,
     STORAGES,
     UNEVEN,
     Arrangement,
     Reduction,
-    arrangement_limits,
     arrangements,
-    block_orders,
     is_spread,
 )
 from tilewright.formulation.mapping.constraints import Constraints, check_orders, parse_constraints

@@ -18,11 +18,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tilewright.formulation.expression import Constant, Expr, Variable, maximum, tighten, total
+from tilewright.formulation.mapping.arrangement_rules import arrangement_limits, block_orders
 from tilewright.formulation.mapping.arrangements import (
     Arrangement,
     Reduction,
-    arrangement_limits,
-    block_orders,
     even_arrangement,
     leading,
     of_segment,
@@ -30,7 +29,7 @@ from tilewright.formulation.mapping.arrangements import (
 )
 from tilewright.formulation.mapping.chains import AxisGroup
 from tilewright.formulation.mapping.cost.base import Statement
-from tilewright.formulation.mapping.cost.hierarchy import first_and_last, port_times
+from tilewright.formulation.mapping.cost.hierarchy_cycles import first_and_last, port_times
 from tilewright.formulation.mapping.problem import LayerProblem
 from tilewright.formulation.mapping.rests import MergedCuts, counts_merged_cuts
 from tilewright.formulation.mapping.space import MapSpace, build_space

@@ -20,6 +20,7 @@ from tilewright.formulation.mapping.mapping import Mapping
 from tilewright.formulation.mapping.membership import Placement, placement
 from tilewright.formulation.mapping.problem import LayerProblem, layer_problem
 from tilewright.formulation.mapping.search import LayerSearch
+from tilewright.solvers.mapping.branch import Branch
 from tilewright.solvers.mapping.forest import Forest
 from tilewright.solvers.mapping.goals import BAND, Goal, below
 from tilewright.solvers.mapping.nodes import Leaves
@@ -195,7 +196,7 @@ def _finished(problem: LayerProblem, goal: Goal, limits: Limits) -> bool:
     """Search until the goal wants nothing more; whether it came so far within the limits."""
     search = LayerSearch(problem, limits)
     if problem.is_uneven:
-        return Forest(search, goal).run() is None
+        return Forest(search, goal, Branch()).run() is None
     try:
         tree = Tree(search, goal)
     except LimitReachedError:

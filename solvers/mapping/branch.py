@@ -18,7 +18,9 @@ from tilewright.formulation.stopping import WhenSet
 from tilewright.heuristics.mapping.annealing import Annealing
 from tilewright.solvers.mapping import program
 from tilewright.solvers.mapping.by_arrangement import ByArrangement
+from tilewright.solvers.mapping.forest import Forest
 from tilewright.solvers.mapping.goals import BAND, Minimum, goal_of
+from tilewright.solvers.mapping.large_problems import is_large, offer_perfect_factors
 from tilewright.solvers.mapping.tree import Tree
 
 _COMPILING = 3.0  # seconds that it takes at least
@@ -45,9 +47,8 @@ class Branch:
         if not (program.is_compiled() or self._meanwhile(search)):
             return Outcome(False, _NOT_COMPILED if search.limits.expired else "")
         if search.problem.is_uneven:
-            from tilewright.solvers.mapping.forest import Forest
-
-            least = Forest(search, Minimum(search, self.name), self._on_hard(search)).run(self._bound(search))
+            forest = Forest(search, Minimum(search, self.name), self, self._on_hard(search))
+            least = forest.run(self._bound(search))
         else:
             tree = Tree(search, Minimum(search, self.name))
             tree.on_hard = self._on_hard(search)
@@ -73,19 +74,16 @@ class Branch:
                 ByArrangement(annealing).solve(search.within(limits.stopping(WhenSet(program.READY))))
         return program.await_compiled(lambda: search.done)
 
-    @staticmethod
-    def _on_hard(search: LayerSearch) -> Callable[[], None]:
+    def _on_hard(self, search: LayerSearch) -> Callable[[], None]:
         """What helps a search that does not end soon: annealing, and the optimum of perfect factors."""
 
         def offer() -> None:
-            from tilewright.solvers.mapping.large_problems import is_large, offer_perfect_factors
-
             if is_large(search.problem) and not search.problem.space.nest.perfect:
                 return  # the search began with them
             limits = search.limits.share(_SHARE, None if search.limits.deterministic else _ANNEALED)
             with suppress(LimitReachedError):
                 ByArrangement(Annealing()).solve(search.within(limits))
-            offer_perfect_factors(search)
+            offer_perfect_factors(search, self)
 
         return offer
 

@@ -20,10 +20,10 @@ from tilewright.formulation.limits import LimitReachedError, Limits
 from tilewright.formulation.mapping.arrangements import Reduction
 from tilewright.formulation.mapping.compulsory import least_key
 from tilewright.formulation.mapping.problem import LayerProblem
-from tilewright.formulation.mapping.search import LayerSearch
+from tilewright.formulation.mapping.search import LayerMethod, LayerSearch
 from tilewright.formulation.mapping.segment_parts import has_parts, storages
 from tilewright.solvers.mapping.goals import BAND, Below, Goal, goal_of
-from tilewright.solvers.mapping.large_problems import is_large
+from tilewright.solvers.mapping.large_problems import is_large, offer_perfect_factors
 from tilewright.solvers.mapping.tree import Tree
 
 _AHEAD = 0.02  # by which a tree's bound may pass the others' before they go on
@@ -41,12 +41,16 @@ class Forest:
 
     Parameters
     ----------
+    method : searches the part whose tiles divide
     on_hard : called once where the even part, or else another one, does not end soon
     """
 
-    def __init__(self, search: LayerSearch, goal: Goal, on_hard: Callable[[], None] = lambda: None) -> None:
+    def __init__(
+        self, search: LayerSearch, goal: Goal, method: LayerMethod, on_hard: Callable[[], None] = lambda: None
+    ) -> None:
         self._search = search
         self._goal = goal
+        self._method = method
         self._on_hard = on_hard
         self._tick = count()
         self._open: list[tuple[float, int, Tree, float]] = []
@@ -177,12 +181,10 @@ class Forest:
 
     def _offer_perfect_factors(self) -> None:
         """Where tiles need not divide: those that do are searched in a moment, and are never bad."""
-        from tilewright.solvers.mapping.large_problems import offer_perfect_factors
-
         problem = self._search.problem
         self._on_hard = lambda: None  # more help than that there is none
         if sum(len(group) for group in problem.space.groups) > _SMALL and not is_large(problem):
-            offer_perfect_factors(self._search)  # of large problems they are known
+            offer_perfect_factors(self._search, self._method)  # of large problems they are known
 
     def _exhaust(self, tell: Callable[[float], None]) -> None:
         """Search what is open until nothing is, or a limit strikes; the tree with the least bound goes on."""

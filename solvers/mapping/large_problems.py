@@ -17,9 +17,8 @@ from tilewright.formulation.expression.interval import IntervalReader
 from tilewright.formulation.limits import LimitReachedError
 from tilewright.formulation.mapping.mapping import Mapping
 from tilewright.formulation.mapping.problem import LayerProblem
-from tilewright.formulation.mapping.search import LayerSearch
+from tilewright.formulation.mapping.search import LayerMethod, LayerSearch
 from tilewright.formulation.result import Origin
-from tilewright.solvers.mapping.branch import Branch
 from tilewright.solvers.mapping.goals import BAND
 
 LARGE = 100_000  # rows of all axis groups together
@@ -40,31 +39,36 @@ def _rows(problem: LayerProblem) -> int:
     return sum(len(group) for group in problem.space.groups)
 
 
-def offer_initial_solution(search: LayerSearch) -> None:
-    """Offer perfect factors, for the largest problems halved tiles, and a bound from plain intervals."""
+def offer_initial_solution(search: LayerSearch, method: LayerMethod) -> None:
+    """Offer perfect factors, for the largest problems halved tiles, and a bound from plain intervals.
+
+    Parameters
+    ----------
+    method : searches these parts of the space
+    """
     problem = search.problem
     if not problem.is_uneven:
         bound = _plain_bound(problem)
         if bound > 0:
             search.raise_bound(bound, "intervals")
     if not problem.space.nest.perfect and _rows(problem) > HUGE:
-        _offer(search, problem.even().with_halved_tiles(), HALVED)
-    offer_perfect_factors(search)
+        _offer(search, problem.even().with_halved_tiles(), HALVED, method)
+    offer_perfect_factors(search, method)
 
 
-def offer_perfect_factors(search: LayerSearch) -> None:
-    """Offer the best mapping with perfect factors, where they are a part of the space."""
+def offer_perfect_factors(search: LayerSearch, method: LayerMethod) -> None:
+    """Offer the best mapping with perfect factors that a method finds, where they are a part of the space."""
     if search.problem.space.nest.perfect:
         return
     perfect = search.problem.with_perfect_factors()
     if _rows(perfect) <= MOST:
-        _offer(search, perfect, PERFECT)
+        _offer(search, perfect, PERFECT, method)
 
 
-def _offer(search: LayerSearch, part: LayerProblem, source: str) -> None:
+def _offer(search: LayerSearch, part: LayerProblem, source: str, method: LayerMethod) -> None:
     """Offer the best mapping of a part of the space, or what is found of it in a share of the time."""
     with suppress(LimitReachedError):  # the share of this, not the limit of the search
-        Branch().solve(_Opening(search, part, source))
+        method.solve(_Opening(search, part, source))
 
 
 class _Opening(LayerSearch):

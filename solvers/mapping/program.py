@@ -1,6 +1,6 @@
 """Nodes bounded by the program that :mod:`tilewright.solvers.mapping.tape` lays out.
 
-The machine code (:mod:`tilewright.solvers.mapping.kernel`) is compiled once per installation, for some
+The machine code (:mod:`tilewright.solvers.mapping.tape_kernel`) is compiled once per installation, for some
 seconds in a thread of its own that no limit of a search ends, and kept where
 :mod:`tilewright.solvers.machine_code` finds room.
 """
@@ -78,13 +78,13 @@ def _compiled() -> Any:
     """What numba makes of the kernel; it is imported for nothing else."""
     import numba
 
-    from tilewright.solvers.mapping import kernel
+    from tilewright.solvers.mapping import tape_kernel
 
     door: Any = numba.cfunc
-    return door(kernel.SIGNATURE, nopython=True, error_model="numpy")(kernel.entry)
+    return door(tape_kernel.SIGNATURE, nopython=True, error_model="numpy")(tape_kernel.entry)
 
 
-_SOURCES = [Path(__file__).with_name(name) for name in ("kernel.py", "opcodes.py")]
+_SOURCES = [Path(__file__).with_name(name) for name in ("tape_kernel.py", "opcodes.py")]
 
 CODE = MachineCode("bounds", _compiled, _SOURCES, [ctypes.c_void_p] * 18)
 

@@ -11,6 +11,7 @@ from tilewright.formulation.mapping.mapping import Mapping
 from tilewright.formulation.mapping.problem import LayerProblem
 from tilewright.formulation.mapping.search import LayerMethod, LayerResult, LayerSearch
 from tilewright.formulation.result import Origin, TracePoint
+from tilewright.solvers.mapping.branch import Branch
 from tilewright.solvers.mapping.by_arrangement import ByArrangement
 from tilewright.solvers.mapping.large_problems import is_large, offer_initial_solution
 from tilewright.solvers.mapping.methods import method
@@ -75,4 +76,4 @@ def _begin(search: LayerSearch, engine: LayerMethod, warm_starts: Sequence[Mappi
         with suppress(InputError):  # a mapping of something else
             search.offer(mapping, "warm start", Origin.GIVEN)
     if engine.exact and is_large(search.problem):
-        offer_initial_solution(search)
+        offer_initial_solution(search, Branch())

@@ -1,9 +1,10 @@
 """Interval bounds as a program: the expressions of a problem laid out once, run for many nodes at a time.
 
 The program computes what :class:`~tilewright.formulation.expression.interval.IntervalReader` reads, to the
-last bit, but its instructions are compiled (:mod:`tilewright.solvers.mapping.kernel`) and work on blocks of
-nodes. It is one program for all stages: a node's cell in an axis group is an index into that group's tables,
-in which the cells of all stages follow each other, and choices that are still open are an argument.
+last bit, but its instructions are compiled (:mod:`tilewright.solvers.mapping.tape_kernel`) and work on
+blocks of nodes. It is one program for all stages: a node's cell in an axis group is an index into that
+group's tables, in which the cells of all stages follow each other, and choices that are still open are an
+argument.
 """
 
 from __future__ import annotations

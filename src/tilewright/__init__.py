@@ -21,32 +21,28 @@ if TYPE_CHECKING:
     from tilewright.api.mapping.checking import MappingCheck as MappingCheck
     from tilewright.api.mapping.conversion import Conversion as Conversion
     from tilewright.api.mapping.conversion import convert as convert
-    from tilewright.api.mapping.document import MappingDocument as MappingDocument
     from tilewright.api.mapping.evaluation import MappingEvaluation as MappingEvaluation
     from tilewright.api.mapping.evaluation import evaluate as evaluate
     from tilewright.api.mapping.exploration import ExplorationDocument as ExplorationDocument
     from tilewright.api.mapping.exploration import explore as explore
     from tilewright.api.mapping.layer import Layer as Layer
-    from tilewright.api.mapping.layer import Network as Network
+    from tilewright.api.mapping.layer import LayerOnMachine as LayerOnMachine
     from tilewright.api.mapping.layer import layer as layer
-    from tilewright.api.mapping.layer import models as models
-    from tilewright.api.mapping.layer import network as network
     from tilewright.api.mapping.machine import Machine as Machine
     from tilewright.api.mapping.machine import machine as machine
     from tilewright.api.mapping.machine import machines as machines
     from tilewright.api.mapping.mapping import LayerMapping as LayerMapping
+    from tilewright.api.mapping.network import Network as Network
+    from tilewright.api.mapping.network import NetworkOnMachine as NetworkOnMachine
+    from tilewright.api.mapping.network import models as models
+    from tilewright.api.mapping.network import network as network
     from tilewright.api.mapping.network_call import map_network as map_network
-    from tilewright.api.mapping.problem import LayerOnMachine as LayerOnMachine
-    from tilewright.api.mapping.problem import NetworkOnMachine as NetworkOnMachine
+    from tilewright.api.mapping.result import MappingDocument as MappingDocument
     from tilewright.api.mapping.result import MappingResult as MappingResult
     from tilewright.api.scheduling.checking import ScheduleCheck as ScheduleCheck
     from tilewright.api.scheduling.codesign import codesign as codesign
     from tilewright.api.scheduling.plan import Codesign as Codesign
     from tilewright.api.scheduling.plan import Plan as Plan
-    from tilewright.api.scheduling.problem import Workload as Workload
-    from tilewright.api.scheduling.problem import WorkloadOnSystem as WorkloadOnSystem
-    from tilewright.api.scheduling.problem import list_workloads as list_workloads
-    from tilewright.api.scheduling.problem import workload as workload
     from tilewright.api.scheduling.system import System as System
     from tilewright.api.scheduling.system import system as system
     from tilewright.api.scheduling.system import systems as systems
@@ -56,7 +52,11 @@ if TYPE_CHECKING:
     from tilewright.api.scheduling.tiled_plan import PlanEvaluation as PlanEvaluation
     from tilewright.api.scheduling.tiled_plan import TiledPlan as TiledPlan
     from tilewright.api.scheduling.tiled_plan import evaluate_plan as evaluate_plan
-    from tilewright.api.scheduling.tiled_problem import NetworkOnTiles as NetworkOnTiles
+    from tilewright.api.scheduling.workload import NetworkOnTiles as NetworkOnTiles
+    from tilewright.api.scheduling.workload import Workload as Workload
+    from tilewright.api.scheduling.workload import WorkloadOnSystem as WorkloadOnSystem
+    from tilewright.api.scheduling.workload import list_workloads as list_workloads
+    from tilewright.api.scheduling.workload import workload as workload
     from tilewright.api.solving import solve as solve
     from tilewright.formulation.limits import LimitReachedError as LimitReachedError
     from tilewright.formulation.result import Status as Status
@@ -80,23 +80,27 @@ _PLACES = {
     "tilewright.api.documents": ("check", "load"),
     "tilewright.api.mapping.checking": ("MappingCheck",),
     "tilewright.api.mapping.conversion": ("Conversion", "convert"),
-    "tilewright.api.mapping.document": ("MappingDocument",),
-    "tilewright.api.mapping.result": ("MappingResult",),
+    "tilewright.api.mapping.result": ("MappingDocument", "MappingResult"),
     "tilewright.api.mapping.evaluation": ("MappingEvaluation", "evaluate"),
     "tilewright.api.mapping.exploration": ("ExplorationDocument", "explore"),
-    "tilewright.api.mapping.layer": ("Layer", "Network", "layer", "models", "network"),
+    "tilewright.api.mapping.layer": ("Layer", "LayerOnMachine", "layer"),
     "tilewright.api.mapping.machine": ("Machine", "machine", "machines"),
     "tilewright.api.mapping.mapping": ("LayerMapping",),
     "tilewright.api.mapping.network_call": ("map_network",),
-    "tilewright.api.mapping.problem": ("LayerOnMachine", "NetworkOnMachine"),
+    "tilewright.api.mapping.network": ("Network", "NetworkOnMachine", "models", "network"),
     "tilewright.api.scheduling.checking": ("ScheduleCheck",),
     "tilewright.api.scheduling.codesign": ("codesign",),
     "tilewright.api.scheduling.plan": ("Codesign", "Plan"),
-    "tilewright.api.scheduling.problem": ("Workload", "WorkloadOnSystem", "list_workloads", "workload"),
     "tilewright.api.scheduling.system": ("System", "system", "systems"),
     "tilewright.api.scheduling.tiled_machine": ("TiledMachine", "tiled_machine", "tiled_machines"),
     "tilewright.api.scheduling.tiled_plan": ("PlanEvaluation", "TiledPlan", "evaluate_plan"),
-    "tilewright.api.scheduling.tiled_problem": ("NetworkOnTiles",),
+    "tilewright.api.scheduling.workload": (
+        "NetworkOnTiles",
+        "Workload",
+        "WorkloadOnSystem",
+        "list_workloads",
+        "workload",
+    ),
     "tilewright.api.solving": ("solve",),
     "tilewright.formulation.limits": ("LimitReachedError",),
     "tilewright.formulation.result": ("Status",),

@@ -15,6 +15,7 @@ from tilewright.formulation.objective import parse_objective
 from tilewright.formulation.result import Status
 from tilewright.hardware.mapping.load import load_engine
 from tilewright.solvers.mapping import large_problems
+from tilewright.solvers.mapping.branch import Branch
 from tilewright.solvers.mapping.large_problems import is_large, offer_initial_solution
 from tilewright.solvers.mapping.solve import solve
 from tilewright.workloads.mapping.layer_text import parse_layer
@@ -31,7 +32,7 @@ def test_initial_solution_is_on_both_sides_of_the_optimum(instance: Instance) ->
     problem = instance.problem()
     best = solve(problem, "exhaustive")
     search = LayerSearch(problem, Limits())
-    offer_initial_solution(search)
+    offer_initial_solution(search, Branch())
     if best.key is None:
         assert search.key is None
         return

@@ -22,7 +22,7 @@ from tilewright.formulation.objective import parse_objective
 from tilewright.formulation.result import Status
 from tilewright.hardware.mapping.load import load_engine
 from tilewright.heuristics.mapping.registry import HEURISTICS
-from tilewright.solvers.mapping import large_problems
+from tilewright.solvers.mapping import branch, large_problems
 from tilewright.solvers.mapping.branch import Branch
 from tilewright.solvers.mapping.methods import method
 from tilewright.solvers.mapping.portfolio import Portfolio
@@ -157,7 +157,7 @@ def test_a_dead_partner_is_an_error_where_nothing_is_proven(
 def test_the_share_of_an_opening_ends_the_opening_alone(monkeypatch: pytest.MonkeyPatch) -> None:
     """Where the time for perfect factors is over before their tables are filled, the search goes on."""
     monkeypatch.setattr(large_problems, "SHARE", 1e-9)
-    monkeypatch.setattr(large_problems, "is_large", lambda stated: not stated.space.nest.perfect)
+    monkeypatch.setattr(branch, "is_large", lambda stated: not stated.space.nest.perfect)
     monkeypatch.setattr("tilewright.solvers.mapping.solve.is_large", lambda stated: True)
     found = solve(problem(), "branch", Limits(seconds=60))
     assert (found.status, found.key) == (Status.OPTIMAL, proven().key)

@@ -21,6 +21,7 @@ from tilewright.formulation.result import Origin, Status
 from tilewright.hardware.mapping.engine import ArrayAxis, Engine, Fanout, MemoryLevel
 from tilewright.heuristics.mapping.registry import HEURISTICS
 from tilewright.solvers.mapping.answer_sets import best_mappings, optimal_mappings, pareto_front
+from tilewright.solvers.mapping.branch import Branch
 from tilewright.solvers.mapping.large_problems import offer_initial_solution
 from tilewright.solvers.mapping.methods import method
 from tilewright.solvers.mapping.solve import solve
@@ -234,7 +235,7 @@ def test_the_opening_takes_caps_in_fractions() -> None:
     problem = layer_problem(parse_layer("gemm:M=4,N=4,K=4")[1], tiny(), parse_objective("cycles"))
     capped = problem.capped("energy", Fraction(10**9, 3))
     search = LayerSearch(capped, Limits())
-    offer_initial_solution(search)
+    offer_initial_solution(search, Branch())
     assert search.key is not None
 
 

@@ -22,8 +22,10 @@ from tilewright.formulation.limits import Limits
 from tilewright.formulation.scheduling.tiled import completion_kernel as machine_code
 from tilewright.formulation.scheduling.tiled.dag import AtomicDag
 from tilewright.formulation.scheduling.tiled.evaluator import IllegalPlanError, graph_of, network_of
+from tilewright.formulation.scheduling.tiled.eviction_kernel import Rules
 from tilewright.formulation.scheduling.tiled.halting import halting, heed
 from tilewright.formulation.scheduling.tiled.plan import Plan, make_residency, make_transfers
+from tilewright.formulation.scheduling.tiled.uses_kernel import Order, uses_of
 from tilewright.hardware.scheduling.tiled.machine import TiledMachine
 from tilewright.hardware.scheduling.tiled.topology import topology
 
@@ -66,11 +68,11 @@ def complete(
     tasks = np.argsort(logical, kind="stable")
     starts = np.concatenate([[0], np.cumsum(np.bincount(logical, minlength=steps))]).astype(np.int64)
     graph, net = graph_of(dag), network_of(machine)
-    again, use_starts, uses = machine_code.uses_of(graph, place, logical, starts, tasks, net.engines)
+    again, use_starts, uses = uses_of(graph, place, logical, starts, tasks, net.engines)
     outside = _finished(dag) if through_dram else np.zeros(dag.tasks, dtype=np.bool_)
     outside &= np.diff(use_starts) > 0
-    order = machine_code.Order(place, logical, starts, tasks, again, use_starts, uses, outside)
-    rules = machine_code.Rules(eviction == "furthest", ahead)
+    order = Order(place, logical, starts, tasks, again, use_starts, uses, outside)
+    rules = Rules(eviction == "furthest", ahead)
     with halting(limits) as halt:
         fault, at, total, moves, n_moves, block, where, begin, end, nodes = machine_code.complete(
             graph, order, net, topology(machine).hops, steps, rules, halt

@@ -19,7 +19,8 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from tilewright.formulation.scheduling.tiled import kernel
+from tilewright.formulation.scheduling.tiled import legality_kernel as legality
+from tilewright.formulation.scheduling.tiled import plan_kernel, timing_kernel
 from tilewright.formulation.scheduling.tiled.dag import AtomicDag
 from tilewright.formulation.scheduling.tiled.plan import Plan, multicast_groups
 from tilewright.hardware.scheduling.tiled.machine import TiledMachine
@@ -105,10 +106,10 @@ class Evaluation:
     late: Floats
 
 
-def network_of(machine: TiledMachine) -> kernel.Network:
+def network_of(machine: TiledMachine) -> plan_kernel.Network:
     """A machine as the kernels read it."""
     net = topology(machine)
-    return kernel.Network(
+    return plan_kernel.Network(
         net.engines,
         net.places,
         net.starts,
@@ -121,19 +122,21 @@ def network_of(machine: TiledMachine) -> kernel.Network:
     )
 
 
-def graph_of(dag: AtomicDag) -> kernel.Graph:
+def graph_of(dag: AtomicDag) -> plan_kernel.Graph:
     """A DAG as the kernels read it."""
-    return kernel.Graph(
+    return plan_kernel.Graph(
         dag.cycles, dag.is_output, dag.block_bytes, dag.block_parent, dag.read_starts, dag.reads
     )
 
 
-def _parts(dag: AtomicDag, plan: Plan, engines: int) -> tuple[kernel.Tasks, kernel.Moves, kernel.Holds]:
+def _parts(
+    dag: AtomicDag, plan: Plan, engines: int
+) -> tuple[plan_kernel.Tasks, plan_kernel.Moves, plan_kernel.Holds]:
     moving, held = plan.transfers, plan.residency
     starts = _starts(held.block, dag.blocks)
     return (
-        kernel.Tasks(plan.engine, plan.first, plan.last),
-        kernel.Moves(
+        plan_kernel.Tasks(plan.engine, plan.first, plan.last),
+        plan_kernel.Moves(
             moving.block,
             moving.source,
             moving.target,
@@ -142,7 +145,7 @@ def _parts(dag: AtomicDag, plan: Plan, engines: int) -> tuple[kernel.Tasks, kern
             moving.last,
             multicast_groups(moving, engines),
         ),
-        kernel.Holds(held.block, held.engine, held.start, held.end, starts),
+        plan_kernel.Holds(held.block, held.engine, held.start, held.end, starts),
     )
 
 
@@ -156,11 +159,11 @@ def evaluate(dag: AtomicDag, machine: TiledMachine, plan: Plan) -> Evaluation:
     net, graph = network_of(machine), graph_of(dag)
     _check_numbers(dag, plan)
     tasks, moves, holds = _parts(dag, plan, net.engines)
-    fault, known = kernel.check(graph, tasks, moves, holds, net, plan.steps)
-    if fault[0] != kernel.OK:
+    fault, known = legality.check(graph, tasks, moves, holds, net, plan.steps)
+    if fault[0] != legality.OK:
         raise IllegalPlanError(_explain(fault, dag, machine, topology(machine), plan))
     ready, _local, served, supplied, awaited, waiting, peak = known
-    begin, loads, totals, busiest, waits, late = kernel.run(
+    begin, loads, totals, busiest, waits, late = timing_kernel.run(
         graph, tasks, moves, ready, served, supplied, awaited, waiting, net, plan.steps
     )
     cycles, unlinked, compute = (math.ceil(end - 1e-6) for end in begin[-1])
@@ -187,7 +190,7 @@ def evaluate(dag: AtomicDag, machine: TiledMachine, plan: Plan) -> Evaluation:
         dram_read_bytes=int(totals[0]),
         dram_write_bytes=int(totals[1]),
         hop_bytes=int(totals[2]),
-        reuse=kernel.reuse(graph, moves, served, supplied, len(holds.block), net.engines),
+        reuse=timing_kernel.reuse(graph, moves, served, supplied, len(holds.block), net.engines),
         network_overhead=(cycles - unlinked) / max(1, cycles),
         step_start=begin[:, 0],
         step_wait=waits,
@@ -222,9 +225,9 @@ def _check_numbers(dag: AtomicDag, plan: Plan) -> None:
         if len(block) and not (int(block.min()) >= 0 and int(block.max()) < dag.blocks):
             raise IllegalPlanError(f"a {what} of block {int(block.max())}, expected one of {dag.blocks}")
     held, moving = plan.residency, plan.transfers
-    if not kernel.ascend(held.block, held.engine, held.start, held.start):
+    if not plan_kernel.ascend(held.block, held.engine, held.start, held.start):
         raise IllegalPlanError("residencies are out of order")
-    if not kernel.ascend(moving.first, moving.last, moving.block, moving.source):
+    if not plan_kernel.ascend(moving.first, moving.last, moving.block, moving.source):
         raise IllegalPlanError("transfers are out of order")
     if len(moving) and int(moving.bytes.min()) < 1:
         raise IllegalPlanError(f"transfer {int(moving.bytes.argmin())} moves no bytes")
@@ -234,43 +237,43 @@ def _explain(fault: tuple[int, ...], dag: AtomicDag, machine: TiledMachine, net:
     """The fault in words."""
     kind, a, b, c = (int(one) for one in fault)
     moving, held = plan.transfers, plan.residency
-    if kind == kernel.ENGINE:
+    if kind == legality.ENGINE:
         return f"{dag.task_name(a)}: engine {b}, expected one of {machine.engines}"
-    if kind == kernel.STEPS:
+    if kind == legality.STEPS:
         return f"{dag.task_name(a)}: steps {b} to {c}, expected steps within 0 to {plan.steps - 1}"
     where = f"engine {int(plan.engine[a])}" if kind in _OF_TASKS else ""
-    if kind == kernel.BUSY:
+    if kind == legality.BUSY:
         return f"{where} runs both {dag.task_name(a)} and {dag.task_name(b)} in step {c}"
-    if kind == kernel.HELD:
+    if kind == legality.HELD:
         place = f"residency of {dag.block_name(int(held.block[a]))} on engine {int(held.engine[a])}"
         why = "overlaps the one before it" if b else "lies outside the machine or the steps"
         return f"{place}, steps {int(held.start[a])} to {int(held.end[a])}: {why}"
-    if kind == kernel.BUFFER:
+    if kind == legality.BUFFER:
         limit = machine.engine.buffer_bytes
         return f"buffer of engine {a} holds {c} bytes in step {b}, its size is {limit}"
-    if kind == kernel.UNSUPPLIED:
+    if kind == legality.UNSUPPLIED:
         step = int(plan.first[a])
         return f"{dag.task_name(a)}: no room for its result on {where} while it runs in step {step}"
-    if kind in (kernel.MISSING, kernel.EARLY):
+    if kind in (legality.MISSING, legality.EARLY):
         reader = f"{dag.task_name(a)} on {where}, step {int(plan.first[a])}"
-        if kind == kernel.EARLY:
+        if kind == legality.EARLY:
             return f"dependency: {reader} reads {dag.task_name(b)}, which ends in step {int(plan.last[b])}"
         why = "which is not there" if c < 0 else "which arrives later or in part"
         return f"{reader} reads {dag.block_name(b)}, {why}"
-    if kind == kernel.OUTPUT:
+    if kind == legality.OUTPUT:
         return f"result of {dag.task_name(a)} leaves the network but is not written to DRAM in full"
     move = (
         f"transfer of {dag.block_name(int(moving.block[a]))} from {net.place_name(int(moving.source[a]))} to "
         f"{net.place_name(int(moving.target[a]))}, steps {int(moving.first[a])} to {int(moving.last[a])}"
     )
-    if kind == kernel.SOURCE:
+    if kind == legality.SOURCE:
         return f"{move}: the source does not hold it by then"
-    if kind == kernel.TARGET:
+    if kind == legality.TARGET:
         return f"{move}: the target's buffer has no room for it in these steps"
-    if kind == kernel.STORED:
+    if kind == legality.STORED:
         return f"{move}: DRAM does not have it by then"
     reasons = ("steps outside the plan", "no such place", "no link between these places", "it is made there")
     return f"{move}: {reasons[b]}"
 
 
-_OF_TASKS = frozenset((kernel.BUSY, kernel.UNSUPPLIED, kernel.MISSING, kernel.EARLY))
+_OF_TASKS = frozenset((legality.BUSY, legality.UNSUPPLIED, legality.MISSING, legality.EARLY))

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from tilewright.formulation.scheduling.tiled import kernel
+from tilewright.formulation.scheduling.tiled import plan_kernel
 
 Ints = npt.NDArray[np.int32]
 Longs = npt.NDArray[np.int64]
@@ -97,7 +97,7 @@ class Plan:
 def multicast_groups(moving: Transfers, engines: int) -> Longs:
     """Per transfer, the number of its multicast."""
     columns = (moving.block, moving.source, moving.target, moving.bytes, moving.first, moving.last)
-    groups: Longs = kernel.multicasts(*columns, engines)
+    groups: Longs = plan_kernel.multicasts(*columns, engines)
     return groups
 
 

@@ -14,7 +14,8 @@ import numpy as np
 import numpy.typing as npt
 
 from tilewright.formulation.limits import Limits
-from tilewright.formulation.scheduling.tiled import kernel
+from tilewright.formulation.scheduling.tiled import legality_kernel as legality
+from tilewright.formulation.scheduling.tiled import plan_kernel
 from tilewright.formulation.scheduling.tiled.dag import AtomicDag
 from tilewright.formulation.scheduling.tiled.evaluator import graph_of, network_of, occupancy
 from tilewright.formulation.scheduling.tiled.halting import halting
@@ -88,13 +89,13 @@ def levelled_and_cycles(
     moving, held = plan.transfers, plan.residency
     starts = np.concatenate([[0], np.cumsum(np.bincount(held.block, minlength=dag.blocks))]).astype(np.int64)
     group = multicast_groups(moving, machine.engines)
-    holds = kernel.Holds(held.block, held.engine, held.start, held.end, starts)
-    moves = kernel.Moves(
+    holds = plan_kernel.Holds(held.block, held.engine, held.start, held.end, starts)
+    moves = plan_kernel.Moves(
         moving.block, moving.source, moving.target, moving.bytes, moving.first, moving.last, group
     )
-    tasks = kernel.Tasks(plan.engine, plan.first, plan.last)
-    fault, (ready, _local, served, supplies, *_) = kernel.check(graph, tasks, moves, holds, net, plan.steps)
-    if fault[0] != kernel.OK:
+    tasks = plan_kernel.Tasks(plan.engine, plan.first, plan.last)
+    fault, (ready, _local, served, supplies, *_) = legality.check(graph, tasks, moves, holds, net, plan.steps)
+    if fault[0] != legality.OK:
         return plan, None
     inward = moving.target < machine.engines
     if len(np.unique(supplies[inward])) != int(inward.sum()):
@@ -161,7 +162,7 @@ def _casts(
     group: Longs,
     supplies: Longs,
     read_by: Longs,
-    holds: kernel.Holds,
+    holds: plan_kernel.Holds,
     ready: Ints,
 ) -> Casts:
     """The multicasts into engines, with their targets in the order of the plan."""
@@ -178,9 +179,9 @@ def _casts(
     holder = np.full(count, -1, dtype=np.int64)
     inside = np.flatnonzero(source < machine.engines)
     at = head[inside]
-    own = kernel.holdings(holds, moving.block[at], source[inside], moving.first[at], moving.last[at])
+    own = plan_kernel.holdings(holds, moving.block[at], source[inside], moving.first[at], moving.last[at])
     parent = dag.block_parent[moving.block[at]]
-    whole = kernel.holdings(holds, parent, source[inside], moving.first[at], moving.last[at])
+    whole = plan_kernel.holdings(holds, parent, source[inside], moving.first[at], moving.last[at])
     fits = (own >= 0) & (ready[np.maximum(own, 0)] < moving.first[at])
     holder[inside] = np.where(fits, own, whole)
     return Casts(
@@ -199,7 +200,7 @@ def _casts(
 
 
 def _fixed_loads(
-    net: kernel.Network, moving: Transfers, back: npt.NDArray[np.bool_], steps: int
+    net: plan_kernel.Network, moving: Transfers, back: npt.NDArray[np.bool_], steps: int
 ) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]:
     """What write-backs load, per step and link, and on DRAM."""
     links = np.zeros((steps, len(net.rates)))

@@ -12,7 +12,7 @@ import numpy.typing as npt
 from numba import njit
 
 from tilewright.formulation.scheduling.tiled.counting_sort import counting_sort
-from tilewright.formulation.scheduling.tiled.kernel import Network
+from tilewright.formulation.scheduling.tiled.plan_kernel import Network
 from tilewright.heuristics.scheduling.tiled.levelling_loads import (
     NEVER,
     Casts,

@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 from numba import njit
 
-from tilewright.formulation.scheduling.tiled.kernel import Network
+from tilewright.formulation.scheduling.tiled.plan_kernel import Network
 
 Ints = npt.NDArray[np.int32]
 Longs = npt.NDArray[np.int64]

@@ -14,7 +14,18 @@ from pathlib import Path
 from typing import Any, Final
 
 from tilewright.formulation.limits import Limits
-from tilewright.formulation.scheduling.tiled import completion_kernel, counting_sort, kernel, paths
+from tilewright.formulation.scheduling.tiled import (
+    completion_kernel,
+    copies_kernel,
+    counting_sort,
+    eviction_kernel,
+    legality_kernel,
+    paths,
+    plan_kernel,
+    ports_kernel,
+    timing_kernel,
+    uses_kernel,
+)
 from tilewright.formulation.scheduling.tiled.completion import complete
 from tilewright.formulation.scheduling.tiled.problem import TiledProblem, tiled_objective
 from tilewright.formulation.scheduling.tiled.tiling import AtomSize
@@ -31,7 +42,7 @@ from tilewright.heuristics.scheduling.tiled.stages import MAPPINGS
 from tilewright.solvers.background import Background
 from tilewright.solvers.scheduling.tiled import ancestors
 from tilewright.solvers.scheduling.tiled.bounds import dag_bounds
-from tilewright.solvers.scheduling.tiled.exact import sequence_kernel
+from tilewright.solvers.scheduling.tiled.exact import label_kernel, round_length_kernel, sequence_kernel
 from tilewright.solvers.scheduling.tiled.exact.counts import Counts, twins
 from tilewright.solvers.scheduling.tiled.exact.instance import RoundInstance
 from tilewright.solvers.scheduling.tiled.exact.sequences import searched
@@ -43,15 +54,23 @@ PHASE: Final = "compiling machine code, once per installation; the time limit be
 MODULES: Final = (
     ancestors,
     completion_kernel,
+    copies_kernel,
     counting_sort,
-    kernel,
+    eviction_kernel,
+    label_kernel,
+    legality_kernel,
     levelling_kernel,
     levelling_loads,
     lists,
     partitions,
     paths,
     placement,
+    plan_kernel,
+    ports_kernel,
+    round_length_kernel,
     sequence_kernel,
+    timing_kernel,
+    uses_kernel,
 )
 """Modules with machine code that searches in this room use."""
 

@@ -10,10 +10,9 @@ from typing import Any
 from tilewright.api.arguments import interruptible, read_budget
 from tilewright.api.checked import Check
 from tilewright.api.mapping.checking import Told, check_mappings
-from tilewright.api.mapping.document import MappingDocument
 from tilewright.api.mapping.exploration import ExplorationDocument
 from tilewright.api.mapping.exploration_check import check_exploration
-from tilewright.api.mapping.result import MappingResult
+from tilewright.api.mapping.result import MappingDocument, MappingResult
 from tilewright.api.scheduling.checking import check_schedules
 from tilewright.api.scheduling.contest import Contest, check_contest
 from tilewright.api.scheduling.plan import Codesign, Plan, SchedulingDocument

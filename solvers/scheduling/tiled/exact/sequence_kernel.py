@@ -2,210 +2,35 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 from numba import njit
 
+from tilewright.solvers.scheduling.tiled.exact.label_kernel import (
+    BEST,
+    BOUND,
+    OPEN,
+    STATUS,
+    Memory,
+    insert,
+    pop,
+)
+from tilewright.solvers.scheduling.tiled.exact.round_length_kernel import (
+    NEVER,
+    Exchange,
+    Tables,
+    begun,
+    exchanged,
+    passed,
+    ported,
+    waiting,
+)
+
 Longs = npt.NDArray[np.int64]
 
 RUNNING, ENDED, FULL = 0, 1, 2
-LABELS, OPEN, STATUS, BEST, BOUND = range(5)
-
-NEVER = 1 << 60
-"""Beyond any time."""
-
-
-class Tables(NamedTuple):
-    """Classes of tasks and groups of blocks as arrays; times in parts of a cycle.
-
-    Parameters
-    ----------
-    number, cycles, chain, leaving_least, leaving_most, strides, reads : per class, the longest tasks first
-    least : (class, class before, number) tasks of the class before that must have run, 0 where none
-    blocks : (group, class, number) blocks of a group that so many tasks of a class read at least
-    time, size, group_strides : per group DRAM's time for a block, number of blocks, stride in keys (0 for
-        groups that are not counted)
-    fluid, leaving : DRAM's time for all blocks of other groups, and for all results
-    passing : per group the time that a block takes through one port
-    results : (class, class before) the time that a task takes to get a result through its engine's port; all
-        0 where nothing is said of it
-    reading, leaving_passing : per class what a task fetches, and its result, in the time of one port
-    hop : from an engine to the next one, and from a port to the engines beyond those beside it
-    beside : engines beside a DRAM port
-    ports : of DRAM
-    steady : whether every round runs a task: with idle ones, data may come before any task waits for it
-    linked : whether what the round before has run is told apart, and hops and results count
-    engines : tasks of a round at most
-    ceiling : of what is of interest
-    """
-
-    number: Longs
-    cycles: Longs
-    chain: Longs
-    leaving_least: Longs
-    leaving_most: Longs
-    strides: Longs
-    reads: Longs
-    least: npt.NDArray[np.int64]
-    blocks: npt.NDArray[np.int64]
-    time: Longs
-    size: Longs
-    group_strides: Longs
-    fluid: int
-    leaving: int
-    passing: Longs
-    results: Longs
-    reading: Longs
-    leaving_passing: Longs
-    hop: int
-    beside: int
-    ports: int
-    steady: int
-    linked: int
-    engines: int
-    ceiling: int
-
-
-class Memory(NamedTuple):
-    """Labels and where to find them: each a way to have run certain tasks in a certain time."""
-
-    key: Longs
-    ran: Longs
-    time: Longs
-    moved: Longs
-    cap: Longs
-    bound: Longs
-    parent: Longs
-    following: Longs
-    alive: npt.NDArray[np.bool_]
-    table: Longs
-    heap: Longs
-    priority: Longs
-    state: Longs
-
-
-class Exchange(NamedTuple):
-    """Room for one search for places beside results: per task of a round, and per class before it."""
-
-    task: Longs
-    coming: Longs
-    away: Longs
-    choice: Longs
-    length: Longs
-    free: Longs
-
-
-@njit(cache=True)
-def _push(memory: Memory, label: int, priority: int) -> None:
-    heap, keys, at = memory.heap, memory.priority, memory.state[OPEN]
-    memory.state[OPEN] += 1
-    while at > 0:
-        up = (at - 1) // 2
-        if keys[up] <= priority:
-            break
-        heap[at], keys[at] = heap[up], keys[up]
-        at = up
-    heap[at], keys[at] = label, priority
-
-
-@njit(cache=True)
-def _pop(memory: Memory) -> Any:
-    heap, keys = memory.heap, memory.priority
-    top = heap[0]
-    memory.state[OPEN] -= 1
-    size = memory.state[OPEN]
-    label, priority = heap[size], keys[size]
-    at = 0
-    while True:
-        down = 2 * at + 1
-        if down >= size:
-            break
-        if down + 1 < size and keys[down + 1] < keys[down]:
-            down += 1
-        if keys[down] >= priority:
-            break
-        heap[at], keys[at] = heap[down], keys[down]
-        at = down
-    heap[at], keys[at] = label, priority
-    return top
-
-
-@njit(cache=True)
-def _insert(
-    memory: Memory, key: int, ran: int, time: int, moved: int, cap: int, bound: int, parent: int, done: int
-) -> bool:
-    """A label, unless another one is as good; false where memory is full."""
-    mask = len(memory.table) - 1
-    at = (((key + 31 * ran) * 0x9E3779B97F4A7C1) >> 17) & mask
-    head = memory.table[at]
-    while head >= 0 and (memory.key[head] != key or memory.ran[head] != ran):
-        at = (at + 1) & mask
-        head = memory.table[at]
-    one = head
-    while one >= 0:
-        if memory.alive[one] and _as_good(memory, one, time, moved):
-            return True
-        one = memory.following[one]
-    one = head
-    while one >= 0:
-        if memory.alive[one] and memory.time[one] >= time:
-            reached = min(moved + memory.time[one] - time, max(cap, moved))
-            if reached >= memory.moved[one]:
-                memory.alive[one] = False
-        one = memory.following[one]
-    label = memory.state[LABELS]
-    if label >= len(memory.key):
-        return False
-    memory.state[LABELS] += 1
-    memory.key[label], memory.time[label], memory.moved[label] = key, time, moved
-    memory.ran[label] = ran
-    memory.cap[label], memory.bound[label], memory.parent[label] = cap, bound, parent
-    memory.following[label] = head
-    memory.alive[label] = True
-    memory.table[at] = label
-    _push(memory, label, bound * 64 - done)
-    return True
-
-
-@njit(cache=True)
-def _as_good(memory: Memory, one: int, time: int, moved: int) -> bool:
-    """Whether a label, waiting if need be, has moved as much by the same time."""
-    spare = time - memory.time[one]
-    return bool(
-        spare >= 0 and min(memory.moved[one] + spare, max(memory.cap[one], memory.moved[one])) >= moved
-    )
-
-
-@njit(cache=True)
-def _rest(t: Tables, n: Longs, counted: int, time: int, moved: int) -> Any:
-    """Parts of a cycle at which no plan ends before, from what has run on."""
-    pos, rounds, chain, least = 0, 0, 0, NEVER
-    shortest = NEVER
-    for c in range(len(n)):
-        left = t.number[c] - n[c]
-        if left == 0:
-            continue
-        rounds += t.cycles[c] * (
-            (pos + left + t.engines - 1) // t.engines - (pos + t.engines - 1) // t.engines
-        )
-        pos += left
-        chain = max(chain, t.chain[c])
-        if t.leaving_least[c] >= 0:
-            least = min(least, t.leaving_least[c])
-        if t.reads[c]:
-            shortest = min(shortest, t.cycles[c])
-    if pos == 0:
-        return time
-    if least == NEVER:
-        least = 0
-    found = max(time + rounds + least, time + chain)
-    found = max(found, time + t.fluid + t.leaving + counted - moved)
-    fetch = t.fluid - min(moved, t.fluid) + counted
-    if fetch > 0 and shortest < NEVER:
-        found = max(found, time + fetch + shortest + least)
-    return found
 
 
 @njit(cache=True)
@@ -234,7 +59,7 @@ def advance(t: Tables, memory: Memory, pops: int) -> int:
             memory.state[STATUS] = ENDED
             memory.state[BOUND] = t.ceiling
             return ENDED
-        label = _pop(memory)
+        label = pop(memory)
         if not memory.alive[label]:
             continue
         memory.state[BOUND] = max(memory.state[BOUND], memory.bound[label])
@@ -307,12 +132,12 @@ def advance(t: Tables, memory: Memory, pops: int) -> int:
             if t.steady and done == 0:
                 shortest = longest
             elif t.steady and late_counted > 0:
-                shortest = max(shortest, _waiting(t, s, m, held))
-            least_length = max(longest, _passed(t, s, m, held))
+                shortest = max(shortest, waiting(t, s, m, held))
+            least_length = max(longest, passed(t, s, m, held))
             if t.steady and done == 0:
-                least_length = max(least_length, _begun(t, s, wait))
+                least_length = max(least_length, begun(t, s, wait))
             elif t.linked:
-                least_length = _exchanged(t, s, fresh, room, least_length)
+                least_length = exchanged(t, s, fresh, room, least_length)
             new_key, ran = key, 0
             for c in range(classes):
                 new_key += s[c] * t.strides[c]
@@ -328,7 +153,7 @@ def advance(t: Tables, memory: Memory, pops: int) -> int:
                     if t.group_strides[g]:
                         whole += extra[g] * t.time[g]
                         after += (extra[g] - read[g]) * t.group_strides[g]
-                length = max(least_length, late + whole, _ported(t, extra))
+                length = max(least_length, late + whole, ported(t, extra))
                 if wait > 0 and reading:
                     length = max(length, wait + shortest)
                 new_time = time + length
@@ -338,7 +163,7 @@ def advance(t: Tables, memory: Memory, pops: int) -> int:
                     bound = new_time
                 else:
                     bound = max(memory.bound[label], _rest(t, m, counted - whole, new_time, new_moved))
-                if bound < t.ceiling and not _insert(
+                if bound < t.ceiling and not insert(
                     memory, after, ran, new_time, new_moved, t.fluid + out_before, bound, label, done + size
                 ):
                     memory.state[STATUS] = FULL
@@ -357,6 +182,36 @@ def advance(t: Tables, memory: Memory, pops: int) -> int:
 
 
 @njit(cache=True)
+def _rest(t: Tables, n: Longs, counted: int, time: int, moved: int) -> Any:
+    """Parts of a cycle at which no plan ends before, from what has run on."""
+    pos, rounds, chain, least = 0, 0, 0, NEVER
+    shortest = NEVER
+    for c in range(len(n)):
+        left = t.number[c] - n[c]
+        if left == 0:
+            continue
+        rounds += t.cycles[c] * (
+            (pos + left + t.engines - 1) // t.engines - (pos + t.engines - 1) // t.engines
+        )
+        pos += left
+        chain = max(chain, t.chain[c])
+        if t.leaving_least[c] >= 0:
+            least = min(least, t.leaving_least[c])
+        if t.reads[c]:
+            shortest = min(shortest, t.cycles[c])
+    if pos == 0:
+        return time
+    if least == NEVER:
+        least = 0
+    found = max(time + rounds + least, time + chain)
+    found = max(found, time + t.fluid + t.leaving + counted - moved)
+    fetch = t.fluid - min(moved, t.fluid) + counted
+    if fetch > 0 and shortest < NEVER:
+        found = max(found, time + fetch + shortest + least)
+    return found
+
+
+@njit(cache=True)
 def _fillable(t: Tables, n: Longs, s: Longs, m: Longs, available: Longs, read: Longs, longest: int) -> bool:
     """Whether another task could run in the round at no cost: no longer than the rest, nothing new read."""
     for c in range(len(n)):
@@ -370,126 +225,3 @@ def _fillable(t: Tables, n: Longs, s: Longs, m: Longs, available: Longs, read: L
         if free:
             return True
     return False
-
-
-@njit(cache=True)
-def _waiting(t: Tables, s: Longs, m: Longs, held: Longs) -> int:
-    """Cycles of the longest task that reads a counted block of its own round."""
-    for c in range(len(s)):
-        if s[c]:
-            for g in range(len(held)):
-                if t.group_strides[g] and t.blocks[g, c, m[c]] > held[g]:
-                    return int(t.cycles[c])
-    return 0
-
-
-@njit(cache=True)
-def _passed(t: Tables, s: Longs, m: Longs, held: Longs) -> Any:
-    """Parts of a cycle of a task that waits for a counted block of its own round to pass a port."""
-    found = 0
-    for g in range(len(held)):
-        if t.group_strides[g] and t.passing[g]:
-            for c in range(len(s)):
-                if s[c] and t.blocks[g, c, m[c]] > held[g]:
-                    found = max(found, t.cycles[c] + t.passing[g])
-                    break
-    return found
-
-
-@njit(cache=True)
-def _ported(t: Tables, extra: Longs) -> Any:
-    """Parts of a cycle that the counted blocks of a round take through the ports: the longest one, and of one
-    more than there are ports the two shortest, which share one."""
-    seen, longest, one = 0, 0, 0
-    for g in range(len(extra)):
-        if t.group_strides[g] and extra[g]:
-            longest = max(longest, t.passing[g])
-            if seen < t.ports <= seen + extra[g]:
-                one = t.passing[g]
-            if seen <= t.ports < seen + extra[g]:
-                return max(longest, one + t.passing[g])
-            seen += extra[g]
-    return longest
-
-
-@njit(cache=True)
-def _begun(t: Tables, s: Longs, wait: int) -> Any:
-    """Parts of a cycle of a first round: everything passes a port first, for some over a hop."""
-    found, seen = 0, 0
-    for c in range(len(s)):
-        if s[c] and t.reads[c]:
-            found = max(found, t.cycles[c] + t.reading[c])
-            seen += s[c]
-            if seen > t.beside >= seen - s[c]:
-                found = max(found, t.cycles[c] + wait + t.hop)
-    return found
-
-
-@njit(cache=True)
-def _exchanged(t: Tables, s: Longs, fresh: Longs, room: Exchange, length: int) -> Any:
-    """Parts of a cycle of a round whose tasks read what the round before has made (``fresh``, per class).
-
-    An engine that has run a task of that round runs one of this round at most, for which the result is there:
-    the best of all ways to place the tasks beside results, depth first.
-    """
-    classes, many = len(s), 0
-    for c in range(classes):
-        coming = 0
-        for p in range(classes):
-            coming += fresh[p] * t.results[c, p]
-        away = t.cycles[c] + coming + t.hop
-        if s[c] and coming and away > length:
-            for _ in range(s[c]):
-                room.task[many], room.coming[many], room.away[many] = c, coming, away
-                many += 1
-    if many == 0:
-        return length
-    room.free[:] = fresh
-    at, best = 0, NEVER
-    room.choice[0], room.length[0] = -1, length
-    while at >= 0:
-        if at == many:
-            best = room.length[at]
-            at -= 1
-            continue
-        c, p = room.task[at], room.choice[at]
-        if 0 <= p < classes:
-            room.free[p] += 1
-        p += 1
-        while p < classes and (room.free[p] == 0 or t.results[c, p] == 0):
-            p += 1
-        if p > classes:
-            at -= 1
-            continue
-        room.choice[at] = p
-        cost = room.away[at]
-        if p < classes:
-            room.free[p] -= 1
-            cost -= t.results[c, p] + (t.hop if room.coming[at] == t.results[c, p] else 0)
-        if max(room.length[at], cost) < best:
-            room.length[at + 1] = max(room.length[at], cost)
-            at += 1
-            if at < many:
-                room.choice[at] = -1
-    return best
-
-
-def memory_of(labels: int) -> Memory:
-    """Room for so many labels."""
-    size = 1 << (2 * labels - 1).bit_length()
-    key, ran, time, moved, cap, bound, parent, following = np.zeros((8, labels), dtype=np.int64)
-    return Memory(
-        key,
-        ran,
-        time,
-        moved,
-        cap,
-        bound,
-        parent,
-        following,
-        np.zeros(labels, dtype=np.bool_),
-        np.full(size, -1, dtype=np.int64),
-        np.zeros(labels, dtype=np.int64),
-        np.zeros(labels, dtype=np.int64),
-        np.zeros(5, dtype=np.int64),
-    )

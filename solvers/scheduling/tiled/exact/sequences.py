@@ -11,17 +11,9 @@ import numpy as np
 import numpy.typing as npt
 
 from tilewright.solvers.scheduling.tiled.exact.counts import Counts
-from tilewright.solvers.scheduling.tiled.exact.sequence_kernel import (
-    BEST,
-    BOUND,
-    ENDED,
-    LABELS,
-    RUNNING,
-    Memory,
-    Tables,
-    advance,
-    memory_of,
-)
+from tilewright.solvers.scheduling.tiled.exact.label_kernel import BEST, BOUND, LABELS, Memory, memory_of
+from tilewright.solvers.scheduling.tiled.exact.round_length_kernel import Tables
+from tilewright.solvers.scheduling.tiled.exact.sequence_kernel import ENDED, RUNNING, advance
 
 Longs = npt.NDArray[np.int64]
 

@@ -13,8 +13,8 @@ from rich.console import RenderableType
 
 from tilewright.api.arguments import named_arguments
 from tilewright.api.display import Displayed
+from tilewright.api.mapping.layer import LayerOnMachine
 from tilewright.api.mapping.mapping import LayerMapping
-from tilewright.api.mapping.problem import LayerOnMachine
 from tilewright.formulation.mapping.constraints import applicable
 from tilewright.formulation.mapping.evaluator import Evaluation
 from tilewright.formulation.mapping.mapping import Mapping

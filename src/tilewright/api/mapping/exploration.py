@@ -17,9 +17,10 @@ from rich.console import RenderableType
 
 from tilewright.api.arguments import interruptible, named_arguments, read_budget
 from tilewright.api.display import Displayed
-from tilewright.api.mapping.document import MappingDocument
-from tilewright.api.mapping.layer import Layer, Network, network
+from tilewright.api.mapping.layer import Layer
 from tilewright.api.mapping.machine import Machine, machine_of
+from tilewright.api.mapping.network import Network, network
+from tilewright.api.mapping.result import MappingDocument
 from tilewright.formulation.limits import Limits
 from tilewright.formulation.objective import parse_objective
 from tilewright.formulation.stopping import NEVER, Stop

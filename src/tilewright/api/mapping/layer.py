@@ -1,26 +1,26 @@
-"""Layers and networks: what is to be mapped."""
+"""One layer, and the question for its best mapping on a machine."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
+from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Unpack
+from typing import Any, Unpack
 
 from rich.console import RenderableType
 
+from tilewright.api.arguments import SearchRequest
 from tilewright.api.display import Displayed
+from tilewright.api.mapping.machine import Machine
+from tilewright.api.mapping.question import Demands, LayersOnMachine
+from tilewright.api.mapping.result import MappingResult, only_layer
+from tilewright.formulation.mapping.problem import LayerProblem
 from tilewright.report.records.mapping.operator import OperatorRecord, shape_text
-from tilewright.report.records.network import network_data
-from tilewright.report.text.network import network_views, operator_views
-from tilewright.workloads.catalog import list_models, resolve_model
-from tilewright.workloads.errors import InputError, unknown_name
+from tilewright.report.text.network import operator_views
+from tilewright.workloads.catalog import resolve_model
+from tilewright.workloads.errors import InputError
 from tilewright.workloads.mapping.operator import Operator
-from tilewright.workloads.network import Network as LayerGraph
-from tilewright.workloads.selection import SelectedLayer, select_layers
-
-if TYPE_CHECKING:
-    from tilewright.api.mapping.machine import Machine
-    from tilewright.api.mapping.problem import Demands, LayerOnMachine, NetworkDemands, NetworkOnMachine
+from tilewright.workloads.selection import SelectedLayer
 
 
 class Layer(Displayed):
@@ -67,8 +67,6 @@ class Layer(Displayed):
         ------
         InputError : for whatever does not fit the layer or the machine
         """
-        from tilewright.api.mapping.problem import LayerOnMachine
-
         return LayerOnMachine(self, machine, objective, **asked)
 
     def to_dict(self) -> dict[str, Any]:
@@ -94,91 +92,51 @@ class Layer(Displayed):
         return [SelectedLayer(self.operator, (self.name,))]
 
 
-class Network(Displayed):
-    """A graph of layers.  Made by `network`.
+class LayerOnMachine(LayersOnMachine):
+    """The question for the best mapping of one layer on one machine; `solve` gives a `MappingResult`.
 
     Parameters
     ----------
-    graph : the layers and the tensors between them
+    layer, machine : what runs, and where
+    objective : ``energy``, ``cycles``, ``edp``, ``ed2p`` or ``E^a*D^b``
+    constraints : demands such as ``cycles<=1e6``, ``utilization>=0.8``, ``tile(K@SPM)<=64``, ``spatial=C,K``
+    cost_model : by default the machine's own
+    factors : ``perfect`` (tiles divide each other) or ``imperfect`` (the last one may be smaller); by default
+        the cost model's choice
+    storage : ``even`` (all tensors of a level begin to live at one point; the default) or ``uneven`` (each at
+        its own)
+    tiles : of imperfect factors, ``trip-counts`` (the least tile of each; the default) or ``every`` integer
+    then : after the objective ``energy`` the least ``cycles``, or the reverse
+    pareto : also the whole Pareto front of energy and cycles
+    best : also so many of the best mappings
+    all_optimal : also all optimal mappings, or at most so many
+
+    Raises
+    ------
+    InputError : for whatever does not fit the layer or the machine
     """
 
-    def __init__(self, graph: LayerGraph) -> None:
-        self.graph = graph
+    def __init__(
+        self,
+        layer: Layer,
+        machine: Machine | str | Path,
+        objective: str = "energy",
+        **demands: Unpack[Demands],
+    ) -> None:
+        self.layer = layer
+        super().__init__(layer.model, layer.batch, layer.selected, machine, objective, **demands)
 
-    @property
-    def name(self) -> str:
-        """As tables show it."""
-        return self.graph.name
+    @cached_property
+    def problem(self) -> LayerProblem:
+        """The problem as it is stated to solvers."""
+        return self.stated.states[0]()
 
-    @property
-    def batch(self) -> int:
-        """Samples per run."""
-        return self.graph.batch
-
-    @property
-    def layers(self) -> tuple[Layer, ...]:
-        """All layers in a topological order."""
-        return tuple(Layer(one.name, one.operator, self.name, self.batch) for one in self.graph.layers)
-
-    @property
-    def macs(self) -> int:
-        """Multiply-accumulates of the whole batch."""
-        return self.graph.macs
-
-    def __getitem__(self, name: str) -> Layer:
-        """The layer of that name; raises ``KeyError``."""
-        for one in self.layers:
-            if one.name == name:
-                return one
-        raise KeyError(unknown_name(name, [one.name for one in self.graph.layers]))
-
-    def __iter__(self) -> Iterator[Layer]:
-        return iter(self.layers)
-
-    def __len__(self) -> int:
-        return len(self.graph)
-
-    def on(
-        self, machine: Machine | str | Path, objective: str = "energy", **asked: Unpack[NetworkDemands]
-    ) -> NetworkOnMachine:
-        """The question for the best mapping of every distinct layer on a machine, which `solve` answers.
-
-        Parameters
-        ----------
-        machine, objective, asked : as for `Layer.on`; and ``layers``, glob patterns of names, and
-            ``all_operators``, pooling and element-wise layers too
-        """
-        from tilewright.api.mapping.problem import NetworkOnMachine
-
-        return NetworkOnMachine(self, machine, objective, **asked)
-
-    def select(self, layers: Sequence[str] = (), all_operators: bool = False) -> list[SelectedLayer]:
-        """The distinct operators among the layers of some names; raises ``InputError`` where none is left."""
-        return select_layers(self.graph, layers, all_operators)
-
-    def to_dict(self) -> dict[str, Any]:
-        """Layers and links as plain data: what ``tilewright show --format json`` prints."""
-        return network_data(self.graph)
-
-    def rows(self) -> list[dict[str, Any]]:
-        """One row per layer."""
-        return [
-            {
-                "name": one.name,
-                "kind": one.operator.kind,
-                "shape": shape_text(one.operator),
-                "macs": one.operator.macs,
-                "parameters": one.parameters,
-            }
-            for one in self.graph.layers
-        ]
-
-    def views(self) -> Sequence[RenderableType]:
-        """A table of the distinct layers."""
-        return network_views(self.graph)
+    def answer(self, request: SearchRequest) -> MappingResult:
+        """What `solve` calls."""
+        return only_layer(self._document(request), self.layer.name)
 
     def __repr__(self) -> str:
-        return f"Network({self.name!r}, {len(self)} layers, batch {self.batch})"
+        return f"LayerOnMachine({self.layer.name!r} on {self.machine.name!r}, {self.objective})"
 
 
 def layer(text: str, batch: int | None = None) -> Layer:
@@ -198,24 +156,3 @@ def layer(text: str, batch: int | None = None) -> Layer:
     if len(graph) != 1:
         raise InputError(text, None, f"has {len(graph)} layers, expected one (tw.network takes several)")
     return Layer(graph.layers[0].name, graph.layers[0].operator, graph.name, graph.batch)
-
-
-def network(text: str | Path, batch: int | None = None) -> Network:
-    """A network by name or from a file.
-
-    Parameters
-    ----------
-    text : a name that `models` lists, an ONNX file, or a YAML file of layers; ``:training`` behind it gives
-        the training graph
-    batch : samples; by default the model's own number
-
-    Raises
-    ------
-    InputError : for an unknown name with the nearest one, or any fault of the file
-    """
-    return Network(resolve_model(str(text), batch))
-
-
-def models() -> list[str]:
-    """Names of the networks that need no file."""
-    return [*list_models()]

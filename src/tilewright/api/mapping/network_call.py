@@ -6,10 +6,10 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Unpack
 
-from tilewright.api.mapping.document import MappingDocument
-from tilewright.api.mapping.layer import Network, network
 from tilewright.api.mapping.machine import Machine
-from tilewright.api.mapping.problem import NetworkDemands, Start
+from tilewright.api.mapping.network import Network, NetworkDemands, network
+from tilewright.api.mapping.question import Start
+from tilewright.api.mapping.result import MappingDocument
 from tilewright.api.solving import solve
 from tilewright.formulation.stopping import Stop
 from tilewright.solvers.observer import Observer

@@ -1,26 +1,38 @@
-"""The result of one layer: what was found, and what is proven of it."""
+"""What mapping layers gives: a document with a result for each of them."""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 from rich.console import RenderableType
 
 from tilewright.api.claimed import Claimed
+from tilewright.api.display import Displayed
+from tilewright.api.mapping.machine import Machine
 from tilewright.api.mapping.mapping import LayerMapping
 from tilewright.formulation.mapping.mapping import Mapping
+from tilewright.formulation.objective import Objective, parse_objective
+from tilewright.formulation.result import Status
 from tilewright.hardware.mapping.engine import Engine
-from tilewright.report.records.mapping.document import LayerRecord, MetricsRecord, SolutionRecord, layer_data
+from tilewright.report.records.files import output_format, render
+from tilewright.report.records.mapping.document import (
+    LayerRecord,
+    MetricsRecord,
+    ResultDocument,
+    SolutionRecord,
+    layer_data,
+)
 from tilewright.report.text.mapping.answer_sets import further_views
+from tilewright.report.text.mapping.documents import document_views
 from tilewright.report.text.quantities import gap_text
 from tilewright.report.text.tables import layer_view
+from tilewright.workloads.disk import check_writable, write_file
+from tilewright.workloads.errors import InputError, unknown_name
 from tilewright.workloads.mapping.operator import Operator
-
-if TYPE_CHECKING:
-    from tilewright.api.mapping.document import MappingDocument
 
 
 class MappingResult(Claimed):
@@ -119,3 +131,140 @@ class MappingResult(Claimed):
             )
             for one in records
         ]
+
+
+class MappingDocument(Displayed):
+    """The answers for the layers of a network, one for every distinct layer: what ``tilewright map`` writes.
+
+    Parameters
+    ----------
+    record : the document's content
+    where : what errors call it
+    """
+
+    def __init__(self, record: ResultDocument, where: str = "document") -> None:
+        self.record = record
+        self.where = where
+
+    @cached_property
+    def layers(self) -> tuple[MappingResult, ...]:
+        """One result per distinct layer, in the network's order."""
+        return tuple(MappingResult(self, layer) for layer in self.record.layers)
+
+    @cached_property
+    def machine(self) -> Machine:
+        """The machine that the layers run on."""
+        return Machine(self.record.arch.build(self.where))
+
+    @property
+    def objective(self) -> Objective:
+        """What was minimised."""
+        return parse_objective(self.record.objective)
+
+    @property
+    def complete(self) -> bool:
+        """Whether every layer that was asked for is there."""
+        return self.record.complete
+
+    @property
+    def optimal(self) -> bool:
+        """Whether every layer is there and proven optimal."""
+        return self.complete and all(layer.status is Status.OPTIMAL for layer in self.layers)
+
+    @property
+    def value(self) -> float | int | None:
+        """Sum of the layers' values, for the objectives energy and cycles."""
+        return self.record.totals.value
+
+    @property
+    def bound(self) -> float | int | None:
+        """Sum of the layers' bounds."""
+        return self.record.totals.bound
+
+    @property
+    def gap(self) -> float | None:
+        """``(value - bound) / value``."""
+        return self.record.totals.gap
+
+    @property
+    def energy_pj(self) -> float | int | None:
+        """Of the whole network; ``None`` where a layer has no mapping."""
+        return self.record.totals.energy_pj
+
+    @property
+    def cycles(self) -> int | None:
+        """Of the whole network, layer after layer."""
+        return self.record.totals.cycles
+
+    def __getitem__(self, place: str | int) -> MappingResult:
+        """A layer's result by its position, or by any of its names; raises ``KeyError`` or ``IndexError``."""
+        if isinstance(place, int):
+            return self.layers[place]
+        for layer in self.layers:
+            if place in layer.record.names:
+                return layer
+        raise KeyError(unknown_name(place, [name for one in self.layers for name in one.record.names]))
+
+    def __iter__(self) -> Iterator[MappingResult]:
+        return iter(self.layers)
+
+    def __len__(self) -> int:
+        return len(self.layers)
+
+    def rows(self) -> list[dict[str, Any]]:
+        """One row per distinct layer."""
+        return [
+            {
+                "name": layer.name,
+                "count": layer.count,
+                "status": layer.status,
+                "value": layer.value,
+                "bound": layer.bound,
+                "gap": layer.gap,
+                "energy_pj": None if layer.metrics is None else layer.metrics.energy_pj,
+                "cycles": None if layer.metrics is None else layer.metrics.cycles,
+                "utilization": None if layer.metrics is None else layer.metrics.utilization,
+                "wall_s": layer.wall_s,
+            }
+            for layer in self.record.layers
+        ]
+
+    def to_dict(self) -> dict[str, Any]:
+        """The document as plain data: what ``tilewright map --format json`` prints."""
+        return self.record.to_data()
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the document; the suffix (.json, .jsonl, .yaml, .csv) tells the format.
+
+        Raises
+        ------
+        InputError : for another suffix, or a file that cannot be written to
+        OutputError : where writing fails
+        """
+        path = Path(path)
+        form = output_format(path, "")
+        check_writable(path)
+        write_file(path, render(self.record, form))
+
+    def save_report(self, path: str | os.PathLike[str]) -> None:
+        """Write a self-contained page of tables and plots (the extra ``plots``); raises ``InputError``."""
+        from tilewright.report.html.mapping.result import write_result_report
+        from tilewright.report.html.page import check_report
+
+        check_report(Path(path))
+        write_result_report(Path(path), self.record)
+
+    def views(self) -> Sequence[RenderableType]:
+        """All about a single layer, or a table of several."""
+        return document_views(self.record, sum(layer.wall_s for layer in self.record.layers))
+
+    def __repr__(self) -> str:
+        told = ", ".join(f"{count} {status}" for status, count in self.record.totals.statuses.items())
+        return f"MappingDocument({self.record.model!r} on {self.record.arch.name!r}, {told or 'no layers'})"
+
+
+def only_layer(document: MappingDocument, name: str) -> MappingResult:
+    """The one result of a document about one layer; raises ``InputError`` where it was not reached."""
+    if not document.layers:
+        raise InputError(name, None, "the search was interrupted before it began")
+    return document.layers[0]

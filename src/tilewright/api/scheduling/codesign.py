@@ -7,7 +7,8 @@ from pathlib import Path
 
 from tilewright.api.arguments import interruptible, named_arguments, read_budget
 from tilewright.api.scheduling.plan import Codesign
-from tilewright.api.scheduling.problem import EXACT, Workload, schedule_objective, schedule_settings, workload
+from tilewright.api.scheduling.settings import schedule_settings
+from tilewright.api.scheduling.workload import EXACT, Workload, schedule_objective, workload
 from tilewright.formulation.stopping import Stop
 from tilewright.hardware.mapping.styles import dataflow
 from tilewright.hardware.scheduling.herald.classes import accelerator_class, with_steps

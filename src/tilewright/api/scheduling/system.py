@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 from rich.console import RenderableType
 
 from tilewright.api.display import Displayed
+from tilewright.api.scheduling.tiled_machine import is_tiled
 from tilewright.hardware.scheduling.herald.system import System as SubAccelerators
 from tilewright.hardware.scheduling.herald.system import system_to_dict
 from tilewright.hardware.scheduling.herald.system_file import changed_system, list_systems, load_system
 from tilewright.report.text.scheduling.herald.system import system_views
+from tilewright.workloads.errors import InputError
 
 
 class System(Displayed):
@@ -97,3 +100,12 @@ def system(name: str | os.PathLike[str]) -> System:
 def systems() -> list[str]:
     """Names of the systems that come with the package."""
     return list_systems()
+
+
+def system_of(value: System | SubAccelerators | str | Path) -> System:
+    """A system from whatever stands for one."""
+    if isinstance(value, System):
+        return value
+    if isinstance(value, str | Path) and is_tiled(value):
+        raise InputError(str(value), None, f"is a tiled machine, expected tiled_machine({str(value)!r})")
+    return System(value) if isinstance(value, SubAccelerators) else system(value)

@@ -1,4 +1,4 @@
-"""Workloads, and the question for their best schedule on a system."""
+"""Workloads, and the questions for their best schedule on a system or plan on a tiled machine."""
 
 from __future__ import annotations
 
@@ -8,15 +8,18 @@ from typing import Any, overload
 
 from rich.console import RenderableType
 
-from tilewright.api.arguments import Budget, SearchRequest, interruptible, named_arguments
+from tilewright.api.arguments import SearchRequest, interruptible, named_arguments
 from tilewright.api.display import Displayed
 from tilewright.api.scheduling.plan import Plan
-from tilewright.api.scheduling.system import System, system
-from tilewright.api.scheduling.tiled_machine import TiledMachine, is_tiled
-from tilewright.api.scheduling.tiled_problem import NetworkOnTiles, search_settings
+from tilewright.api.scheduling.settings import schedule_settings
+from tilewright.api.scheduling.system import System, system_of
+from tilewright.api.scheduling.tiled_machine import TiledMachine, tiled_machine
+from tilewright.api.scheduling.tiled_plan import TiledPlan
+from tilewright.api.scheduling.tiled_search import search_plan
 from tilewright.formulation.scheduling.herald.problem import ScheduleObjective
-from tilewright.hardware.scheduling.herald.system import System as SubAccelerators
-from tilewright.report.records.scheduling.herald.document import ScheduleSettingsRecord, schedule_document
+from tilewright.formulation.scheduling.tiled.dag import PartialSums
+from tilewright.formulation.scheduling.tiled.problem import TiledProblem, tiled_objective
+from tilewright.report.records.scheduling.herald.document import schedule_document
 from tilewright.report.records.scheduling.workload import workload_data
 from tilewright.report.text.scheduling.workload import workload_views
 from tilewright.solvers.mapping.machine_sizes import METRICS
@@ -156,6 +159,59 @@ class WorkloadOnSystem:
         return f"WorkloadOnSystem({self.workload.name!r} on {self.system.name!r}, {self.objective.value})"
 
 
+class NetworkOnTiles:
+    """The question for the best plan of a network on a tiled machine; `solve` gives a `TiledPlan`.
+
+    Parameters
+    ----------
+    workload : of one network; its number of runs is the number of samples where ``batch`` is not given
+    machine : where it runs
+    objective : ``makespan``, ``energy`` or ``edp``
+    batch : samples
+    fuse : whether element-wise layers ride on the layer that they follow
+    partial_sums : ``chain`` or ``reduction``, see ``docs/tiled.md``
+
+    Raises
+    ------
+    InputError : for several networks, or an unknown name
+    """
+
+    def __init__(
+        self,
+        workload: Workload,
+        machine: TiledMachine | str | Path,
+        objective: str = "makespan",
+        *,
+        batch: int | None = None,
+        fuse: bool = True,
+        partial_sums: PartialSums = "chain",
+    ) -> None:
+        parts = workload.networks.parts
+        if len(parts) != 1:
+            raise InputError("workload", None, f"expected one network on a tiled machine, got {len(parts)}")
+        goal = tiled_objective(objective, "objective")
+        if partial_sums not in ("chain", "reduction"):
+            raise InputError("partial_sums", None, unknown_name(partial_sums, ("chain", "reduction")))
+        self.workload = workload
+        self.machine = machine if isinstance(machine, TiledMachine) else tiled_machine(machine)
+        self.objective = objective
+        self.problem = TiledProblem(
+            parts[0].network,
+            self.machine.hardware,
+            goal,
+            batch=parts[0].batches if batch is None else batch,
+            fuse=fuse,
+            partial_sums=partial_sums,
+        )
+
+    def answer(self, request: SearchRequest) -> TiledPlan:
+        """What `solve` calls; deterministic searches are for layers only."""
+        return search_plan(self.problem, self.objective, request)
+
+    def __repr__(self) -> str:
+        return f"NetworkOnTiles({self.workload.name!r} on {self.machine.name!r}, {self.objective})"
+
+
 def workload(text: str | Path) -> Workload:
     """A workload by its name or from a YAML file; a model or layer is one of its own.
 
@@ -171,23 +227,9 @@ def list_workloads() -> list[str]:
     return [*workload_names()]
 
 
-def system_of(value: System | SubAccelerators | str | Path) -> System:
-    """A system from whatever stands for one."""
-    if isinstance(value, System):
-        return value
-    if isinstance(value, str | Path) and is_tiled(value):
-        raise InputError(str(value), None, f"is a tiled machine, expected tiled_machine({str(value)!r})")
-    return System(value) if isinstance(value, SubAccelerators) else system(value)
-
-
 def schedule_objective(name: str) -> ScheduleObjective:
     """The objective of that name; raises ``InputError`` with the nearest one."""
     known = [one.value for one in ScheduleObjective]
     if name not in known:
         raise InputError("objective", None, unknown_name(name, known))
     return ScheduleObjective(name)
-
-
-def schedule_settings(method: str, metric: str, budget: Budget) -> ScheduleSettingsRecord:
-    """What a document says of the search for a schedule."""
-    return ScheduleSettingsRecord(**search_settings(method, budget).model_dump(), metric=metric)

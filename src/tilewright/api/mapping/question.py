@@ -4,18 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
-from functools import cached_property
 from pathlib import Path
-from typing import Literal, TypedDict, Unpack
+from typing import Literal, TypedDict
 
 from tilewright.api.arguments import SearchRequest, interruptible, named_arguments
-from tilewright.api.mapping.document import MappingDocument, only_layer
-from tilewright.api.mapping.layer import Layer, Network
 from tilewright.api.mapping.machine import Machine, machine_of
 from tilewright.api.mapping.mapping import LayerMapping
-from tilewright.api.mapping.result import MappingResult
+from tilewright.api.mapping.result import MappingDocument, MappingResult
 from tilewright.formulation.mapping.mapping import Mapping
-from tilewright.formulation.mapping.problem import LayerProblem
 from tilewright.formulation.objective import parse_objective
 from tilewright.report.records.mapping.answer_sets import answer_record
 from tilewright.report.records.mapping.build import limits_of
@@ -58,15 +54,8 @@ class Demands(TypedDict, total=False):
     all_optimal: bool | int
 
 
-class NetworkDemands(Demands, total=False):
-    """The keyword arguments of `NetworkOnMachine`, which explains them."""
-
-    layers: Sequence[str]
-    all_operators: bool
-
-
-class _OnMachine:
-    """What questions about layers and a machine share; `LayerOnMachine` has the parameters."""
+class LayersOnMachine:
+    """What the questions about one layer and about a network share; `LayerOnMachine` has the parameters."""
 
     def __init__(
         self,
@@ -157,89 +146,6 @@ class _OnMachine:
                 for index, answer in enumerate(answers):
                     growing.add(index, answer_record(self.stated, answer))
         return MappingDocument(growing.document(), self._name)
-
-
-class LayerOnMachine(_OnMachine):
-    """The question for the best mapping of one layer on one machine; `solve` gives a `MappingResult`.
-
-    Parameters
-    ----------
-    layer, machine : what runs, and where
-    objective : ``energy``, ``cycles``, ``edp``, ``ed2p`` or ``E^a*D^b``
-    constraints : demands such as ``cycles<=1e6``, ``utilization>=0.8``, ``tile(K@SPM)<=64``, ``spatial=C,K``
-    cost_model : by default the machine's own
-    factors : ``perfect`` (tiles divide each other) or ``imperfect`` (the last one may be smaller); by default
-        the cost model's choice
-    storage : ``even`` (all tensors of a level begin to live at one point; the default) or ``uneven`` (each at
-        its own)
-    tiles : of imperfect factors, ``trip-counts`` (the least tile of each; the default) or ``every`` integer
-    then : after the objective ``energy`` the least ``cycles``, or the reverse
-    pareto : also the whole Pareto front of energy and cycles
-    best : also so many of the best mappings
-    all_optimal : also all optimal mappings, or at most so many
-
-    Raises
-    ------
-    InputError : for whatever does not fit the layer or the machine
-    """
-
-    def __init__(
-        self,
-        layer: Layer,
-        machine: Machine | str | Path,
-        objective: str = "energy",
-        **demands: Unpack[Demands],
-    ) -> None:
-        self.layer = layer
-        super().__init__(layer.model, layer.batch, layer.selected, machine, objective, **demands)
-
-    @cached_property
-    def problem(self) -> LayerProblem:
-        """The problem as it is stated to solvers."""
-        return self.stated.states[0]()
-
-    def answer(self, request: SearchRequest) -> MappingResult:
-        """What `solve` calls."""
-        return only_layer(self._document(request), self.layer.name)
-
-    def __repr__(self) -> str:
-        return f"LayerOnMachine({self.layer.name!r} on {self.machine.name!r}, {self.objective})"
-
-
-class NetworkOnMachine(_OnMachine):
-    """The question for the best mapping of every distinct layer; `solve` gives a `MappingDocument`.
-
-    Parameters
-    ----------
-    network : what runs
-    layers : glob patterns of layer names, one of which must match; empty for all layers
-    all_operators : pooling and element-wise layers too
-
-    The others are those of `LayerOnMachine`.
-    """
-
-    def __init__(
-        self,
-        network: Network,
-        machine: Machine | str | Path,
-        objective: str = "energy",
-        *,
-        layers: Sequence[str] = (),
-        all_operators: bool = False,
-        **demands: Unpack[Demands],
-    ) -> None:
-        self.network = network
-        with named_arguments():
-            selected = network.select(layers, all_operators)
-        super().__init__(network.name, network.batch, selected, machine, objective, **demands)
-
-    def answer(self, request: SearchRequest) -> MappingDocument:
-        """What `solve` calls."""
-        return self._document(request)
-
-    def __repr__(self) -> str:
-        count = len(self.stated.layers)
-        return f"NetworkOnMachine({self.network.name!r} on {self.machine.name!r}, {count} distinct layers)"
 
 
 def _stored(starts: Start | Sequence[Start]) -> list[StoredMapping]:

@@ -1,0 +1,162 @@
+"""Cycles of the ``dmazerunner`` cost model: DMA, operand networks, computation and reduction of passes."""
+
+from __future__ import annotations
+
+from functools import cached_property
+from math import lcm
+
+from tilewright.formulation.expression import (
+    Expr,
+    as_expr,
+    ceil_div,
+    is_one,
+    maximum,
+    product,
+    tighten,
+    total,
+    where,
+)
+from tilewright.formulation.mapping.cost.dmazerunner_passes import Passes
+from tilewright.workloads.mapping.operator import Tensor
+
+
+class PassCycles(Passes):
+    """The cycles of one nest."""
+
+    def _network(self, tensor: Tensor, *factors: Expr) -> Expr:
+        """Cycles to move a tensor's array tile, one element per cycle, times the factors."""
+        return product([*self.nest.extents(tensor, self.array_tile), *factors])
+
+    def _compute(self, *factors: Expr) -> Expr:
+        """Compute cycles of an RF pass, times the factors."""
+        return product([*self.trips(self.rf_blocks), *factors])
+
+    @cached_property
+    def compute_per_spm_pass(self) -> Expr:
+        """All compute cycles of an SPM pass; the array is never faster than all PEs at work."""
+        tile = product(self.nest.boundaries[self.spm_tile].values())
+        cap = self.nest.cap(self.nest.spatial)
+        return tighten(self._compute(*self.trips(self.spm_blocks)), lower=ceil_div(tile, cap))
+
+    def _reduction(self, *factors: Expr) -> Expr:
+        """Cycles in which PEs add partial sums of an RF pass, times the factors."""
+        partners = product(self.spatial_trips(self.other_dims(self.output))) - 1
+        groups = self.spatial_trips(self.own_dims(self.output))
+        return product([*self.nest.extents(self.output, self.rf_tile), *groups, partners, *factors])
+
+    def dma_cycles(self, tensor: Tensor) -> Expr:
+        """Engine cycles to move a tensor's SPM tile: invocations times the cost of one burst.
+
+        A burst runs along the innermost axes for as long as the tile spans them wholly.
+        """
+        dma = self.engine.dma
+        assert dma is not None
+        sizes = [self.nest.extent(axis, self.spm_tile) for axis in tensor.axes]
+        startup = dma.startup * dma.clock_ratio
+        slope = dma.per_byte * self.engine.element_bytes * dma.clock_ratio
+        unit = lcm(startup.denominator, slope.denominator)
+
+        def invocation(burst: list[Expr]) -> Expr:
+            return ceil_div(int(startup * unit) + int(slope * unit) * product(burst), unit)
+
+        def run(position: int, inner: int) -> Expr:
+            """Bursts along an axis, if the tile spans the ``inner`` elements of all axes inside it."""
+            here = invocation([as_expr(inner), sizes[position]])
+            if position == 0:
+                return here
+            size = tensor.axes[position].size
+            contiguous = is_one(ceil_div(size, sizes[position]))
+            return where(contiguous, run(position - 1, inner * size), product([here, *sizes[:position]]))
+
+        return run(len(sizes) - 1, 1) if sizes else invocation([as_expr(1)])  # a scalar has no axes
+
+    def _pass_cycles(self, reused_outside: Tensor | None, continuing: Expr, transfer: bool = False) -> Expr:
+        """Cycles of one SPM pass.
+
+        Parameters
+        ----------
+        reused_outside : the tensor that the DRAM loops keep in place
+        continuing : 1 where they do run, so that it is reused continuously if it also stays within the pass
+        transfer : whether this is a pass in which even a tensor that is reused continuously moves
+        """
+        trips = self.trips(self.spm_blocks)
+        tensors = self.operator.tensors
+        compute, reduction = self.compute_per_spm_pass, self._reduction(*trips)
+
+        def single(still: Tensor | None) -> Expr:
+            """One RF pass, in which ``still`` does not move and every other tensor does."""
+            nets = maximum(self._network(t, *trips) for t in tensors if transfer or t is not still)
+            return maximum([nets, compute]) if still is self.output else nets + compute + reduction
+
+        def many(index: int) -> Expr:
+            """Several RF passes; one tensor (or none) moves less often than once a pass."""
+            held = self.orders(self.spm_blocks)[index].stationary
+            nets = maximum(self._network(t, *trips) for t in tensors if t is not held)
+            if held is None:
+                return nets + compute + reduction
+            kept = sorted(set(self.operator.bounds) - self.reused_dims(self.spm_blocks, index, held))
+            rounds = self.trips(self.spm_blocks, kept)
+            # where the held tensor moves, its transfer counts if it is slower than all else that goes on
+            others = [self._network(t, *trips) - self._network(t, *rounds) for t in tensors if t is not held]
+            if held is self.output:
+                others.append(self._compute(*trips) - self._compute(*rounds))
+                base, added = maximum([nets, compute]), as_expr(0)
+                pauses = self._compute(*rounds) + self._reduction(*rounds)
+            else:
+                base, added, pauses = nets, compute + reduction, as_expr(0)
+            longer = maximum([base, maximum(others) + self._network(held, *rounds)]) + added
+            if held is not reused_outside:
+                return longer + pauses
+            still = longer if transfer else base + added
+            return where(product([is_one(product(rounds)), continuing]), still, longer + pauses)
+
+        alone = single(None)
+        if reused_outside is not None:
+            alone = where(continuing, single(reused_outside), alone)
+        return where(is_one(self.rf_passes), alone, self.chosen(self.spm_blocks, many))
+
+    def _stays_within_pass(self, tensor: Tensor) -> Expr:
+        """1 where a tensor does not move between the RF passes of an SPM pass."""
+        return is_one(product(self.trips(self.spm_blocks, self.own_dims(tensor))))
+
+    def layer_cycles(self) -> tuple[Expr, dict[str, Expr]]:
+        dma = {tensor: self.dma_cycles(tensor) for tensor in self.operator.tensors}
+        doubled = {t: (2 if t.is_output else 1) * cycles for t, cycles in dma.items()}
+        every_pass = total(doubled.values())
+        unshared = self._pass_cycles(None, as_expr(0))
+
+        def option(index: int) -> Expr:
+            order = self.orders(self.dram_blocks)[index]
+            held = order.stationary
+            plain = product([self.spm_passes, maximum([unshared, every_pass])])
+            if held is None:
+                return plain
+            runs = 1 - is_one(order.reused)
+            kept = sorted(set(self.operator.bounds) - self.reused_dims(self.dram_blocks, index, held))
+            rounds = product(self.trips(self.dram_blocks, kept))
+            work = self._pass_cycles(held, runs)
+            stays = product([self._stays_within_pass(held), runs])
+            late = self._pass_cycles(held, runs, transfer=True)
+            always = total(cycles for t, cycles in doubled.items() if t is not held)
+            base = maximum([work, always])
+            if held is self.output:
+                early = work + product([stays, self._compute() + self._reduction()])
+                others = maximum([0, *(self._network(t) for t in self.operator.tensors if t is not held)])
+                late = tighten(
+                    work + product([stays, maximum([0, self._network(held) - others])]), lower=late
+                )
+                transfers = [
+                    maximum([base, early, always + dma[held]]),
+                    maximum([base, late, always + dma[held]]),
+                ]
+            else:
+                transfers = [maximum([base, always + dma[held]]), maximum([base, late])]
+            seldom = product([self.spm_passes - 2 * rounds, base])
+            reusing = total([seldom, *(product([rounds, cycles]) for cycles in transfers)])
+            return where(runs, reusing, plain)
+
+        cycles = self.chosen(self.dram_blocks, option)
+        details = {"cycles of an SPM pass": unshared, "SPM passes": self.spm_passes}
+        details |= {f"DMA cycles of {tensor.name}": value for tensor, value in dma.items()}
+        cap = self.nest.cap(self.nest.spatial)
+        return tighten(cycles, lower=-(-self.operator.iterations // cap)), details

@@ -1,0 +1,116 @@
+"""Energy of the ``dmazerunner`` cost model: what moves between DRAM, SPM and register files, and is added."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from tilewright.formulation.expression import Expr, as_expr, is_one, product, total, where
+from tilewright.formulation.mapping.cost.base import Traffic, energy_scale
+from tilewright.formulation.mapping.cost.dmazerunner_passes import Passes
+from tilewright.workloads.mapping.operator import Tensor
+
+
+class PassEnergy(Passes):
+    """The energy of one nest."""
+
+    def _moves(self, tensor: Tensor, payload: Sequence[Expr], again: int = 1) -> Expr:
+        """``payload`` times the transfers between SPM and array; ``again`` where not continuously reused.
+
+        A tensor that stays through a whole SPM pass and on through the next is reused continuously: it
+        moves once per DRAM reuse.
+        """
+
+        def through(index: int) -> Expr:
+            order = self.orders(self.dram_blocks)[index]
+            if order.stationary is not tensor:
+                return product([again, *payload, *inner, *self.trips(self.dram_blocks)])
+            moving = sorted(set(self.operator.bounds) - self.reused_dims(self.dram_blocks, index, tensor))
+            once = product([*payload, *inner, *self.trips(self.dram_blocks, moving)])
+            return where(is_one(order.reused), again * once, once)
+
+        def stopped(index: int) -> Expr:
+            moving = sorted(set(self.operator.bounds) - self.reused_dims(self.spm_blocks, index, tensor))
+            trips = [*self.trips(self.spm_blocks, moving), *self.trips(self.dram_blocks)]
+            return product([again, *payload, *trips])
+
+        inner = self.trips(self.spm_blocks, self.own_dims(tensor))
+        stays = is_one(product(inner))
+        return where(stays, self.chosen(self.dram_blocks, through), self.chosen(self.spm_blocks, stopped))
+
+    def _fetches(self, tensor: Tensor, payload: Sequence[Expr]) -> Expr:
+        """``payload`` times the transfers between DRAM and SPM."""
+
+        def option(index: int) -> Expr:
+            moving = sorted(set(self.operator.bounds) - self.reused_dims(self.dram_blocks, index, tensor))
+            return product([*payload, *self.trips(self.dram_blocks, moving)])
+
+        return self.chosen(self.dram_blocks, option)
+
+    def _partial_sum_reads(self) -> Expr:
+        """Output elements read back from DRAM: every fetch but the zero-initialised first."""
+        tile = self.nest.extents(self.output, self.spm_tile)
+        once = self.trips(self.dram_blocks, self.own_dims(self.output))
+
+        def option(index: int) -> Expr:
+            reused = self.reused_dims(self.dram_blocks, index, self.output)
+            again = [dim for dim in self.other_dims(self.output) if dim not in reused]
+            return product([*tile, *once, product(self.trips(self.dram_blocks, again)) - 1])
+
+        return self.chosen(self.dram_blocks, option)
+
+    def energy(self) -> tuple[int, dict[str, Expr], tuple[Traffic, ...]]:
+        fan = self.spm.fanout
+        assert fan is not None
+        rf, noc = self.rf.read_energy, fan.energy
+        spm, dram, mac = self.spm.read_energy, self.dram.read_energy, self.engine.mac_energy
+        scale = energy_scale([rf, noc, spm, dram, mac])
+        iterations = self.operator.iterations
+        added = self._moves(
+            self.output,
+            [
+                *self.nest.extents(self.output, self.rf_tile),
+                *self.spatial_trips(self.own_dims(self.output)),
+                product(self.spatial_trips(self.other_dims(self.output))) - 1,
+            ],
+        )
+        parts: dict[str, list[Expr]] = {
+            "MAC": [as_expr(int(mac * scale) * iterations), int(mac * scale) * added],
+            "RF": [
+                as_expr(int(rf * scale) * iterations * (len(self.operator.tensors) + 1)),
+                int(rf * scale) * 3 * added,
+            ],
+            "network": [int(noc * scale) * added],
+            "SPM": [],
+            "DRAM": [],
+        }
+        traffic: list[Traffic] = []
+        for tensor in self.operator.tensors:
+            again = 2 if tensor.is_output else 1
+            receivers = self.spatial_trips(self.own_dims(tensor)) if tensor.is_output else self.spatial
+            hops = self._moves(tensor, [*self.nest.extents(tensor, self.rf_tile), *receivers], again)
+            array = self._moves(tensor, self.nest.extents(tensor, self.array_tile), again)
+            fetched = self._fetches(tensor, self.nest.extents(tensor, self.spm_tile))
+            parts["network"].append(int(noc * scale) * hops)
+            parts["SPM"].append(int(spm * scale) * array)
+            moved = [fetched, self._partial_sum_reads()] if tensor.is_output else [fetched]
+            parts["DRAM"].append(int(dram * scale) * total(moved))
+            traffic += self._traffic(tensor, moved, array)
+        return scale, {name: total(terms) for name, terms in parts.items()}, tuple(traffic)
+
+    def _traffic(self, tensor: Tensor, moved: Sequence[Expr], array: Expr) -> list[Traffic]:
+        """Elements that cross the DRAM and the SPM port, and what the levels hold."""
+        whole = as_expr(tensor.footprint(self.operator.bounds))
+        spm, rf = (self.nest.footprint(tensor, at) for at in (self.spm_tile, self.rf_tile))
+        zero, uses = as_expr(0), as_expr(self.operator.iterations)
+        if tensor.is_output:
+            written, read = moved
+            return [
+                Traffic(self.dram.name, tensor.name, read, zero, written, whole),
+                Traffic(self.spm.name, tensor.name, array, zero, zero, spm),
+                Traffic(self.rf.name, tensor.name, uses, zero, uses, rf),
+            ]
+        return [
+            Traffic(self.dram.name, tensor.name, moved[0], zero, zero, whole),
+            Traffic(self.spm.name, tensor.name, array, zero, zero, spm),
+            Traffic(self.rf.name, tensor.name, uses, zero, zero, rf),
+        ]

@@ -1,0 +1,222 @@
+"""Access counts of the ``hierarchy`` cost model: what every tensor reads, fills and updates at a level.
+
+They follow from the loop nest alone, as in Timeloop: a tile is fetched when a loop outside its store moves
+it, instances that need the same tile share one read, partial sums of several instances are added on their
+way out, and outputs are zero-initialised at their first visit.  Buffers that share a tensor hold a part of
+its tile each and pass the parts round.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+
+from tilewright.formulation.expression import (
+    Expr,
+    as_expr,
+    ceil_div,
+    choose,
+    maximum,
+    product,
+    tighten,
+    total,
+)
+from tilewright.formulation.mapping.nest import Nest, Spread
+from tilewright.workloads.mapping.operator import Tensor
+
+
+@dataclass(frozen=True, slots=True)
+class Counts:
+    """Accesses of one tensor at one level under one residency."""
+
+    reads: Expr
+    fills: Expr
+    updates: Expr
+
+
+_NONE = Counts(as_expr(0), as_expr(0), as_expr(0))
+
+
+def next_stores(nest: Nest, tensor: Tensor, level: int) -> dict[int | None, list[bool]]:
+    """By the next store inside a level (``None``: the PEs), the residencies in which it is that one."""
+    alternatives = nest.residency[tensor.name].alternatives
+    inner = [next((store for store in stores if store > level), None) for stores in alternatives]
+    return {store: [other == store for other in inner] for store in dict.fromkeys(inner)}
+
+
+def selected_counts(
+    nest: Nest, tensor: Tensor, level: int, whole_run: bool, among: Sequence[bool] | None = None
+) -> Counts:
+    """Counts at a level under the chosen residency, per instance or over all instances.
+
+    ``among`` tells which of the residencies' alternatives count; the others count nothing.
+    """
+    residency = nest.residency[tensor.name]
+    options = [
+        _counts(nest, tensor, chosen, level, whole_run) if among is None or among[index] else _NONE
+        for index, chosen in enumerate(residency.alternatives)
+    ]
+
+    def pick(field: Callable[[Counts], Expr]) -> Expr:
+        return choose(residency.selector, [field(option) for option in options])
+
+    return Counts(pick(lambda c: c.reads), pick(lambda c: c.fills), pick(lambda c: c.updates))
+
+
+def _counts(nest: Nest, tensor: Tensor, stores: Sequence[int], level: int, whole_run: bool) -> Counts:
+    """Counts at one level when the tensor is stored at ``stores``."""
+    if level not in stores:
+        return _NONE
+    positions = nest.residency[tensor.name].positions
+    here = positions[level]
+    depth = stores.index(level)
+    store = stores[depth + 1] if depth + 1 < len(stores) else None
+    inner = len(nest.blocks) if store is None else positions[store]
+    outside = frozenset(nest.spatial_between(0, here)) if whole_run else frozenset[int]()
+    at_store = Spread(outside)
+    below = spread_of(nest, tensor, outside, nest.spatial_between(here, inner), store)
+    if tensor.is_output:
+        return _output_counts(
+            nest, tensor, (here, at_store), (None if store is None else inner, below), depth
+        )
+    fills = as_expr(0)
+    if depth > 0:
+        pool = nest.pool(tensor, level) & outside  # buffers that share are filled once together
+        windows = nest.engine.levels[level].sliding_window
+        fills = nest.delivered(tensor, here, Spread(outside - pool, pooled=pool), windows)
+        if not whole_run:
+            fills = ceil_div(fills, product(nest.sharers(tensor, level)))
+    return Counts(_reads(nest, tensor, store, below), fills, as_expr(0))
+
+
+def _reads(nest: Nest, tensor: Tensor, store: int | None, below: Spread, times: Expr | None = None) -> Expr:
+    """Elements that the next inner store (``None``: the PEs) reads, over the instances that count."""
+    if store is None:
+        return product([nest.iterations(tensor, below), 1 if times is None else times])
+    position = nest.residency[tensor.name].positions[store]
+    return nest.delivered(tensor, position, below, nest.engine.levels[store].sliding_window, times)
+
+
+def hops_of(nest: Nest, tensor: Tensor, level: int, among: Sequence[bool] | None = None) -> Expr:
+    """Elements that a level's buffers pass on to each other.
+
+    Whenever the inside reads a shared tile, it goes round its ``n`` buffers: ``n - 1`` hops for every element
+    that the first of them reads.  ``n - 1`` is a sum over dimensions, as of rings within rings, so that every
+    term is a product of what depends on one dimension.
+    """
+    pool = nest.pool(tensor, level)
+    if not pool:
+        return as_expr(0)
+    rings: list[Expr] = []
+    before: list[Expr] = []
+    for size in nest.sharers(tensor, level):
+        if size is not as_expr(1):
+            rings.append(product([*before, size - 1]))
+        before.append(size)
+    residency = nest.residency[tensor.name]
+    here = residency.positions[level]
+    outside = frozenset(nest.spatial_between(0, here)) - pool
+
+    def passed(stores: Sequence[int]) -> Expr:
+        if level not in stores:
+            return as_expr(0)
+        store = next((inner for inner in stores if inner > level), None)
+        end = len(nest.blocks) if store is None else residency.positions[store]
+        spread = spread_of(nest, tensor, outside, nest.spatial_between(here, end), store)
+        leaders = replace(spread, pooled=spread.pooled | pool)
+        return total(_reads(nest, tensor, store, leaders, ring) for ring in rings)
+
+    return _chosen(nest, tensor, passed, among)
+
+
+def spread_of(
+    nest: Nest, tensor: Tensor, outside: frozenset[int], between: Sequence[int], store: int | None
+) -> Spread:
+    """Instances whose accesses reach the outer store.
+
+    Those that need the same tile share an access where the network between multicasts (inputs) or reduces
+    (outputs), and where the buffers of the inner store share it; elsewhere each has its own.
+    """
+    blocks = frozenset(between)
+    shared = frozenset(block for block in blocks if _shares(nest, tensor, block))
+    pool = frozenset[int]() if store is None else nest.pool(tensor, store)
+    return Spread((outside | (blocks - shared)) - pool, shared, pool & (outside | blocks) - shared)
+
+
+def _shares(nest: Nest, tensor: Tensor, block: int) -> bool:
+    fan = nest.engine.levels[nest.blocks[block].level].fanout
+    return fan is not None and (fan.reduction if tensor.is_output else fan.multicast)
+
+
+def _output_counts(
+    nest: Nest, tensor: Tensor, store: tuple[int, Spread], inner: tuple[int | None, Spread], depth: int
+) -> Counts:
+    """Partial sums: written back at every visit, read again at every visit but the first.
+
+    Parameters
+    ----------
+    store : boundary of the store, and its instances
+    inner : boundary of the next inner store (``None`` for the PEs), and the instances that reach this one
+    """
+    here, instances = store
+    target, below = inner
+    elements = nest.coverage(tensor, here, instances)
+    arriving = elements
+    if any(not axis.is_compound and term.stride > 1 for axis in tensor.axes for term in axis.terms):
+        # a tile also spans what lies between its elements, so that tiles of different stores differ
+        arriving = nest.coverage(tensor, len(nest.blocks) if target is None else target, below)
+    partners = nest.partners(tensor, here, instances)
+    first = product([*arriving, partners])
+    if any(axis.is_compound for axis in tensor.axes):
+        # tiles overlap: every touched element is a partial sum
+        updates = nest.iterations(tensor, below) if target is None else nest.delivered(tensor, target, below)
+        held = product([*elements, partners])
+        fills = maximum([0, nest.delivered(tensor, here, instances) - held]) if depth else as_expr(0)
+        return Counts(maximum([0, updates - first]), fills, updates)
+    fills = as_expr(0)
+    if depth:
+        fills = nest.visits(tensor, here, instances, lambda n: product([*elements, n - partners]))
+    if target is None:
+        updates = nest.iterations(tensor, below)
+        most = tensor.footprint(nest.operator.bounds) * nest.cap(instances.every)
+        return Counts(updates - tighten(first, upper=most), fills, updates)
+    updates = nest.visits(tensor, target, below, lambda n: product([*arriving, n]))
+    reads = nest.visits(tensor, target, below, lambda n: product([*arriving, n - partners]))
+    return Counts(reads, fills, updates)
+
+
+def transported(nest: Nest, tensor: Tensor, level: int, among: Sequence[bool] | None = None) -> Expr:
+    """Elements that cross a level's network, counted at every instance that receives or sends them."""
+    residency = nest.residency[tensor.name]
+    reached = frozenset(b for b in nest.spatial if nest.blocks[b].level <= level)
+    deeper = [b for b in nest.spatial if nest.blocks[b].level > level]
+
+    def crossing(stores: Sequence[int]) -> Expr:
+        store = next((s for s in stores if s > level), None)
+        target = len(nest.blocks) if store is None else residency.positions[store]
+        spread = spread_of(nest, tensor, reached, [b for b in deeper if b < target], store)
+        if store is None:
+            return nest.iterations(tensor, spread)
+        if not tensor.is_output:
+            return nest.delivered(tensor, target, spread, nest.engine.levels[store].sliding_window)
+        # partial sums travel out at every visit and back in at every visit but the first
+        if any(axis.is_compound for axis in tensor.axes):
+            return 2 * nest.delivered(tensor, target, spread)
+        elements = nest.coverage(tensor, target, spread)
+        partners = nest.partners(tensor, target, spread)
+        return nest.visits(tensor, target, spread, lambda n: product([*elements, 2 * n - partners]))
+
+    return _chosen(nest, tensor, crossing, among)
+
+
+def _chosen(
+    nest: Nest, tensor: Tensor, count: Callable[[Sequence[int]], Expr], among: Sequence[bool] | None
+) -> Expr:
+    """A count under the chosen residency, 0 where that is not ``among`` those that count."""
+    residency = nest.residency[tensor.name]
+    counting = [True] * len(residency.alternatives) if among is None else among
+    options = [
+        count(stores) if counts else as_expr(0)
+        for stores, counts in zip(residency.alternatives, counting, strict=True)
+    ]
+    return choose(residency.selector, options)

@@ -1,0 +1,128 @@
+"""Latency of the ``hierarchy`` cost model.
+
+It is the slowest of compute and all transfers that are hidden by double buffering, plus those that are not,
+plus the first fill and the last drain.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from fractions import Fraction
+from itertools import pairwise
+
+from tilewright.formulation.expression import Expr, as_expr, ceil_div, choose, maximum, tighten, total
+from tilewright.formulation.mapping.cost.hierarchy_counts import selected_counts, spread_of
+from tilewright.formulation.mapping.nest import Nest
+from tilewright.hardware.mapping.engine import Engine, MemoryLevel
+from tilewright.workloads.mapping.operator import Role, Tensor
+
+
+def cycles_of(nest: Nest) -> tuple[Expr, dict[str, Expr]]:
+    """Latency and its parts."""
+    engine = nest.engine
+    peak = -(-nest.operator.iterations // nest.cap(nest.spatial))
+    compute = tighten(nest.steps(), lower=peak)
+    details = {"compute cycles": compute}
+    hidden: list[Expr] = [compute]
+    exposed: list[Expr] = []
+    for index, level in enumerate(engine.levels):
+        parts = [
+            (side, _port_time(nest, index, behind)) for behind, side in ((True, hidden), (False, exposed))
+        ]
+        times = [(side, time) for side, time in parts if time is not None]
+        if times:
+            details[f"{level.name} transfer cycles"] = total(time for _, time in times)
+        for side, time in times:
+            side.append(time)
+        if index and level.double_buffered:
+            exposed += first_and_last(nest, index)
+    return total([maximum(hidden), *exposed]), details
+
+
+def _port_time(nest: Nest, level: int, behind: bool) -> Expr | None:
+    """Cycles that one instance's ports are busy; ``None`` where bandwidth is no limit.
+
+    Parameters
+    ----------
+    behind : with what hides behind other work (``True``), or with what does not: tensors whose next inner
+        store is not double-buffered
+    """
+    memory = nest.engine.levels[level]
+    reads: list[tuple[Role, Expr]] = []
+    writes: list[tuple[Role, Expr]] = []
+    for tensor in nest.operator.tensors:
+        alternatives = nest.residency[tensor.name].alternatives
+        chosen = [level in stores and _hides(nest, stores, level) is behind for stores in alternatives]
+        if any(chosen):
+            counts = selected_counts(nest, tensor, level, whole_run=False, among=chosen)
+            reads.append((tensor.role, counts.reads))
+            writes += [(tensor.role, counts.fills), (tensor.role, counts.updates)]
+    times = port_times(nest.engine, memory, reads, writes)
+    return maximum(times) if times else None
+
+
+def port_times(
+    engine: Engine,
+    level: MemoryLevel,
+    reads: Sequence[tuple[Role, Expr]],
+    writes: Sequence[tuple[Role, Expr]],
+) -> list[Expr]:
+    """Cycles in which each port of a level that limits anything moves some elements of some roles."""
+    ports = (
+        (level.read_bandwidth, reads),
+        (level.write_bandwidth, writes),
+        (level.shared_bandwidth, [*reads, *writes]),
+    )
+    return [transfer(engine, level, moved, rate) for rate, moved in ports if moved and rate is not None]
+
+
+def _hides(nest: Nest, stores: Sequence[int], level: int) -> bool:
+    """Whether what a level hands inwards hides: into a double-buffered store, or straight to the PEs."""
+    inner = next((store for store in stores if store > level), None)
+    return inner is None or nest.engine.levels[inner].double_buffered
+
+
+def first_and_last(nest: Nest, level: int) -> list[Expr]:
+    """The first fill and the last drain of a double-buffered level, which nothing hides.
+
+    Every tensor's first tiles come from the store outside this one, through that store's port; several such
+    stores work side by side.
+    """
+    result: list[Expr] = []
+    for role_is_output in (False, True):
+        tensors = [t for t in nest.operator.tensors if t.is_output is role_is_output]
+        times: list[Expr] = []
+        for source, outer in enumerate(nest.engine.levels[:level]):
+            own = outer.write_bandwidth if role_is_output else outer.read_bandwidth
+            sizes = [(tensor.role, _first_tiles(nest, tensor, source, level)) for tensor in tensors]
+            taken = [(role, size) for role, size in sizes if size is not None]
+            for rate in (own, outer.shared_bandwidth):
+                if taken and rate is not None:
+                    times.append(transfer(nest.engine, outer, taken, rate))
+        if times:
+            result.append(maximum(times))
+    return result
+
+
+def _first_tiles(nest: Nest, tensor: Tensor, source: int, level: int) -> Expr | None:
+    """Elements that the first tiles at a level take from one instance of a source; ``None`` for none."""
+    residency = nest.residency[tensor.name]
+    follows = [(source, level) in pairwise(stores) for stores in residency.alternatives]
+    if not any(follows):
+        return None
+    here = residency.positions[level]
+    between = nest.spatial_between(residency.positions[source], here)
+    size = nest.held(tensor, here, spread_of(nest, tensor, frozenset(), between, level))
+    return choose(residency.selector, [size if follow else as_expr(0) for follow in follows])
+
+
+def transfer(
+    engine: Engine, level: MemoryLevel, moved: Sequence[tuple[Role, Expr]], bandwidth: Fraction
+) -> Expr:
+    """Whole cycles that elements of some roles take on a port of a level."""
+    widths = {role: engine.width(level, role) for role, _ in moved}
+    unit = math.gcd(*widths.values())
+    rate = Fraction(bandwidth * engine.element_bits) / unit
+    units = total(widths[role] // unit * elements for role, elements in moved)
+    return ceil_div(rate.denominator * units, rate.numerator)

@@ -1,0 +1,100 @@
+"""Copies of blocks in buffers, as linked lists."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+from numba import njit
+
+from tilewright.formulation.scheduling.tiled.uses_kernel import NONE
+
+Ints = npt.NDArray[np.int32]
+Longs = npt.NDArray[np.int64]
+Flags = npt.NDArray[np.bool_]
+
+TABLE = 1 << 18
+"""Entries of the table of blocks that have left an engine."""
+
+
+class Copies(NamedTuple):
+    """Copies of blocks in buffers, in the sequence in which they came.
+
+    Parameters
+    ----------
+    block, where : what it is, and its engine
+    start, end : first and last step in which it is there; -1 while the last one is open
+    ready : the step in which it is made or has arrived
+    coming : the logical step in which it is read next, -1 for none
+    home : whether it was made there
+    pinned : the mark of the attempt at a step in which it is needed
+    """
+
+    block: Ints
+    where: Ints
+    start: Ints
+    end: Ints
+    ready: Ints
+    coming: Ints
+    home: Flags
+    pinned: Longs
+
+
+class Lists(NamedTuple):
+    """Copies of blocks in two linked lists each: of their engine, and of their block.
+
+    Parameters
+    ----------
+    after, before : per copy, its neighbours on the same engine
+    down, up : per copy, its neighbours of the same block
+    first_on : per engine, its first copy
+    first_of : per block, its first copy
+    """
+
+    after: Ints
+    before: Ints
+    down: Ints
+    up: Ints
+    first_on: Ints
+    first_of: Ints
+
+
+@njit(cache=True, nogil=True, inline="always")
+def slot_of(b: int, e: int) -> Any:  # pragma: no cover
+    """Where a table of block and engine has its entry; others may share it, which only delays an arrival."""
+    return ((b * 40503 + e * 2654435) ^ (b >> 9)) & (TABLE - 1)
+
+
+@njit(cache=True, nogil=True)
+def link(node: int, e: int, b: int, lists: Lists) -> None:  # pragma: no cover
+    """Put a copy into its engine's list and its block's."""
+    after, before, down, up, first_on, first_of = lists
+    after[node], before[node] = first_on[e], NONE
+    if first_on[e] != NONE:
+        before[first_on[e]] = node
+    first_on[e] = node
+    down[node], up[node] = first_of[b], NONE
+    if first_of[b] != NONE:
+        up[first_of[b]] = node
+    first_of[b] = node
+
+
+@njit(cache=True, nogil=True)
+def unlink(node: int, e: int, b: int, end: Ints, gone: Ints, lists: Lists) -> None:  # pragma: no cover
+    """Take a copy out of both lists, and note how long it stood there."""
+    after, before, down, up, first_on, first_of = lists
+    slot = slot_of(b, e)
+    gone[slot] = max(gone[slot], end[node])
+    if before[node] == NONE:
+        first_on[e] = after[node]
+    else:
+        after[before[node]] = after[node]
+    if after[node] != NONE:
+        before[after[node]] = before[node]
+    if up[node] == NONE:
+        first_of[b] = down[node]
+    else:
+        down[up[node]] = down[node]
+    if down[node] != NONE:
+        up[down[node]] = up[node]

@@ -1,0 +1,106 @@
+"""The machine code of eviction: which copy leaves a buffer that is too full, and its way out."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+from numba import njit
+
+from tilewright.formulation.scheduling.tiled.copies_kernel import Copies, Lists, unlink
+from tilewright.formulation.scheduling.tiled.plan_kernel import Graph
+from tilewright.formulation.scheduling.tiled.ports_kernel import Ports, nearest_port
+from tilewright.formulation.scheduling.tiled.uses_kernel import NONE
+
+Ints = npt.NDArray[np.int32]
+Longs = npt.NDArray[np.int64]
+
+FAR = 1 << 30
+"""A step beyond all others."""
+
+
+class Rules(NamedTuple):
+    """The rules by which completion decides.
+
+    Parameters
+    ----------
+    furthest : whether the victim is the copy whose next use is furthest, otherwise the one with the largest
+        product of bytes and steps to its next use (algorithm 3)
+    ahead : steps before its use in which data may arrive
+    """
+
+    furthest: bool
+    ahead: int
+
+
+@njit(cache=True, nogil=True, inline="always")
+def victim_of(
+    e: int,
+    s: int,
+    latest: int,
+    mark: np.int64,
+    copies: Copies,
+    lists: Lists,
+    stored: Ints,
+    graph: Graph,
+    rules: Rules,
+) -> Any:  # pragma: no cover
+    """The copy on engine ``e`` to give up in logical step ``s``; -1 if none may go.
+
+    None goes that is pinned with this ``mark``, and no result that was made after step ``latest``, is read
+    again and is not written back yet.
+    """
+    block, home, coming, ready, pinned = (
+        copies.block,
+        copies.home,
+        copies.coming,
+        copies.ready,
+        copies.pinned,
+    )
+    victim, worst = NONE, np.int64(-1)
+    node = lists.first_on[e]
+    while node != NONE:
+        b = block[node]
+        needed = home[node] and coming[node] != NONE and stored[b] == FAR and ready[node] > latest
+        if pinned[node] != mark and not needed:
+            wait = np.int64(FAR) if coming[node] == NONE else np.int64(coming[node] - s)
+            badness = wait if rules.furthest else wait * graph.block_bytes[b]
+            if badness > worst:
+                victim, worst = node, badness
+        node = lists.after[node]
+    return victim
+
+
+@njit(cache=True, nogil=True)
+def give_up(
+    victim: int,
+    earliest: int,
+    last: int,
+    move: Ints,
+    copies: Copies,
+    lists: Lists,
+    stored: Ints,
+    held: Longs,
+    gone: Ints,
+    graph: Graph,
+    ports: Ports,
+) -> Any:  # pragma: no cover
+    """Let a copy leave its engine after step ``last``; how many write-backs (0 or 1) that takes.
+
+    A result that is read again is written back first, from step ``earliest`` on where it was made before.
+
+    Parameters
+    ----------
+    move : row for the write-back
+    """
+    b, e, sent = copies.block[victim], copies.where[victim], 0
+    if copies.home[victim] and copies.coming[victim] != NONE and stored[b] == FAR:
+        move[0], move[1], move[2] = b, e, nearest_port(ports, e, graph.block_bytes[b], False)
+        move[3], move[4] = max(copies.ready[victim] + 1, earliest), last
+        stored[b] = last
+        sent = 1
+    copies.end[victim] = max(last, copies.start[victim])
+    held[e] -= graph.block_bytes[b]
+    unlink(victim, e, b, copies.end, gone, lists)
+    return sent

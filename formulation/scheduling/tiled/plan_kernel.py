@@ -1,0 +1,134 @@
+"""A plan, its network of tasks and its machine as the arrays that machine code reads."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+from numba import njit
+
+Ints = npt.NDArray[np.int32]
+Longs = npt.NDArray[np.int64]
+Floats = npt.NDArray[np.float64]
+Flags = npt.NDArray[np.bool_]
+
+
+class Graph(NamedTuple):
+    """The part of an atomic DAG that the kernels read."""
+
+    cycles: Longs
+    is_output: Flags
+    block_bytes: Longs
+    block_parent: Ints
+    read_starts: Longs
+    reads: Ints
+
+
+class Moves(NamedTuple):
+    """A plan's transfers and the number of each one's multicast."""
+
+    block: Ints
+    source: Ints
+    target: Ints
+    bytes: Longs
+    first: Ints
+    last: Ints
+    group: Longs
+
+
+class Holds(NamedTuple):
+    """A plan's residencies and, per block, where they begin."""
+
+    block: Ints
+    engine: Ints
+    start: Ints
+    end: Ints
+    of_block: Longs
+
+
+class Tasks(NamedTuple):
+    """A plan's tasks."""
+
+    engine: Ints
+    first: Ints
+    last: Ints
+
+
+class Network(NamedTuple):
+    """Routes and rates of a machine."""
+
+    engines: int
+    places: int
+    starts: Longs
+    links: Ints
+    routers: int
+    rates: Floats
+    dram_rate: float
+    hop_cycles: int
+    buffer: int
+
+
+@njit(cache=True, nogil=True, inline="always")
+def holding(holds: Holds, block: int, engine: int, first: int, last: int) -> Any:  # pragma: no cover
+    """The residency of a block on an engine that covers these steps, or -1."""
+    low, high = holds.of_block[block], holds.of_block[block + 1]
+    while low < high:
+        middle = (low + high) // 2
+        other = holds.engine[middle]
+        if other < engine or (other == engine and holds.start[middle] <= first):
+            low = middle + 1
+        else:
+            high = middle
+    below = low - 1
+    if below < holds.of_block[block] or holds.engine[below] != engine or holds.end[below] < last:
+        return -1
+    return below
+
+
+@njit(cache=True, nogil=True)
+def holdings(holds: Holds, block: Ints, engine: Ints, first: Ints, last: Ints) -> Any:  # pragma: no cover
+    """Per entry, the residency of a block on an engine that covers the steps, or -1."""
+    found = np.empty(len(block), dtype=np.int64)
+    for k in range(len(block)):
+        found[k] = holding(holds, block[k], engine[k], first[k], last[k])
+    return found
+
+
+@njit(cache=True, nogil=True)
+def ascend(first: Ints, second: Ints, third: Ints, fourth: Ints) -> Any:  # pragma: no cover
+    """Whether rows ascend, the first column foremost."""
+    for i in range(1, len(first)):
+        if first[i] != first[i - 1]:
+            wrong = first[i] < first[i - 1]
+        elif second[i] != second[i - 1]:
+            wrong = second[i] < second[i - 1]
+        elif third[i] != third[i - 1]:
+            wrong = third[i] < third[i - 1]
+        else:
+            wrong = fourth[i] < fourth[i - 1]
+        if wrong:
+            return False
+    return True
+
+
+@njit(cache=True, nogil=True)
+def multicasts(
+    block: Ints, source: Ints, target: Ints, size: Longs, first: Ints, last: Ints, engines: int
+) -> Any:  # pragma: no cover
+    """Per transfer, the number of its multicast.
+
+    A write-back shares none, and none reaches an engine twice: what brings other bytes is another one.
+    """
+    group = np.zeros(len(block), dtype=np.int64)
+    reached = np.full(engines, -1, dtype=np.int64)
+    for j in range(len(block)):
+        if j > 0:
+            same = block[j] == block[j - 1] and source[j] == source[j - 1] and size[j] == size[j - 1]
+            same = same and first[j] == first[j - 1] and last[j] == last[j - 1]
+            same = same and 0 <= target[j] < engines and target[j - 1] < engines
+            same = same and reached[target[j]] != group[j - 1]
+            group[j] = group[j - 1] if same else group[j - 1] + 1
+        if 0 <= target[j] < engines:
+            reached[target[j]] = group[j]
+    return group

@@ -1,0 +1,59 @@
+"""The ways of data to and from DRAM."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+from numba import njit
+
+from tilewright.formulation.scheduling.tiled.plan_kernel import Network
+
+Ints = npt.NDArray[np.int32]
+Longs = npt.NDArray[np.int64]
+Floats = npt.NDArray[np.float64]
+
+
+class Ports(NamedTuple):
+    """The way to DRAM: routes, their hops, and the bytes that this step has put on every port so far."""
+
+    net: Network
+    hops: Ints
+    load: Floats
+
+
+@njit(cache=True, nogil=True)
+def nearest_port(ports: Ports, e: int, size: int, inward: bool) -> Any:  # pragma: no cover
+    """The port with the least load of this step, distances counted in."""
+    engines, places = ports.net.engines, ports.net.places
+    best, least = engines, np.inf
+    for port in range(engines, places):
+        distance = ports.hops[port * places + e] if inward else ports.hops[e * places + port]
+        cost = ports.load[port - engines] + 0.25 * size * distance
+        if cost < least:
+            best, least = port, cost
+    ports.load[best - engines] += size
+    return best
+
+
+@njit(cache=True, nogil=True)
+def send_results(
+    p: int,
+    leaving: Ints,
+    moves: Any,
+    block: Ints,
+    where: Ints,
+    stored: Ints,
+    ports: Ports,
+    block_bytes: Longs,
+) -> Any:  # pragma: no cover
+    """Write-backs, in step ``p``, of results that leave the network; how many there are."""
+    for q in range(len(leaving)):
+        node = leaving[q]
+        b, e = block[node], where[node]
+        moves[q, 0], moves[q, 1] = b, e
+        moves[q, 2] = nearest_port(ports, e, block_bytes[b], False)
+        moves[q, 3], moves[q, 4] = p, p
+        stored[b] = p
+    return len(leaving)

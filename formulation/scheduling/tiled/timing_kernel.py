@@ -1,0 +1,190 @@
+"""The machine code that times a legal plan's steps, and tells what it transfers."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from numba import njit
+
+from tilewright.formulation.scheduling.tiled.counting_sort import counting_sort
+from tilewright.formulation.scheduling.tiled.plan_kernel import Graph, Moves, Network, Tasks
+
+Ints = npt.NDArray[np.int32]
+Longs = npt.NDArray[np.int64]
+Flags = npt.NDArray[np.bool_]
+
+
+@njit(cache=True, nogil=True)
+def run(
+    graph: Graph,
+    tasks: Tasks,
+    moves: Moves,
+    ready: Ints,
+    served: Ints,
+    supplied: Longs,
+    late_hold: Flags,
+    waiting: Flags,
+    net: Network,
+    steps: int,
+) -> Any:  # pragma: no cover
+    """The lengths of a legal plan's steps, and what it transfers.
+
+    Returns
+    -------
+    begin : start of every step and the end, cycles; columns: all, without the network's links,
+    computation alone
+    loads : bytes over every link
+    totals : bytes read from DRAM, written to DRAM, bytes times router links, read from buffers,
+    written to them
+    busiest : per step, the link that takes longest (-1: DRAM), and its cycles
+    """
+    links = len(net.rates)
+    begin = np.zeros((steps + 1, 3), dtype=np.float64)
+    loads = np.zeros(links, dtype=np.float64)
+    totals = np.zeros(5, dtype=np.float64)
+    busiest = np.full(steps, -2, dtype=np.int32)
+    waits = np.zeros(steps, dtype=np.float64)
+    longest = 1
+    for j in range(len(moves.block)):
+        longest = max(longest, moves.last[j] - moves.first[j] + 1)
+    ring = np.zeros((longest, links), dtype=np.float64)
+    ring_dram = np.zeros(longest, dtype=np.float64)
+    stamp = np.full(links, -1, dtype=np.int64)
+    late_move = np.full(len(moves.block), -1, dtype=np.int64)
+    count_late = 0
+    for j in range(len(moves.block)):
+        i = supplied[j]
+        if i >= 0 and late_hold[i] and ready[i] == moves.last[j]:
+            late_move[j] = i
+            count_late += 1
+    late_keys = np.empty(count_late, dtype=np.int32)
+    late_list = np.empty(count_late, dtype=np.int64)
+    at = 0
+    for j in range(len(moves.block)):
+        if late_move[j] >= 0:
+            late_keys[at], late_list[at] = moves.last[j], j
+            at += 1
+    late_starts, late_order = counting_sort(late_keys, late_list, steps)
+    arrival = np.zeros((len(ready), 2), dtype=np.float64)
+    late_load = np.zeros(links, dtype=np.float64)
+    late_stamp = np.full(links, -1, dtype=np.int64)
+    late_groups = np.int64(-1)
+    every = np.arange(len(tasks.engine))
+    end_starts, ending = counting_sort(tasks.last, every, steps)
+    first_starts, starting = counting_sort(tasks.first, every, steps)
+    late = np.zeros((len(tasks.engine), 2), dtype=np.float64)
+    j = 0
+    for step in range(steps):
+        slot = step % longest
+        while j < len(moves.block) and moves.first[j] == step:
+            span = moves.last[j] - moves.first[j] + 1
+            share = moves.bytes[j] / span
+            new = j == 0 or moves.group[j] != moves.group[j - 1]
+            if new:
+                if moves.source[j] < net.engines:
+                    totals[3] += moves.bytes[j]
+                else:
+                    totals[0] += moves.bytes[j]
+                    for k in range(span):
+                        ring_dram[(slot + k) % longest] += share
+            if moves.target[j] >= net.engines:
+                if new:
+                    totals[1] += moves.bytes[j]
+                    for k in range(span):
+                        ring_dram[(slot + k) % longest] += share
+            else:
+                totals[4] += moves.bytes[j]
+            route = moves.source[j] * net.places + moves.target[j]
+            for q in range(net.starts[route], net.starts[route + 1]):
+                link = net.links[q]
+                if stamp[link] != moves.group[j]:
+                    stamp[link] = moves.group[j]
+                    loads[link] += moves.bytes[j]
+                    if link >= net.routers:
+                        totals[2] += moves.bytes[j]
+                    at = slot
+                    for _ in range(span):
+                        ring[at, link] += share
+                        at = at + 1 if at + 1 < longest else 0
+            j += 1
+        # what arrives for tasks of this very step
+        late_dram = 0.0
+        if late_starts[step + 1] > late_starts[step]:
+            late_load[:] = 0.0
+            for q in range(late_starts[step], late_starts[step + 1]):
+                m = late_order[q]
+                share = moves.bytes[m] / (moves.last[m] - moves.first[m] + 1)
+                if moves.group[m] != late_groups:
+                    late_groups = moves.group[m]
+                    if moves.source[m] >= net.engines:
+                        late_dram += share
+                route = moves.source[m] * net.places + moves.target[m]
+                for r in range(net.starts[route], net.starts[route + 1]):
+                    link = net.links[r]
+                    if late_stamp[link] != moves.group[m]:
+                        late_stamp[link] = moves.group[m]
+                        late_load[link] += share
+            for q in range(late_starts[step], late_starts[step + 1]):
+                m = late_order[q]
+                route = moves.source[m] * net.places + moves.target[m]
+                wait = 0.0
+                for r in range(net.starts[route], net.starts[route + 1]):
+                    link = net.links[r]
+                    wait = max(wait, late_load[link] / net.rates[link])
+                hops = max(0, net.starts[route + 1] - net.starts[route] - 2) * net.hop_cycles
+                memory = late_dram / net.dram_rate if moves.source[m] >= net.engines else 0.0
+                i = late_move[m]
+                arrival[i, 0] = max(arrival[i, 0], max(wait, memory) + hops)
+                arrival[i, 1] = max(arrival[i, 1], memory)
+        for q in range(first_starts[step], first_starts[step + 1]):
+            t = starting[q]
+            if not waiting[t]:
+                continue
+            for k in range(graph.read_starts[t], graph.read_starts[t + 1]):
+                i = served[k]
+                if late_hold[i] and ready[i] == step:
+                    late[t, 0] = max(late[t, 0], arrival[i, 0])
+                    late[t, 1] = max(late[t, 1], arrival[i, 1])
+        memory = ring_dram[slot] / net.dram_rate
+        wait = memory
+        busiest[step] = -1
+        for link in range(links):
+            if ring[slot, link] > 0.0:
+                need = ring[slot, link] / net.rates[link]
+                ring[slot, link] = 0.0
+                if need > wait:
+                    wait = need
+                    busiest[step] = link
+        ring_dram[slot] = 0.0
+        waits[step] = wait
+        begin[step + 1, 0] = begin[step, 0] + wait
+        begin[step + 1, 1] = begin[step, 1] + memory
+        begin[step + 1, 2] = begin[step, 2]
+        for q in range(end_starts[step], end_starts[step + 1]):
+            t = ending[q]
+            first = tasks.first[t]
+            begin[step + 1, 0] = max(begin[step + 1, 0], begin[first, 0] + late[t, 0] + graph.cycles[t])
+            begin[step + 1, 1] = max(begin[step + 1, 1], begin[first, 1] + late[t, 1] + graph.cycles[t])
+            begin[step + 1, 2] = max(begin[step + 1, 2], begin[first, 2] + graph.cycles[t])
+    return begin, loads, totals, busiest, waits, late
+
+
+@njit(cache=True, nogil=True)
+def reuse(
+    graph: Graph, moves: Moves, served: Ints, supplied: Longs, holdings: int, engines: int
+) -> Any:  # pragma: no cover
+    """Of the bytes of results that are read, the part that is served by copies that never left the chip."""
+    fetched = np.zeros(holdings, dtype=np.bool_)
+    for j in range(len(moves.block)):
+        if moves.source[j] >= engines and supplied[j] >= 0:
+            fetched[supplied[j]] = True
+    total, outside = np.int64(0), np.int64(0)
+    for k in range(len(graph.reads)):
+        b = graph.reads[k]
+        if graph.block_parent[b] >= 0:
+            total += graph.block_bytes[b]
+            if fetched[served[k]]:
+                outside += graph.block_bytes[b]
+    return 1.0 - outside / max(np.int64(1), total)

@@ -1,0 +1,87 @@
+"""The machine code that tells when data is read again."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+from numba import njit
+
+from tilewright.formulation.scheduling.tiled.plan_kernel import Graph
+
+Ints = npt.NDArray[np.int32]
+Longs = npt.NDArray[np.int64]
+Flags = npt.NDArray[np.bool_]
+
+NONE = -1
+"""No such step, copy or place."""
+
+
+class Order(NamedTuple):
+    """Tasks by logical step, and when data is read again.
+
+    Parameters
+    ----------
+    engine, step : per task
+    starts, tasks : tasks of step ``s`` are ``tasks[starts[s] : starts[s + 1]]``
+    again : per read, the next step in which the same engine reads the same block, -1 if none
+    use_starts, uses : per task, ascending steps in which its result or parts of it are read
+    outside : per task, whether its result is written back at once and read from DRAM only
+    """
+
+    engine: Ints
+    step: Ints
+    starts: Longs
+    tasks: Longs
+    again: Ints
+    use_starts: Longs
+    uses: Ints
+    outside: Flags
+
+
+@njit(cache=True, nogil=True)
+def uses_of(
+    graph: Graph, engine: Ints, step: Ints, starts: Longs, tasks: Longs, engines: int
+) -> Any:  # pragma: no cover
+    """``again``, ``use_starts`` and ``uses`` of `Order`."""
+    blocks, count = len(graph.block_bytes), len(engine)
+    per_block = np.zeros(blocks + 1, dtype=np.int64)
+    use_starts = np.zeros(count + 1, dtype=np.int64)
+    for k in range(len(graph.reads)):
+        b = graph.reads[k]
+        per_block[b + 1] += 1
+        if graph.block_parent[b] >= 0:
+            use_starts[graph.block_parent[b] + 1] += 1
+    for b in range(blocks):
+        per_block[b + 1] += per_block[b]
+    for t in range(count):
+        use_starts[t + 1] += use_starts[t]
+    at_block, at_use = per_block[:-1].copy(), use_starts[:-1].copy()
+    listed = np.empty(len(graph.reads), dtype=np.int64)
+    reader = np.empty(len(graph.reads), dtype=np.int32)
+    uses = np.empty(use_starts[count], dtype=np.int32)
+    for i in range(len(tasks)):
+        t = tasks[i]
+        for k in range(graph.read_starts[t], graph.read_starts[t + 1]):
+            b = graph.reads[k]
+            reader[k] = t
+            listed[at_block[b]] = k
+            at_block[b] += 1
+            parent = graph.block_parent[b]
+            if parent >= 0:
+                uses[at_use[parent]] = step[t]
+                at_use[parent] += 1
+    again = np.full(len(graph.reads), NONE, dtype=np.int32)
+    seen = np.zeros(engines, dtype=np.int32)
+    stamp = np.full(engines, -1, dtype=np.int64)
+    for b in range(blocks):
+        for i in range(per_block[b + 1] - 1, per_block[b] - 1, -1):
+            k = listed[i]
+            t = reader[k]
+            e = engine[t]
+            if stamp[e] == b and seen[e] > step[t]:
+                again[k] = seen[e]
+            stamp[e] = b
+            seen[e] = step[t]
+    return again, use_starts, uses

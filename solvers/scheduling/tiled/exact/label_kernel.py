@@ -1,0 +1,134 @@
+"""The machine code that keeps the labels of the search over sequences of rounds: a heap and a table."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+from numba import njit
+
+Longs = npt.NDArray[np.int64]
+
+LABELS, OPEN, STATUS, BEST, BOUND = range(5)
+"""Places in a memory's state: labels that there are and that are open, the status, the best and its bound."""
+
+
+class Memory(NamedTuple):
+    """Labels and where to find them: each a way to have run certain tasks in a certain time."""
+
+    key: Longs
+    ran: Longs
+    time: Longs
+    moved: Longs
+    cap: Longs
+    bound: Longs
+    parent: Longs
+    following: Longs
+    alive: npt.NDArray[np.bool_]
+    table: Longs
+    heap: Longs
+    priority: Longs
+    state: Longs
+
+
+@njit(cache=True)
+def _push(memory: Memory, label: int, priority: int) -> None:
+    heap, keys, at = memory.heap, memory.priority, memory.state[OPEN]
+    memory.state[OPEN] += 1
+    while at > 0:
+        up = (at - 1) // 2
+        if keys[up] <= priority:
+            break
+        heap[at], keys[at] = heap[up], keys[up]
+        at = up
+    heap[at], keys[at] = label, priority
+
+
+@njit(cache=True)
+def pop(memory: Memory) -> Any:
+    heap, keys = memory.heap, memory.priority
+    top = heap[0]
+    memory.state[OPEN] -= 1
+    size = memory.state[OPEN]
+    label, priority = heap[size], keys[size]
+    at = 0
+    while True:
+        down = 2 * at + 1
+        if down >= size:
+            break
+        if down + 1 < size and keys[down + 1] < keys[down]:
+            down += 1
+        if keys[down] >= priority:
+            break
+        heap[at], keys[at] = heap[down], keys[down]
+        at = down
+    heap[at], keys[at] = label, priority
+    return top
+
+
+@njit(cache=True)
+def insert(
+    memory: Memory, key: int, ran: int, time: int, moved: int, cap: int, bound: int, parent: int, done: int
+) -> bool:
+    """A label, unless another one is as good; false where memory is full."""
+    mask = len(memory.table) - 1
+    at = (((key + 31 * ran) * 0x9E3779B97F4A7C1) >> 17) & mask
+    head = memory.table[at]
+    while head >= 0 and (memory.key[head] != key or memory.ran[head] != ran):
+        at = (at + 1) & mask
+        head = memory.table[at]
+    one = head
+    while one >= 0:
+        if memory.alive[one] and _as_good(memory, one, time, moved):
+            return True
+        one = memory.following[one]
+    one = head
+    while one >= 0:
+        if memory.alive[one] and memory.time[one] >= time:
+            reached = min(moved + memory.time[one] - time, max(cap, moved))
+            if reached >= memory.moved[one]:
+                memory.alive[one] = False
+        one = memory.following[one]
+    label = memory.state[LABELS]
+    if label >= len(memory.key):
+        return False
+    memory.state[LABELS] += 1
+    memory.key[label], memory.time[label], memory.moved[label] = key, time, moved
+    memory.ran[label] = ran
+    memory.cap[label], memory.bound[label], memory.parent[label] = cap, bound, parent
+    memory.following[label] = head
+    memory.alive[label] = True
+    memory.table[at] = label
+    _push(memory, label, bound * 64 - done)
+    return True
+
+
+@njit(cache=True)
+def _as_good(memory: Memory, one: int, time: int, moved: int) -> bool:
+    """Whether a label, waiting if need be, has moved as much by the same time."""
+    spare = time - memory.time[one]
+    return bool(
+        spare >= 0 and min(memory.moved[one] + spare, max(memory.cap[one], memory.moved[one])) >= moved
+    )
+
+
+def memory_of(labels: int) -> Memory:
+    """Room for so many labels."""
+    size = 1 << (2 * labels - 1).bit_length()
+    key, ran, time, moved, cap, bound, parent, following = np.zeros((8, labels), dtype=np.int64)
+    return Memory(
+        key,
+        ran,
+        time,
+        moved,
+        cap,
+        bound,
+        parent,
+        following,
+        np.zeros(labels, dtype=np.bool_),
+        np.full(size, -1, dtype=np.int64),
+        np.zeros(labels, dtype=np.int64),
+        np.zeros(labels, dtype=np.int64),
+        np.zeros(5, dtype=np.int64),
+    )

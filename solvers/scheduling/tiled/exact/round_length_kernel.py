@@ -1,0 +1,178 @@
+"""The machine code that tells how long a round of tasks lasts at least, from what it reads and passes on."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+from numba import njit
+
+Longs = npt.NDArray[np.int64]
+
+NEVER = 1 << 60
+"""Beyond any time."""
+
+
+class Tables(NamedTuple):
+    """Classes of tasks and groups of blocks as arrays; times in parts of a cycle.
+
+    Parameters
+    ----------
+    number, cycles, chain, leaving_least, leaving_most, strides, reads : per class, the longest tasks first
+    least : (class, class before, number) tasks of the class before that must have run, 0 where none
+    blocks : (group, class, number) blocks of a group that so many tasks of a class read at least
+    time, size, group_strides : per group DRAM's time for a block, number of blocks, stride in keys (0 for
+        groups that are not counted)
+    fluid, leaving : DRAM's time for all blocks of other groups, and for all results
+    passing : per group the time that a block takes through one port
+    results : (class, class before) the time that a task takes to get a result through its engine's port; all
+        0 where nothing is said of it
+    reading, leaving_passing : per class what a task fetches, and its result, in the time of one port
+    hop : from an engine to the next one, and from a port to the engines beyond those beside it
+    beside : engines beside a DRAM port
+    ports : of DRAM
+    steady : whether every round runs a task: with idle ones, data may come before any task waits for it
+    linked : whether what the round before has run is told apart, and hops and results count
+    engines : tasks of a round at most
+    ceiling : of what is of interest
+    """
+
+    number: Longs
+    cycles: Longs
+    chain: Longs
+    leaving_least: Longs
+    leaving_most: Longs
+    strides: Longs
+    reads: Longs
+    least: npt.NDArray[np.int64]
+    blocks: npt.NDArray[np.int64]
+    time: Longs
+    size: Longs
+    group_strides: Longs
+    fluid: int
+    leaving: int
+    passing: Longs
+    results: Longs
+    reading: Longs
+    leaving_passing: Longs
+    hop: int
+    beside: int
+    ports: int
+    steady: int
+    linked: int
+    engines: int
+    ceiling: int
+
+
+class Exchange(NamedTuple):
+    """Room for one search for places beside results: per task of a round, and per class before it."""
+
+    task: Longs
+    coming: Longs
+    away: Longs
+    choice: Longs
+    length: Longs
+    free: Longs
+
+
+@njit(cache=True)
+def waiting(t: Tables, s: Longs, m: Longs, held: Longs) -> int:
+    """Cycles of the longest task that reads a counted block of its own round."""
+    for c in range(len(s)):
+        if s[c]:
+            for g in range(len(held)):
+                if t.group_strides[g] and t.blocks[g, c, m[c]] > held[g]:
+                    return int(t.cycles[c])
+    return 0
+
+
+@njit(cache=True)
+def passed(t: Tables, s: Longs, m: Longs, held: Longs) -> Any:
+    """Parts of a cycle of a task that waits for a counted block of its own round to pass a port."""
+    found = 0
+    for g in range(len(held)):
+        if t.group_strides[g] and t.passing[g]:
+            for c in range(len(s)):
+                if s[c] and t.blocks[g, c, m[c]] > held[g]:
+                    found = max(found, t.cycles[c] + t.passing[g])
+                    break
+    return found
+
+
+@njit(cache=True)
+def ported(t: Tables, extra: Longs) -> Any:
+    """Parts of a cycle that the counted blocks of a round take through the ports: the longest one, and of one
+    more than there are ports the two shortest, which share one."""
+    seen, longest, one = 0, 0, 0
+    for g in range(len(extra)):
+        if t.group_strides[g] and extra[g]:
+            longest = max(longest, t.passing[g])
+            if seen < t.ports <= seen + extra[g]:
+                one = t.passing[g]
+            if seen <= t.ports < seen + extra[g]:
+                return max(longest, one + t.passing[g])
+            seen += extra[g]
+    return longest
+
+
+@njit(cache=True)
+def begun(t: Tables, s: Longs, wait: int) -> Any:
+    """Parts of a cycle of a first round: everything passes a port first, for some over a hop."""
+    found, seen = 0, 0
+    for c in range(len(s)):
+        if s[c] and t.reads[c]:
+            found = max(found, t.cycles[c] + t.reading[c])
+            seen += s[c]
+            if seen > t.beside >= seen - s[c]:
+                found = max(found, t.cycles[c] + wait + t.hop)
+    return found
+
+
+@njit(cache=True)
+def exchanged(t: Tables, s: Longs, fresh: Longs, room: Exchange, length: int) -> Any:
+    """Parts of a cycle of a round whose tasks read what the round before has made (``fresh``, per class).
+
+    An engine that has run a task of that round runs one of this round at most, for which the result is there:
+    the best of all ways to place the tasks beside results, depth first.
+    """
+    classes, many = len(s), 0
+    for c in range(classes):
+        coming = 0
+        for p in range(classes):
+            coming += fresh[p] * t.results[c, p]
+        away = t.cycles[c] + coming + t.hop
+        if s[c] and coming and away > length:
+            for _ in range(s[c]):
+                room.task[many], room.coming[many], room.away[many] = c, coming, away
+                many += 1
+    if many == 0:
+        return length
+    room.free[:] = fresh
+    at, best = 0, NEVER
+    room.choice[0], room.length[0] = -1, length
+    while at >= 0:
+        if at == many:
+            best = room.length[at]
+            at -= 1
+            continue
+        c, p = room.task[at], room.choice[at]
+        if 0 <= p < classes:
+            room.free[p] += 1
+        p += 1
+        while p < classes and (room.free[p] == 0 or t.results[c, p] == 0):
+            p += 1
+        if p > classes:
+            at -= 1
+            continue
+        room.choice[at] = p
+        cost = room.away[at]
+        if p < classes:
+            room.free[p] -= 1
+            cost -= t.results[c, p] + (t.hop if room.coming[at] == t.results[c, p] else 0)
+        if max(room.length[at], cost) < best:
+            room.length[at + 1] = max(room.length[at], cost)
+            at += 1
+            if at < many:
+                room.choice[at] = -1
+    return best

@@ -1,0 +1,172 @@
+"""Networks, and the question for the best mapping of every layer on a machine."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any, Unpack
+
+from rich.console import RenderableType
+
+from tilewright.api.arguments import SearchRequest, named_arguments
+from tilewright.api.display import Displayed
+from tilewright.api.mapping.layer import Layer
+from tilewright.api.mapping.machine import Machine
+from tilewright.api.mapping.question import Demands, LayersOnMachine
+from tilewright.api.mapping.result import MappingDocument
+from tilewright.report.records.mapping.operator import shape_text
+from tilewright.report.records.network import network_data
+from tilewright.report.text.network import network_views
+from tilewright.workloads.catalog import list_models, resolve_model
+from tilewright.workloads.errors import unknown_name
+from tilewright.workloads.network import Network as LayerGraph
+from tilewright.workloads.selection import SelectedLayer, select_layers
+
+
+class Network(Displayed):
+    """A graph of layers.  Made by `network`.
+
+    Parameters
+    ----------
+    graph : the layers and the tensors between them
+    """
+
+    def __init__(self, graph: LayerGraph) -> None:
+        self.graph = graph
+
+    @property
+    def name(self) -> str:
+        """As tables show it."""
+        return self.graph.name
+
+    @property
+    def batch(self) -> int:
+        """Samples per run."""
+        return self.graph.batch
+
+    @property
+    def layers(self) -> tuple[Layer, ...]:
+        """All layers in a topological order."""
+        return tuple(Layer(one.name, one.operator, self.name, self.batch) for one in self.graph.layers)
+
+    @property
+    def macs(self) -> int:
+        """Multiply-accumulates of the whole batch."""
+        return self.graph.macs
+
+    def __getitem__(self, name: str) -> Layer:
+        """The layer of that name; raises ``KeyError``."""
+        for one in self.layers:
+            if one.name == name:
+                return one
+        raise KeyError(unknown_name(name, [one.name for one in self.graph.layers]))
+
+    def __iter__(self) -> Iterator[Layer]:
+        return iter(self.layers)
+
+    def __len__(self) -> int:
+        return len(self.graph)
+
+    def on(
+        self, machine: Machine | str | Path, objective: str = "energy", **asked: Unpack[NetworkDemands]
+    ) -> NetworkOnMachine:
+        """The question for the best mapping of every distinct layer on a machine, which `solve` answers.
+
+        Parameters
+        ----------
+        machine, objective, asked : as for `Layer.on`; and ``layers``, glob patterns of names, and
+            ``all_operators``, pooling and element-wise layers too
+        """
+        return NetworkOnMachine(self, machine, objective, **asked)
+
+    def select(self, layers: Sequence[str] = (), all_operators: bool = False) -> list[SelectedLayer]:
+        """The distinct operators among the layers of some names; raises ``InputError`` where none is left."""
+        return select_layers(self.graph, layers, all_operators)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Layers and links as plain data: what ``tilewright show --format json`` prints."""
+        return network_data(self.graph)
+
+    def rows(self) -> list[dict[str, Any]]:
+        """One row per layer."""
+        return [
+            {
+                "name": one.name,
+                "kind": one.operator.kind,
+                "shape": shape_text(one.operator),
+                "macs": one.operator.macs,
+                "parameters": one.parameters,
+            }
+            for one in self.graph.layers
+        ]
+
+    def views(self) -> Sequence[RenderableType]:
+        """A table of the distinct layers."""
+        return network_views(self.graph)
+
+    def __repr__(self) -> str:
+        return f"Network({self.name!r}, {len(self)} layers, batch {self.batch})"
+
+
+class NetworkDemands(Demands, total=False):
+    """The keyword arguments of `NetworkOnMachine`, which explains them."""
+
+    layers: Sequence[str]
+    all_operators: bool
+
+
+class NetworkOnMachine(LayersOnMachine):
+    """The question for the best mapping of every distinct layer; `solve` gives a `MappingDocument`.
+
+    Parameters
+    ----------
+    network : what runs
+    layers : glob patterns of layer names, one of which must match; empty for all layers
+    all_operators : pooling and element-wise layers too
+
+    The others are those of `LayerOnMachine`.
+    """
+
+    def __init__(
+        self,
+        network: Network,
+        machine: Machine | str | Path,
+        objective: str = "energy",
+        *,
+        layers: Sequence[str] = (),
+        all_operators: bool = False,
+        **demands: Unpack[Demands],
+    ) -> None:
+        self.network = network
+        with named_arguments():
+            selected = network.select(layers, all_operators)
+        super().__init__(network.name, network.batch, selected, machine, objective, **demands)
+
+    def answer(self, request: SearchRequest) -> MappingDocument:
+        """What `solve` calls."""
+        return self._document(request)
+
+    def __repr__(self) -> str:
+        count = len(self.stated.layers)
+        return f"NetworkOnMachine({self.network.name!r} on {self.machine.name!r}, {count} distinct layers)"
+
+
+def network(text: str | Path, batch: int | None = None) -> Network:
+    """A network by name or from a file.
+
+    Parameters
+    ----------
+    text : a name that `models` lists, an ONNX file, or a YAML file of layers; ``:training`` behind it gives
+        the training graph
+    batch : samples; by default the model's own number
+
+    Raises
+    ------
+    InputError : for an unknown name with the nearest one, or any fault of the file
+    """
+    return Network(resolve_model(str(text), batch))
+
+
+def models() -> list[str]:
+    """Names of the networks that need no file."""
+    return [*list_models()]
