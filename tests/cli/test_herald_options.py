@@ -16,6 +16,7 @@ from tilewright.formulation.scheduling.herald.problem import Option, ScheduleObj
 from tilewright.formulation.scheduling.herald.search import ScheduleGoal, ScheduleSearch
 from tilewright.hardware.scheduling.herald import classes
 from tilewright.hardware.scheduling.herald.classes import AcceleratorClass
+from tilewright.solvers.running import run_method
 from tilewright.solvers.scheduling.herald.registry import METHODS
 
 
@@ -34,7 +35,7 @@ def outcome(text: str) -> ScheduleSearch:
     search = ScheduleSearch(
         ScheduleGoal(problem_of([[own] * 4, [own] * 4]), ScheduleObjective.MAKESPAN), Limits(threads=1)
     )
-    METHODS.make(text).solve(search)
+    run_method(search, METHODS.make(text), text)
     assert search.answer is not None
     assert not evaluate_schedule(search.problem.instance, search.answer).violations
     return search

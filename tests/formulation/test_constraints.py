@@ -178,7 +178,7 @@ def ordered(draw: st.DrawFn, model: str) -> Instance:
     return replace(instance, constraints=(*instance.constraints[:1], *draw(rules)))
 
 
-@settings(max_examples=effort(30))
+@settings(max_examples=effort(18))
 @given(st.sampled_from(["hierarchy", "dmazerunner"]).flatmap(ordered))
 def test_order_rules_keep_exactly_what_the_evaluator_accepts(instance: Instance) -> None:
     """Where loops that could keep the tensor run at a level, one of them is innermost; else all is free."""

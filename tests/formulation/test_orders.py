@@ -165,7 +165,7 @@ def test_some_class_is_at_least_as_good_as_any_permutation(case: tuple[LayerProb
         assert any(all(a <= b for a, b in zip(row, limit, strict=True)) for row in by_class)
 
 
-@settings(max_examples=effort(80))
+@settings(max_examples=effort(48))
 @given(tilings("dmazerunner"))
 def test_dmazerunner_classes_reach_the_optimum_over_all_permutations(case: tuple[LayerProblem, dict]) -> None:  # type: ignore[type-arg]
     """Energy, cycles and energy-delay product: the least over legal classes is the least over all orders."""

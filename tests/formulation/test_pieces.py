@@ -164,7 +164,7 @@ class Walk:
                 self.first[key] = self.first.get(key, 0) + prod(high - low for low, high in box)
 
 
-@settings(max_examples=effort(120))
+@settings(max_examples=effort(72))
 @given(st.integers(0, 10**9))
 def test_counts_equal_a_walk_through_the_loops(seed: int) -> None:
     """Fills, reads and updates of random imperfect mappings equal those of running them loop by loop."""

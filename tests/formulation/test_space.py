@@ -124,7 +124,7 @@ def test_residencies_are_all_sets_of_optional_stores() -> None:
     assert space.size == 3**3 * 4 * prod(len(s.domain) for s in space.selectors if s.name[:5] == "order")
 
 
-@settings(max_examples=effort(50))
+@settings(max_examples=effort(30))
 @given(st.booleans().flatmap(lambda shared: instances("hierarchy", most=8, largest=60, sharing=shared)))
 def test_points_of_the_hierarchy_space_are_the_mappings_that_they_claim(instance: Instance) -> None:
     """Every point decodes to a mapping that costs at most what the statement says, equally at the minimum.
@@ -135,7 +135,7 @@ def test_points_of_the_hierarchy_space_are_the_mappings_that_they_claim(instance
     _check_points(problem, exact=False)
 
 
-@settings(max_examples=effort(50))
+@settings(max_examples=effort(30))
 @given(instances("dmazerunner", most=12, largest=80))
 def test_points_of_the_dmazerunner_space_are_the_mappings_that_they_claim(instance: Instance) -> None:
     """Wherever an order names a run that does run, statement and evaluator agree to the last digit."""
@@ -143,7 +143,7 @@ def test_points_of_the_dmazerunner_space_are_the_mappings_that_they_claim(instan
     _check_points(problem, exact=True)
 
 
-@settings(max_examples=effort(40))
+@settings(max_examples=effort(24))
 @given(
     st.booleans().flatmap(
         lambda shared: instances("hierarchy", most=8, largest=60, factors="imperfect", sharing=shared)

@@ -57,7 +57,10 @@ def test_the_dataflow_holds(name: str, layer: str) -> None:
     assert not restricted(problem, flow).evaluate(result.answer).violations
 
 
-@pytest.mark.parametrize("name", DATAFLOWS)
+@pytest.mark.parametrize(
+    "name",
+    [name if name in ("rs", "ws1") else pytest.param(name, marks=pytest.mark.slow) for name in DATAFLOWS],
+)
 def test_search_within_a_dataflow_is_at_least_as_good(name: str) -> None:
     """Annealing starts from the greedy filling and stays within the proven optimum of the dataflow."""
     problem = problem_of("conv5_2")

@@ -54,7 +54,7 @@ def judged(result: LayerResult, problem: LayerProblem, proven: LayerResult) -> N
 
 
 @pytest.mark.parametrize("method", METHODS)
-@settings(max_examples=effort(8))
+@settings(max_examples=effort(5))
 @given(data=st.data())
 def test_against_the_exhaustive_oracle(method: str, data: st.DataObject) -> None:
     """On random problems of both cost models and both kinds of factors, constrained or not."""

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from joined import joined_problems
 
 from tilewright.formulation.limits import Limits
-from tilewright.formulation.result import Status
+from tilewright.formulation.result import Status, TracePoint
 from tilewright.formulation.scheduling.herald.evaluator import evaluate_schedule
 from tilewright.formulation.scheduling.herald.problem import (
     Option,
@@ -31,6 +31,7 @@ from tilewright.heuristics.scheduling.herald.scheduler import (
     herald,
     initial_order,
 )
+from tilewright.solvers.running import run_method
 from tilewright.solvers.scheduling.herald.bounds import basic_bounds
 from tilewright.solvers.scheduling.herald.registry import METHODS
 from tilewright.solvers.scheduling.herald.second_opinion import ask_for_better
@@ -62,7 +63,7 @@ def test_proven_optima_are_those_of_enumeration(
     assert cheap.bound is not None
     assert cheap.bound <= optimum
     search = ScheduleSearch(ScheduleGoal(problem, objective), Limits(threads=1))
-    METHODS.make("cpsat").solve(search)
+    run_method(search, METHODS.make("cpsat"), "cpsat")
     result = search.result("cpsat", "")
     assert (result.status, result.key) == (Status.OPTIMAL, optimum)
     verdict, _, text = ask_for_better(problem, objective, optimum, Limits(seconds=20, threads=1))
@@ -80,7 +81,7 @@ def _two_alike(read: int) -> SchedulingProblem:
 def test_a_run_that_another_one_reads_is_not_exchanged(read: int) -> None:
     """Of two runs alike the one that is waited for goes first, wherever it stands."""
     search = ScheduleSearch(ScheduleGoal(_two_alike(read), ScheduleObjective.MAKESPAN), Limits(threads=1))
-    METHODS.make("cpsat").solve(search)
+    run_method(search, METHODS.make("cpsat"), "cpsat")
     result = search.result("cpsat", "")
     assert (result.status, result.key) == (Status.OPTIMAL, 12)
 
@@ -88,8 +89,12 @@ def test_a_run_that_another_one_reads_is_not_exchanged(read: int) -> None:
 @pytest.mark.parametrize("name", ["lns", "annealing"])
 def test_improving_methods_take_joined_runs(name: str) -> None:
     """The methods that begin with the greedy schedule end with a legal one."""
-    search = ScheduleSearch(
-        ScheduleGoal(_two_alike(1), ScheduleObjective.EDP), Limits(seconds=0.5, threads=1)
-    )
-    METHODS.make(name).solve(search)
+    limits = Limits(seconds=20, threads=1)
+
+    def met(point: TracePoint) -> None:
+        if point.key == 12 * 3:
+            limits.stop.set()
+
+    search = ScheduleSearch(ScheduleGoal(_two_alike(1), ScheduleObjective.EDP), limits, met)
+    run_method(search, METHODS.make(name), name)
     assert search.key == 12 * 3

@@ -23,6 +23,7 @@ from tilewright.formulation.scheduling.herald.problem import (
     feasible_options,
 )
 from tilewright.formulation.scheduling.herald.search import ScheduleGoal, ScheduleSearch
+from tilewright.solvers.running import run_method
 from tilewright.solvers.scheduling.herald import cpsat, relaxations
 from tilewright.solvers.scheduling.herald.annealing import ScheduleAnnealing
 from tilewright.solvers.scheduling.herald.bounds import basic_bounds, lp_prices
@@ -206,7 +207,7 @@ def test_neighbourhoods_are_a_method() -> None:
     search = ScheduleSearch(
         ScheduleGoal(chains(3, 15), ScheduleObjective.EDP), Limits(seconds=1.5, threads=1)
     )
-    METHODS.make("lns").solve(search)
+    run_method(search, METHODS.make("lns"), "lns")
     result = search.result("lns", "")
     assert result.answer is not None
     assert not evaluate_schedule(search.problem.instance, result.answer).violations
@@ -219,7 +220,7 @@ def test_control_returns_when_told_to_stop() -> None:
     others = set(threading.enumerate())
     timer = threading.Timer(1.0, search.limits.stop.set)
     timer.start()
-    METHODS.make("cpsat").solve(search)
+    run_method(search, METHODS.make("cpsat"), "cpsat")
     timer.join()
     assert search.answer is not None
     assert search.bound is not None

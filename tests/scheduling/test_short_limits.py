@@ -11,6 +11,7 @@ from graphs import problem_of
 from tilewright.formulation.limits import Limits
 from tilewright.formulation.scheduling.herald.problem import Option, ScheduleObjective, SchedulingProblem
 from tilewright.formulation.scheduling.herald.search import ScheduleGoal, ScheduleSearch
+from tilewright.solvers.running import run_method
 from tilewright.solvers.scheduling.herald.costs_progress import CostsProgress
 from tilewright.solvers.scheduling.herald.registry import METHODS
 
@@ -41,7 +42,7 @@ def test_there_is_always_a_bound(name: str, objective: str) -> None:
     """2,070 layers, and a limit that has already struck: a legal schedule and a bound all the same."""
     assert len(MANY.tasks) > 2000
     search = ScheduleSearch(ScheduleGoal(MANY, ScheduleObjective(objective)), Limits(seconds=0.0, threads=1))
-    METHODS.make(name).solve(search)
+    run_method(search, METHODS.make(name), name)
     assert search.bound is not None
     assert search.key is not None
     assert 0 < search.bound <= search.key
@@ -50,7 +51,7 @@ def test_there_is_always_a_bound(name: str, objective: str) -> None:
 def test_a_heuristic_heeds_the_limit_and_keeps_its_bound() -> None:
     """Herald's feedback over 2,070 layers ends with the limit, and has the linear program's bound by then."""
     search = ScheduleSearch(ScheduleGoal(MANY, ScheduleObjective.EDP), Limits(seconds=3.0, threads=1))
-    METHODS.make("herald").solve(search)
+    run_method(search, METHODS.make("herald"), "herald")
     assert search.limits.elapsed < 6
     assert {point.source for point in search.trace} >= {"loads and chains", "assignment LP"}
 

@@ -24,6 +24,7 @@ from tilewright.formulation.scheduling.herald.search import ScheduleGoal, Schedu
 from tilewright.hardware.scheduling.herald.system_file import load_system, parse_system
 from tilewright.heuristics.scheduling.herald.scheduler import greedy
 from tilewright.report.records.scheduling.herald.problem import problem_record
+from tilewright.solvers.running import run_method
 from tilewright.solvers.scheduling.herald.build import schedule_problem
 from tilewright.solvers.scheduling.herald.registry import METHODS
 from tilewright.solvers.scheduling.herald.second_opinion import ask_for_better
@@ -78,12 +79,12 @@ def test_proven_optima_are_those_of_enumeration(
     """Optimum and bounds against every start cycle, option and set of kept results."""
     optimum = optimum_by_cycles(problem, objective)
     search = ScheduleSearch(ScheduleGoal(problem, objective), Limits(seconds=20, threads=1))
-    METHODS.make("cpsat").solve(search)
+    run_method(search, METHODS.make("cpsat"), "cpsat")
     result = search.result("cpsat", "")
     assert (result.status, result.key) == (Status.OPTIMAL, optimum)
     for name in ("greedy", "herald"):
         other = ScheduleSearch(ScheduleGoal(problem, objective), Limits(threads=1))
-        METHODS.make(name).solve(other)
+        run_method(other, METHODS.make(name), name)
         assert other.bound is not None
         assert other.key is not None
         assert other.bound <= optimum <= other.key
@@ -163,7 +164,7 @@ def test_costs_are_split_at_dram(tmp_path: Path) -> None:
         search = ScheduleSearch(
             ScheduleGoal(problem, ScheduleObjective.ENERGY), Limits(seconds=20, threads=1)
         )
-        METHODS.make("cpsat").solve(search)
+        run_method(search, METHODS.make("cpsat"), "cpsat")
         values[name] = search.result("cpsat", "")
     assert values["kept"].status is Status.OPTIMAL
     assert values["kept"].key is not None

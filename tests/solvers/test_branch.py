@@ -36,14 +36,14 @@ def layer(name: str, objective: str) -> LayerProblem:
     )
 
 
-@settings(max_examples=effort(36))
+@settings(max_examples=effort(22))
 @given(MODELS.flatmap(lambda model: instances(model, most=24, largest=50_000)))
 def test_branch_finds_what_enumeration_finds(instance: Instance) -> None:
     """Status and value equal the oracle's over both cost models and all objectives."""
     _compare(instance)
 
 
-@settings(max_examples=effort(30))
+@settings(max_examples=effort(18))
 @given(MODELS.flatmap(lambda model: instances(model, most=24, largest=50_000, constrained=True)))
 def test_branch_finds_what_enumeration_finds_under_constraints(instance: Instance) -> None:
     """The same with rules on tiles and caps on metrics, many of which leave nothing."""
@@ -51,7 +51,7 @@ def test_branch_finds_what_enumeration_finds_under_constraints(instance: Instanc
     _compare(instance)
 
 
-@settings(max_examples=effort(24))
+@settings(max_examples=effort(14))
 @given(instances("hierarchy", most=16, largest=20_000, factors="imperfect"))
 def test_branch_finds_what_enumeration_finds_with_imperfect_factors(instance: Instance) -> None:
     """The same where tiles need not divide the tiles around them."""

@@ -30,7 +30,7 @@ def agrees(instance: Instance) -> None:
 
 
 @pytest.mark.parametrize(("model", "factors"), SPACES)
-@settings(max_examples=effort(12))
+@settings(max_examples=effort(7))
 @given(data=st.data())
 def test_solver_agrees_with_enumeration(model: str, factors: str, data: st.DataObject) -> None:
     """Same optimum and same verdict of infeasibility, over all objectives and with constraints."""

@@ -51,7 +51,7 @@ def plain(problem: LayerProblem) -> Stated:
 
 
 @pytest.mark.parametrize(("model", "factors"), SPACES)
-@settings(max_examples=effort(35))
+@settings(max_examples=effort(21))
 @given(data=st.data())
 def test_model_alone_has_the_optimum(model: str, factors: str, data: st.DataObject) -> None:
     """Without cutoff, filter or table, the model's optimum is the least key of all mappings."""
@@ -67,7 +67,7 @@ def test_model_alone_has_the_optimum(model: str, factors: str, data: st.DataObje
 
 
 @pytest.mark.parametrize(("model", "factors"), SPACES)
-@settings(max_examples=effort(25))
+@settings(max_examples=effort(15))
 @given(data=st.data())
 def test_model_at_one_mapping_is_the_statement(model: str, factors: str, data: st.DataObject) -> None:
     """With every decision fixed, the least objective is the exact value of the statement."""
@@ -111,7 +111,7 @@ def test_expansion_keeps_values(model: str, factors: str, data: st.DataObject) -
 
 
 @pytest.mark.parametrize(("model", "factors"), SPACES)
-@settings(max_examples=effort(25))
+@settings(max_examples=effort(15))
 @given(data=st.data())
 def test_filters_keep_what_is_better(model: str, factors: str, data: st.DataObject) -> None:
     """Every mapping below the cutoff survives, and its outer tile costs no more than it does."""

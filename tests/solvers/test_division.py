@@ -26,7 +26,7 @@ from tilewright.solvers.mapping.part_floors import PartFloors
 from tilewright.solvers.mapping.solve import solve
 
 
-@settings(max_examples=effort(15))
+@settings(max_examples=effort(9))
 @given(instances("hierarchy", most=24, largest=20_000))
 def test_hard_searches_find_what_enumeration_finds(instance: Instance) -> None:
     """The same optimum where every search counts as a hard one."""

@@ -40,6 +40,7 @@ from tilewright.solvers.mapping.mip.search import MipSearch
 from tilewright.solvers.mapping.mip.subproblem_model import SubproblemModel
 from tilewright.solvers.mapping.mip.subproblems import subproblems_of
 from tilewright.solvers.mapping.presolve.intervals import whole_space
+from tilewright.solvers.running import run_method
 from tilewright.workloads.mapping.layer_text import parse_layer
 from tilewright.workloads.mapping.operators import conv2d
 
@@ -87,8 +88,7 @@ def short_dive(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def run(engine: LayerMethod, problem: LayerProblem, limits: Limits | None = None) -> LayerResult:
     search = LayerSearch(problem, limits or Limits(seconds=120))
-    outcome = engine.solve(search)
-    return search.result(engine.name, engine.version, outcome.exhausted, outcome.message, outcome.error)
+    return run_method(search, engine, engine.name)
 
 
 def layer(name: str, objective: str = "energy") -> LayerProblem:
@@ -107,9 +107,7 @@ def agrees(engine: LayerMethod, instance: Instance) -> None:
 def test_agrees_with_enumeration(solver: LayerMethod, model: str) -> None:
     """Value, bound and status are those of the oracle, whatever the objective and the constraints."""
 
-    @settings(
-        max_examples=effort(10), deadline=None, derandomize=True, database=None, phases=[Phase.generate]
-    )
+    @settings(max_examples=effort(6), deadline=None, derandomize=True, database=None, phases=[Phase.generate])
     @given(instances(model, most=16, largest=1_500, constrained=True))
     def check(instance: Instance) -> None:
         agrees(solver, instance)
@@ -162,8 +160,7 @@ def test_begins_with_a_warm_start(highs: Highs) -> None:
     assert best.answer is not None
     search = LayerSearch(problem, Limits(seconds=60))
     search.offer(best.answer, "warm start", origin=Origin.HEURISTIC)
-    outcome = highs.solve(search)
-    again = search.result("highs", "", outcome.exhausted)
+    again = run_method(search, highs, "highs")
     assert again.status is Status.OPTIMAL
     assert again.key == best.key
     assert [point.source for point in again.trace if point.improved] == ["warm start"]

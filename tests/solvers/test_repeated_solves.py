@@ -37,7 +37,7 @@ def least(problem: LayerProblem) -> Fraction | None:
 
 @pytest.mark.parametrize("solver", ["cpsat", "branch"])
 @pytest.mark.parametrize("model", ["dmazerunner", "hierarchy"])
-@settings(max_examples=effort(6))
+@settings(max_examples=effort(4))
 @given(data=st.data())
 def test_lexicographic_optimum(model: str, solver: str, data: st.DataObject) -> None:
     """The second objective is the least one among all mappings of the least first one."""

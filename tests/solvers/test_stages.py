@@ -55,7 +55,7 @@ def test_stages_of_the_papers_machine() -> None:
     ]
 
 
-@settings(max_examples=effort(40))
+@settings(max_examples=effort(24))
 @given(INSTANCES)
 def test_cells_are_nested_and_their_ends_exact(instance: Instance) -> None:
     """Cells of a stage part the rows, inner cells part outer ones, ends are minima and maxima over rows.

@@ -70,7 +70,7 @@ def laid_out(problem: LayerProblem) -> tuple[list[StagedTable], dict[Expr, float
     return staged, array.bounds(roots), roots
 
 
-@settings(max_examples=effort(80))
+@settings(max_examples=effort(48))
 @given(INSTANCES, st.data())
 def test_equal_bits(instance: Instance, data: st.DataObject) -> None:
     """Nodes of any stages, with any choices made, have the bounds that the interval reader gives."""

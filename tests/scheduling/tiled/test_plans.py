@@ -278,11 +278,12 @@ def check_ratios(found: dict[int, list[float]]) -> None:
         assert max(abs(one - 1) for one in found[link]) <= limit, (link, found[link])
 
 
-def test_evaluator_agrees_with_an_event_simulation() -> None:
-    """Within 10 % at 16 and 32 B/cycle and 20 % at 8, in the same order, over 30 plans."""
-    free, _, pairs = ratios(["resnet18"], 10, bucket=256, also_rounds=False)
+@pytest.mark.parametrize("plans", [4, pytest.param(10, marks=pytest.mark.slow)])
+def test_evaluator_agrees_with_an_event_simulation(plans: int) -> None:
+    """Within 10 % at 16 and 32 B/cycle and 20 % at 8, in the same order, over 12 or 30 plans."""
+    free, _, pairs = ratios(["resnet18"], plans, bucket=256, also_rounds=False)
     check_ratios(free)
-    assert len(pairs) >= 30
+    assert len(pairs) >= 3 * plans
     assert rank_correlation(pairs) >= 0.9
 
 
