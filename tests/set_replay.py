@@ -189,7 +189,7 @@ class Replay:
         total.add(_divided(loading, max(1, self.loads // batch)))
         for targets, values in groups.values():
             if one.external:
-                total.fetch(self.ports, targets, len(values))
+                total.fetch(self.ports, targets, sum(value[0] < one.external for value in values))
         for made in one.producers:
             total.add(self._operand(layer, made.layer, made.offset, batch, groups))
         stored = one.is_output or any(

@@ -19,6 +19,10 @@ from tilewright.workloads.errors import InputError, unknown_name
 from tilewright.workloads.network import Network
 
 
+MOST_SAMPLES = 10**6
+"""Samples at most: bytes times links of more would not be 64-bit integers on large networks."""
+
+
 @dataclass(frozen=True)
 class TiledProblem:
     """A network of batch 1, as many samples of it as asked for, a machine and an objective.
@@ -32,7 +36,7 @@ class TiledProblem:
 
     Raises
     ------
-    InputError : for a batch below 1, or a network that was built for several samples
+    InputError : for a batch below 1 or too large, or a network that was built for several samples
     """
 
     network: Network
@@ -43,8 +47,9 @@ class TiledProblem:
     partial_sums: PartialSums = "chain"
 
     def __post_init__(self) -> None:
-        if self.batch < 1:
-            raise InputError(self.network.name, "batch", f"expected at least 1, got {self.batch}")
+        if not 1 <= self.batch <= MOST_SAMPLES:
+            limit = "least 1" if self.batch < 1 else f"most {MOST_SAMPLES:,}"
+            raise InputError(self.network.name, "batch", f"expected at {limit}, got {self.batch}")
         if self.network.batch != 1:
             raise InputError(
                 self.network.name, "batch", f"expected a network of batch 1, got {self.network.batch}"

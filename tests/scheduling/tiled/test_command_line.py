@@ -117,6 +117,7 @@ def test_a_table_shows_value_and_both_bounds(call: Caller) -> None:
     ("arguments", "told"),
     [
         (("--system", "atomic-2x2", "--batch", "0"), "batch: expected at least 1, got 0"),
+        (("--system", "atomic-2x2", "--batch", "9" * 20), "batch: expected at most 1,000,000, got 99999"),
         (("--system", "atomic-2x2[buffer=0.0078125]"), "its smallest atom needs"),
         (("--system", "atomic-2x3"), "did you mean 'atomic-2x2'"),
         (("--system", "atomic-2x2[links=8]"), "did you mean 'link'"),

@@ -88,16 +88,16 @@ class ClosedForm:
         self._allocations: dict[tuple[object, ...], tuple[int, ...] | str] = {}
 
     def value(self, energy: float, cycles: float) -> float:
-        """The objective."""
-        return float(energy**self.energy_power * cycles**self.delay_power)
+        """The objective; of bounds below nothing, that of nothing."""
+        return float(max(energy, 0.0) ** self.energy_power * max(cycles, 0.0) ** self.delay_power)
 
     def most(self, value: float, energy: float, cycles: float) -> tuple[float, float]:
         """The most energy and the most cycles that come to a value with no fewer cycles, and with no less
         energy, than given; huge where any do.
         """
         a, b = self.energy_power, self.delay_power
-        spend = (value / cycles**b) ** (1 / a) if a and value < math.inf else HUGE
-        last = (value / energy**a) ** (1 / b) if b and value < math.inf else HUGE
+        spend = (value / cycles**b) ** (1 / a) if a and value < math.inf and cycles > 0 else HUGE
+        last = (value / energy**a) ** (1 / b) if b and value < math.inf and energy > 0 else HUGE
         return min(spend, HUGE), min(last, HUGE)
 
     def evaluate(self, tree: Node) -> NodeCost:

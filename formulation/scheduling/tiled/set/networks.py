@@ -33,7 +33,7 @@ def set_network(units: Sequence[Unit], name: str) -> SetNetwork:
 
     Raises
     ------
-    InputError : for an operator that is none of `KINDS`
+    InputError : for an operator that is none of `KINDS`, or a dilated window
     """
     layers: list[SetLayer] = []
     for unit in units:
@@ -53,6 +53,9 @@ def _layer(unit: Unit, before: Sequence[SetLayer], name: str) -> SetLayer:
     sizes, axes = _operand(operator, main)
     groups = math.prod(one.bound for one in operator.dimensions if one.like == "G") if operator.is_mac else 1
     spread = shape.scattered[ROW] is not None or shape.scattered[COLUMN] is not None
+    windows = [axis for axis in axes if axis is not None and len(axis.terms) == 2]
+    if any(axis.terms[1].stride > 1 for axis in windows):
+        raise InputError(name, unit.name, "its window is dilated, which trees have no boxes for")
     taps_rows, stride_rows = _window(operator, shape.scattered[ROW] or axes[ROW])
     taps_columns, stride_columns = _window(operator, shape.scattered[COLUMN] or axes[COLUMN])
     operands = sum(one.role is Role.INPUT for one in operator.inputs)
@@ -64,7 +67,7 @@ def _layer(unit: Unit, before: Sequence[SetLayer], name: str) -> SetLayer:
         if read.producer is None:
             if role is Role.INPUT and not read.late:
                 external = sizes[CHANNEL]
-                real = _unpadded(read, sizes)
+                real = _unpadded(read, sizes, (taps_rows, taps_columns))
             continue
         made = before[read.producer]
         weights = role is Role.WEIGHT
@@ -139,7 +142,7 @@ def _update(unit: Unit, before: Sequence[SetLayer], name: str) -> SetLayer:
             if is_error:
                 outside = channels * taps[0] * taps[1]
             else:
-                external, real = inputs, _unpadded(read, sizes)
+                external, real = inputs, _unpadded(read, sizes, (filters, operator.bounds.get("S", 1)))
             continue
         made = before[read.producer]
         whole = made.channels == channels and [made.rows, made.columns] == taps
@@ -195,14 +198,21 @@ def _elements(tensor: Tensor) -> int:
     return math.prod(axis.size for axis in tensor.axes)
 
 
-def _unpadded(read: Read, sizes: tuple[int, int, int]) -> list[int]:
-    """Rows and columns of an input of the network, less padding that its number of elements betrays."""
-    if read.link is not None and read.link.elements % sizes[0] == 0:
-        area = read.link.elements // sizes[0]
-        for pad in range(min(sizes[1], sizes[2])):
-            if (sizes[1] - pad) * (sizes[2] - pad) == area:
-                return [sizes[1] - pad, sizes[2] - pad]
-    return [sizes[1], sizes[2]]
+def _unpadded(read: Read, sizes: tuple[int, int, int], taps: tuple[int, int]) -> list[int]:
+    """Rows and columns of an input of the network, less padding that its number of elements betrays: of
+    several ways to pad, the one most in proportion to the window.
+    """
+    channels, rows, columns = sizes
+    if read.link is None or read.link.elements % channels:
+        return [rows, columns]
+    area = read.link.elements // channels
+    ways = []
+    for high in range(max(1, rows - 2 * taps[0] + 2), rows + 1):
+        wide, rest = divmod(area, high)
+        if not rest and 0 <= columns - wide <= 2 * taps[1] - 2:
+            uneven = abs((rows - high) * (taps[1] - 1) - (columns - wide) * (taps[0] - 1))
+            ways.append((uneven, rows - high, [high, wide]))
+    return min(ways)[2] if ways else [rows, columns]
 
 
 def _is_regular(read: Read, made: SetLayer, operator: Operator, sizes: tuple[int, int, int]) -> bool:

@@ -6,157 +6,12 @@ shape: strided 1x1 convolutions read 55 of 56 rows, concatenation is no layer, a
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import replace
+from collections.abc import Callable
 
-from tilewright.formulation.scheduling.tiled.set.layers import (
-    CONVOLUTION,
-    GROUPED,
-    SAMPLING,
-    SWAPPED,
-    Producer,
-    SetLayer,
-    SetNetwork,
-    concatenated,
-)
+from tilewright.formulation.scheduling.tiled.set.layers import SetNetwork
+from tilewright.formulation.scheduling.tiled.set.program_builder import NetworkBuilder
+from tilewright.formulation.scheduling.tiled.set.program_pnasnet import pnasnet
 from tilewright.workloads.errors import InputError, unknown_name
-
-
-class NetworkBuilder:
-    """Layers one after the other; a layer without producers reads the one before it."""
-
-    def __init__(self, name: str) -> None:
-        self.name = name
-        self.layers: list[SetLayer] = []
-
-    def conv(
-        self,
-        name: str,
-        inputs: int,
-        outputs: int,
-        rows: int,
-        reads: Sequence[int] | None = None,
-        *,
-        columns: int = 0,
-        taps: int = 1,
-        taps_columns: int = 0,
-        stride: int = 1,
-        groups: int = 1,
-        weights: Sequence[int] = (),
-        source: tuple[int, int] | None = None,
-    ) -> int:
-        """A convolution or matrix product; ``source`` is the size (rows, columns) of an input from
-        outside.
-        """
-        window = CONVOLUTION if groups == 1 else GROUPED
-        layer = SetLayer(
-            name,
-            window,
-            True,
-            outputs,
-            rows,
-            columns or rows,
-            inputs,
-            taps,
-            taps_columns or taps,
-            stride,
-            stride,
-            groups,
-            weight_bytes=taps * (taps_columns or taps) * inputs // groups * outputs,
-        )
-        return self._add(layer, reads, weights, source)
-
-    def pool(
-        self,
-        name: str,
-        channels: int,
-        rows: int,
-        reads: Sequence[int] | None = None,
-        *,
-        taps: int,
-        stride: int = 0,
-    ) -> int:
-        """Pooling; the stride is the window's size unless given."""
-        step = stride or taps
-        layer = SetLayer(name, SAMPLING, False, channels, rows, rows, channels, taps, taps, step, step)
-        return self._add(layer, reads, (), None)
-
-    def add(
-        self,
-        name: str,
-        channels: int,
-        rows: int,
-        reads: Sequence[int],
-        *,
-        columns: int = 0,
-        operands: int = 2,
-    ) -> int:
-        """Element-wise combination."""
-        layer = SetLayer(name, SAMPLING, False, channels, rows, columns or rows, channels, operands=operands)
-        return self._add(layer, reads, (), None)
-
-    def copy(
-        self,
-        name: str,
-        channels: int,
-        rows: int,
-        columns: int,
-        reads: Sequence[int] | None = None,
-        *,
-        source: tuple[int, int] | None = None,
-    ) -> int:
-        """Results moved on as they are."""
-        layer = SetLayer(name, SAMPLING, False, channels, rows, columns, channels)
-        return self._add(layer, reads, (), source)
-
-    def transpose(self, name: str, channels: int, rows: int, columns: int) -> int:
-        """Rows become channels."""
-        layer = SetLayer(name, SWAPPED, False, channels, rows, columns, rows)
-        return self._add(layer, None, (), None)
-
-    def _add(
-        self,
-        layer: SetLayer,
-        reads: Sequence[int] | None,
-        weights: Sequence[int],
-        source: tuple[int, int] | None,
-    ) -> int:
-        numbers = () if source else tuple(sorted(reads if reads is not None else (len(self.layers) - 1,)))
-        made = [self.layers[one] for one in numbers]
-        producers: list[Producer] = []
-        offset = 0
-        for number, one in zip(numbers, made, strict=True):
-            producers.append(Producer(number, offset, one.channels))
-            offset += one.channels
-            if layer.operands > 1 and offset == layer.inputs:
-                offset = 0
-        keys = [self.layers[one].channels for one in weights]
-        for number, channels, begin in zip(weights, keys, concatenated(keys), strict=True):
-            producers.append(Producer(number, begin, channels, weights=True))
-        rows, columns = source or (made[0].rows, made[0].columns)
-        need_rows = (layer.rows - 1) * layer.stride_rows + layer.taps_rows
-        need_columns = (layer.columns - 1) * layer.stride_columns + layer.taps_columns
-        if layer.window == SWAPPED:
-            need_rows, need_columns = layer.channels, layer.columns
-        self.layers.append(
-            replace(
-                layer,
-                producers=tuple(producers),
-                external=layer.inputs if source else 0,
-                input_rows=min(rows, need_rows),
-                input_columns=min(columns, need_columns),
-                pad_rows=max(0, need_rows - rows) // 2,
-                pad_columns=max(0, need_columns - columns) // 2,
-            )
-        )
-        return len(self.layers) - 1
-
-    def build(self) -> SetNetwork:
-        """The network; layers that nobody reads are its outputs."""
-        read = {one.layer for layer in self.layers for one in layer.producers}
-        return SetNetwork(
-            self.name, tuple(replace(layer, is_output=i not in read) for i, layer in enumerate(self.layers))
-        )
 
 
 def darknet19() -> SetNetwork:
@@ -269,15 +124,7 @@ def inception_resnet() -> SetNetwork:
     net.conv("Conv_4a_3x3", 80, 192, 71, taps=3)
     last: tuple[int, ...] = (net.conv("Conv_4b_3x3", 192, 256, 35, taps=3, stride=2),)
     for block in range(1, 6):
-        name = f"A{block}_"
-        one = net.conv(name + "Conv_1a_1x1", 256, 32, 35, last)
-        net.conv(name + "Conv_2a_1x1", 256, 32, 35, last)
-        two = net.conv(name + "Conv_2b_3x3", 32, 32, 35, taps=3)
-        net.conv(name + "Conv_3a_1x1", 256, 32, 35, last)
-        net.conv(name + "Conv_3b_3x3", 32, 32, 35, taps=3)
-        three = net.conv(name + "Conv_3c_3x3", 32, 32, 35, taps=3)
-        joined = net.conv(name + "Conv_4_1x1", 96, 256, 35, (one, two, three))
-        last = (net.add(name + "Eltwise", 256, 35, (*last, joined)),)
+        last = (_three_branches(net, f"A{block}_", last),)
     one = net.conv("RA_Conv_1a_3x3", 256, 384, 17, last, taps=3, stride=2)
     net.conv("RA_Conv_2a_1x1", 256, 192, 35, last)
     net.conv("RA_Conv_2b_3x3", 192, 192, 35, taps=3)
@@ -301,6 +148,26 @@ def inception_resnet() -> SetNetwork:
     return net.build()
 
 
+def _three_branches(net: NetworkBuilder, name: str, last: tuple[int, ...]) -> int:
+    """A block of Inception-ResNet's first kind, and its sum with what it reads."""
+    one = net.conv(name + "Conv_1a_1x1", 256, 32, 35, last)
+    net.conv(name + "Conv_2a_1x1", 256, 32, 35, last)
+    two = net.conv(name + "Conv_2b_3x3", 32, 32, 35, taps=3)
+    net.conv(name + "Conv_3a_1x1", 256, 32, 35, last)
+    net.conv(name + "Conv_3b_3x3", 32, 32, 35, taps=3)
+    three = net.conv(name + "Conv_3c_3x3", 32, 32, 35, taps=3)
+    joined = net.conv(name + "Conv_4_1x1", 96, 256, 35, (one, two, three))
+    return net.add(name + "Eltwise", 256, 35, (*last, joined))
+
+
+def inception_resnet_block() -> SetNetwork:
+    """The first block of Inception-ResNet-v1 and the convolution before it."""
+    net = NetworkBuilder("ires_block")
+    last = net.conv("Conv_4b_3x3", 192, 256, 35, taps=3, stride=2, source=(71, 71))
+    _three_branches(net, "A1_", (last,))
+    return net.build()
+
+
 def _factored(
     net: NetworkBuilder,
     name: str,
@@ -318,6 +185,62 @@ def _factored(
     two = net.conv(f"{name}Conv_2c_{labels[1]}", narrow, narrow, rows, taps=taps, taps_columns=1)
     joined = net.conv(name + "Conv_3_1x1", 2 * narrow, wide, rows, (one, two))
     return net.add(name + "Eltwise", wide, rows, (*last, joined))
+
+
+def zfnet() -> SetNetwork:
+    """ZFNet; its first fully-connected layer reads 6 x 6 positions."""
+    net = NetworkBuilder("zfnet")
+    net.conv("conv1", 3, 96, 110, taps=7, stride=2, source=(224, 224))
+    net.pool("pool1", 96, 55, taps=3, stride=2)
+    net.conv("conv2", 96, 256, 26, taps=5, stride=2)
+    net.pool("pool2", 256, 13, taps=3, stride=2)
+    for name, inputs, outputs in (("conv3", 256, 512), ("conv4", 512, 1024), ("conv5", 1024, 512)):
+        net.conv(name, inputs, outputs, 13, taps=3)
+    net.pool("pool3", 512, 6, taps=3, stride=2)
+    net.conv("fc1", 512, 4096, 1, taps=6)
+    net.conv("fc2", 4096, 4096, 1)
+    net.conv("fc3", 4096, 1000, 1)
+    return net.build()
+
+
+def densenet() -> SetNetwork:
+    """DenseNet-121; every layer of a block reads the results of all before it side by side."""
+    net = NetworkBuilder("densenet")
+    net.conv("conv0", 3, 64, 112, taps=7, stride=2, source=(224, 224))
+    last = [net.pool("pool0", 64, 56, taps=3, stride=2)]
+    rows, wide = 56, 64
+    for block, count in enumerate((6, 12, 24, 16), 1):
+        for number in range(count):
+            net.conv(f"block_{block}_{number}_1x1", wide, 128, rows, last)
+            last.append(net.conv(f"block_{block}_{number}_3x3", 128, 32, rows, taps=3))
+            wide += 32
+        if block < 4:
+            net.conv(f"trans_{block}_1x1", wide, wide // 2, rows, last)
+            rows, wide = rows // 2, wide // 2
+            last = [net.pool(f"trans_{block}_pool", wide, rows, taps=2)]
+    net.pool("pool_avg", wide, 1, last, taps=rows)
+    net.conv("fc", wide, 1000, 1)
+    return net.build()
+
+
+def recurrent(name: str, residual: bool, wide: int = 1000) -> SetNetwork:
+    """One time step of eight cells; states of the step before come from outside."""
+    net = NetworkBuilder(name)
+    last = net.copy("word_embed", wide, 1, 1, source=(1, 1))
+    for block in range(1, 9):
+        prefix = f"block{block}_"
+        forget, enter, new, leave = (
+            net.conv(prefix + gate, 2 * wide, wide, 1, (last,), outside=wide)
+            for gate in ("f", "i", "cand", "o")
+        )
+        kept = net.add(prefix + "fout", wide, 1, (forget,), outside=wide)
+        entered = net.add(prefix + "iout", wide, 1, (enter, new))
+        net.add(prefix + "cout", wide, 1, (kept, entered))
+        bent = net.copy(prefix + "tanh", wide, 1, 1)
+        result = net.add(prefix + "hout", wide, 1, (bent, leave))
+        last = net.add(prefix + "add", wide, 1, (last, result)) if residual else result
+    net.copy("Wd", wide, 1, 1, (last,))
+    return net.build()
 
 
 class _Attention(NetworkBuilder):
@@ -391,7 +314,13 @@ PROGRAM_NETWORKS: dict[str, Callable[[], SetNetwork]] = {
     "resnet101": lambda: resnet("resnet101", (3, 4, 23, 3)),
     "resnet152": lambda: resnet("resnet152", (3, 8, 36, 3)),
     "goog": googlenet,
+    "densenet": densenet,
     "ires": inception_resnet,
+    "ires_block": inception_resnet_block,
+    "zfnet": zfnet,
+    "gnmt": lambda: recurrent("gnmt", residual=True),
+    "lstm": lambda: recurrent("lstm", residual=False),
+    "pnas": pnasnet,
     "trans": lambda: transformer("trans", 6),
     "trans_cell": lambda: transformer("trans_cell", 1),
 }

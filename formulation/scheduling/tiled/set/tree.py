@@ -83,7 +83,7 @@ class Cut:
     @property
     def written(self) -> str:
         """Kind, batch and groups as trees are written, and the bands where there are any."""
-        parts = f"/{self.bands}" if self.bands > 1 else ""
+        parts = f"/{self.bands}" if self.bands != 1 else ""
         return f"{self.kind} {self.batch}/{self.groups}{parts}"
 
     def __hash__(self) -> int:

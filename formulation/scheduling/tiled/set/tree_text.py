@@ -19,8 +19,12 @@ from tilewright.formulation.scheduling.tiled.set.layers import SetNetwork
 from tilewright.formulation.scheduling.tiled.set.tree import Cut, InvalidTreeError, Leaf, Node, check_tree
 from tilewright.workloads.errors import unknown_name
 
-_CUT = re.compile(r"([ST])\s+(\d+)/(\d+)(?:/(\d+))?")
-_LEAF = re.compile(r"(\S+)\s+(\d+)")
+_NUMBER = "([0-9]{1,9})"
+_CUT = re.compile(rf"([ST])\s+{_NUMBER}/{_NUMBER}(?:/{_NUMBER})?")
+_LEAF = re.compile(rf"(\S+)\s+{_NUMBER}")
+
+DEEPEST = 200
+"""Cuts above a leaf at most; deeper trees are walked by recursion as well."""
 
 
 def format_tree(tree: Node, network: SetNetwork) -> str:
@@ -63,6 +67,8 @@ def parse_tree(text: str, network: SetNetwork, batch: int | None = None) -> Node
     def read(depth: int) -> Node:
         nonlocal at
         number, found, body = rows[at]
+        if depth > DEEPEST:
+            raise InvalidTreeError(f"line {number}: more than {DEEPEST} cuts deep")
         if found != depth:
             raise InvalidTreeError(f"line {number}: indented {found} times, expected {depth}")
         at += 1

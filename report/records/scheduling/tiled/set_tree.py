@@ -62,7 +62,7 @@ def stated_tree(record: SetTreeRecord, where: str, objective: str | None = None)
     InputError : for unknown names
     InvalidTreeError : for a text that is no tree of the network
     """
-    goal = tiled_objective(objective or record.objective)
+    goal = tiled_objective(objective) if objective else tiled_objective(record.objective, where, "objective")
     machine = load_tiled_machine(record.system)
     try:
         rules = PUBLISHED if record.defects == "all" else rules_with(*record.defects)

@@ -49,6 +49,7 @@ def tree_bounds(form: ClosedForm) -> TreeBounds:
     moved = sum(floors.compulsory)
     ends = sum(one.is_output for one in network.layers) + sum(one.external > 0 for one in network.layers)
     spared = (len(network) + form.batch * ends) * floors.rounding
+    spared += sum(floors.rounded_bytes(layer) for layer in range(len(network))) * machine.hop_energy
     rest = moved * floors.byte_energy - spared
     rest += sum(floors.tile_energy[layer] for layer in range(len(network)) if layer not in floors.path)
     hulls = [floors.hull(layer) for layer in floors.path]

@@ -106,7 +106,7 @@ def _best_of_all(form: ClosedForm, stop: Callable[[], bool], known: Node | None)
     least = min(_least(one) for one in hopeful)
     step, above = STEP, 1 + STEP
     while True:
-        value = min(found.value, least * above if above < FAR else inf)
+        value = min(found.value, least * above if least > 0 and above < FAR else inf)
         for trees, segments, (groups, maker) in zip(hopeful, every, makers, strict=True):
             if not maker.fill_below(segments, sets, trees, value):
                 found.chained(segments, sets, groups)

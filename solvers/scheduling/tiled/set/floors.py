@@ -241,6 +241,17 @@ class Floors:
         one = self.form.network.layers[layer]
         return 0 if one.makes_weights or one.is_summed else one.weight_bytes
 
+    def loaded_bytes(self, layer: int) -> int:
+        """Stored weights that pass DRAM for the whole batch at least: runs that share a load count a part each,
+        rounded down.
+        """
+        held, batch = self.weight_bytes(layer), self.form.batch
+        return min(batch // one * (held // (batch // one)) for one in self.batches)
+
+    def rounded_bytes(self, layer: int) -> int:
+        """Bytes times links that rounding down saves at most, where runs share a load or a producer's run."""
+        return self.form.batch * (len(self.form.network.layers[layer].producers) + 1)
+
     @cached_property
     def read_bytes(self) -> tuple[int, ...]:
         """Per read of the network, bytes of one sample that pass DRAM at least where it is not direct.
@@ -290,10 +301,10 @@ class Floors:
         found = []
         for layer, one in enumerate(self.form.network.layers):
             results = one.stored_bytes(batch) if one.is_output else 0
-            found.append(self.weight_bytes(layer) + batch * self.external_bytes(layer) + results)
+            found.append(self.loaded_bytes(layer) + batch * self.external_bytes(layer) + results)
         return tuple(found)
 
-    def moved(self, layer: int, batch: int, stored: bool, reads: int) -> float:
+    def moved(self, layer: int, batch: int, stored: bool, reads: int) -> int:
         """Bytes that one run of a leaf reads from DRAM and writes there at least.
 
         Parameters
@@ -302,8 +313,8 @@ class Floors:
         reads : those of its reads that come from there, as a set of bits
         """
         form, one = self.form, self.form.network.layers[layer]
-        part = batch / form.batch
-        found = self.weight_bytes(layer) * part + batch * self.external_bytes(layer)
+        runs = form.batch // batch
+        found = self.weight_bytes(layer) // runs + batch * self.external_bytes(layer)
         if stored:
-            found += one.stored_bytes(batch) * (part if one.is_summed else 1)
+            found += one.stored_bytes(batch) // (runs if one.is_summed else 1)
         return found + batch * self.fetched_bytes(layer, reads)

@@ -85,6 +85,27 @@ def test_given_partitions_cost_what_the_search_finds() -> None:
     assert not faults(found, want["nodes"], form)
 
 
+@pytest.mark.parametrize(
+    ("name", "layers", "operations", "weights"),
+    [
+        ("densenet", 126, 2_834_161_664, 7_894_208),
+        ("gnmt", 82, 64_000_000, 64_000_000),
+        ("lstm", 74, 64_000_000, 64_000_000),
+        ("zfnet", 11, 2_476_704_896, 107_616_032),
+        ("ires_block", 9, 635_980_800, 519_168),
+        ("pnas", 603, 24_937_400_112, 85_884_000),
+    ],
+)
+def test_networks_of_the_program(name: str, layers: int, operations: int, weights: int) -> None:
+    """Every operand of a layer comes from somewhere, once; PNASNet's paper has 25.0 G and 86.1 M."""
+    network = program_network(name)
+    assert len(network) == layers
+    assert sum(one.operations for one in network.layers if one.is_mac) == operations
+    assert sum(one.weight_bytes for one in network.layers) == pytest.approx(weights, rel=1e-5)
+    for one in network.layers:
+        assert one.external + sum(p.channels for p in one.producers) == one.inputs * one.operands
+
+
 @pytest.mark.parametrize("defect", DEFECTS)
 def test_defects_are_off_by_default_and_named(defect: str) -> None:
     """Each defect of the program is a rule by its name, and none of them holds by default."""

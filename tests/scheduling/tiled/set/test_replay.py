@@ -8,7 +8,7 @@ from set_cases import form_of
 from set_replay import Replay
 
 from tilewright.formulation.scheduling.tiled.set.layers import SetNetwork
-from tilewright.formulation.scheduling.tiled.set.program_networks import NetworkBuilder
+from tilewright.formulation.scheduling.tiled.set.program_builder import NetworkBuilder
 from tilewright.formulation.scheduling.tiled.set.traffic_kernel import (
     LINKS,
     aim,
@@ -58,6 +58,22 @@ def test_every_byte_of_a_tree(name: str) -> None:
     assert not isinstance(cost, str), cost
     replay = Replay(form, cost)
     assert not replay.faults
+
+
+def test_every_byte_of_a_recurrent_cell() -> None:
+    """Operands that come from outside in part, as states of the time step before do, travel once each."""
+    net = NetworkBuilder("cell")
+    net.copy("a", 8, 1, 1, source=(1, 1))
+    first = net.conv("b", 16, 8, 1, (0,), outside=8)
+    kept = net.add("c", 8, 1, (first,), outside=8)
+    net.add("d", 8, 1, (first, kept))
+    form = form_of(net.build(), 2)
+    cost = form.attempt(
+        parse_tree("T 2/1\n\tT 2/2\n\t\ta 1\n\t\tb 1\n\tS 2/1\n\t\tc 2\n\t\td 2", form.network)
+    )
+    assert not isinstance(cost, str), cost
+    assert not Replay(form, cost).faults
+    assert cost.dram > 2 * (8 + 8 + 8 + 8)
 
 
 def test_hops_are_the_same_without_loads_of_links() -> None:

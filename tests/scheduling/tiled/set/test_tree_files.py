@@ -59,6 +59,9 @@ def test_tree_of_the_catalog_with_graph_and_plan(tmp_path: Path, capsys: pytest.
     ("change", "message"),
     [
         ({"tree": "T 1/1\n\tconv1 1\n"}, "is not in the tree"),
+        ({"tree": "T 1/1\n\tconv1 " + "9" * 5000}, "line 2: expected"),
+        ({"tree": "".join("\t" * depth + "T 1/1\n" for depth in range(2000))}, "line 202: more than 200"),
+        ({"objective": "E^D"}, "objective: unknown name"),
         ({"network": "program:resnetx"}, "did you mean 'resnet'"),
         ({"defects": ["none"]}, "expected some of"),
         ({"colour": 1}, "colour"),

@@ -1,0 +1,45 @@
+"""Networks of the catalog and of files as SET sees them: boxes of inputs, padding, and what has none."""
+
+import pytest
+
+from tilewright.formulation.scheduling.tiled.set.layers import SetLayer
+from tilewright.formulation.scheduling.tiled.set.networks import set_network
+from tilewright.formulation.scheduling.tiled.units import units_of
+from tilewright.workloads.errors import InputError
+from tilewright.workloads.mapping.convolutions import conv2d
+from tilewright.workloads.mapping.operator import Role
+from tilewright.workloads.network import Layer, Link, Network
+
+
+def alone(rows: int, columns: int, taps: tuple[int, int], elements: int, dilation: int = 1) -> SetLayer:
+    """A convolution of so many results that reads the input of its network."""
+    operator = conv2d(k=4, c=3, p=rows, q=columns, r=taps[0], s=taps[1], dilation=dilation)
+    name = next(one.name for one in operator.inputs if one.role is Role.INPUT)
+    link = Link(None, "a", name, "x", elements)
+    network = Network("one", [Layer("a", operator, "Conv")], [link])
+    return set_network(units_of(network), "one").layers[0]
+
+
+@pytest.mark.parametrize(
+    ("results", "taps", "inputs"),
+    [
+        ((8, 8), (3, 3), (8, 8)),
+        ((8, 8), (1, 3), (8, 8)),
+        ((8, 8), (5, 3), (8, 8)),
+        ((8, 8), (3, 1), (8, 8)),
+        ((6, 8), (3, 3), (8, 10)),
+        ((1, 16), (1, 7), (1, 16)),
+    ],
+)
+def test_padding_of_inputs(results: tuple[int, int], taps: tuple[int, int], inputs: tuple[int, int]) -> None:
+    """Rows and columns of an input that exist follow from its elements, also where windows are uneven."""
+    one = alone(*results, taps, 3 * inputs[0] * inputs[1])
+    assert (one.input_rows, one.input_columns) == inputs
+    padding = [(size + tap - 1 - real) // 2 for size, tap, real in zip(results, taps, inputs, strict=True)]
+    assert [one.pad_rows, one.pad_columns] == padding
+
+
+def test_dilated_windows_are_refused() -> None:
+    """A dilated window reads no box, so trees have no figures for it."""
+    with pytest.raises(InputError, match="dilated"):
+        alone(8, 8, (3, 3), 3 * 12 * 12, dilation=2)

@@ -1,0 +1,38 @@
+"""Bounds on trees of tiny networks, where what is rounded away counts, against all of their trees."""
+
+import math
+
+import pytest
+from set_cases import EDGE
+
+from tilewright.formulation.scheduling.tiled.set.closed_form import ClosedForm, engine_form
+from tilewright.formulation.scheduling.tiled.set.program_builder import NetworkBuilder
+from tilewright.formulation.scheduling.tiled.set.rules import Rules
+from tilewright.solvers.scheduling.tiled.set.bounds import tree_bounds
+from tilewright.solvers.scheduling.tiled.set.enumeration import all_trees, lone_trees
+from tilewright.solvers.scheduling.tiled.set.exact import best_tree
+
+
+def tiny_form(width: int, height: int, batch: int, energy: float, delay: float) -> ClosedForm:
+    """Weights of nine, one and four bytes, which runs that share a load count less of."""
+    net = NetworkBuilder("tiny")
+    first = net.conv("a", 1, 1, 7, taps=3, source=(7, 7))
+    net.conv("b", 1, 1, 7)
+    net.conv("c", 1, 1, 6, (first,), taps=2)
+    ports = ((0, 0), (width - 1, height - 1))
+    machine = EDGE.changed(width=width, height=height, dram_ports=tuple(dict.fromkeys(ports)))
+    return engine_form(net.build(), machine, batch, Rules(), energy=energy, delay=delay)
+
+
+@pytest.mark.parametrize(("width", "height", "batch"), [(1, 1, 2), (2, 1, 4), (1, 3, 3), (4, 4, 1)])
+@pytest.mark.parametrize(("energy", "delay"), [(1, 1), (1, 2)])
+def test_bound_of_tiny_networks(width: int, height: int, batch: int, energy: float, delay: float) -> None:
+    """No tree lies below the bound, and the best one is found, also where floors of energy are below nothing."""
+    form = tiny_form(width, height, batch, energy, delay)
+    trees = [*all_trees(form.network, batch), *lone_trees(form.network, batch)]
+    costs = [form.attempt(tree) for tree in trees]
+    least = min(form.value(one.energy, one.cycles) for one in costs if not isinstance(one, str))
+    assert 0 <= tree_bounds(form).value <= least
+    found = best_tree(form, "all")
+    assert found.proven
+    assert math.isclose(found.value, least, rel_tol=1e-12)
