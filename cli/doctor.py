@@ -153,7 +153,7 @@ def _proof() -> tuple[bool, str]:
 
 def _kept() -> tuple[bool, str]:
     """Where calls keep what later ones use: all of it may be deleted at any time."""
-    from tilewright.solvers.caches import cache_folder
+    from tilewright.formulation.caches import cache_folder
     from tilewright.solvers.mapping.program import CODE
 
     folder = CODE.folder

@@ -3,8 +3,8 @@
 To import numba and to make it ready for what it has kept takes half a second of every process; an object file
 is loaded in some milliseconds by llvmlite alone.  It has to be complete for that: a function that allocates
 nothing, raises nothing, and calls nothing but the C library; other code runs where it was compiled, and is
-not kept.  The file is believed as other caches are (:mod:`tilewright.solvers.caches`): its name tells what it
-was made from and for which processor, its first bytes the digest of the rest.
+not kept.  The file is believed as other caches are (:mod:`tilewright.formulation.caches`): its name tells
+what it was made from and for which processor, its first bytes the digest of the rest.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from tilewright.solvers.caches import cache_folder, is_writable
+from tilewright.formulation.caches import cache_folder, is_writable
 
 _ENTRY = "tilewright_entry"
 _DIGEST = 32  # bytes

@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from numba import njit
 
+from tilewright.formulation.compiled import compiled
 from tilewright.formulation.scheduling.tiled.copies_kernel import TABLE, Copies, Lists, link, slot_of, unlink
 from tilewright.formulation.scheduling.tiled.eviction_kernel import FAR, Rules, give_up, victim_of
 from tilewright.formulation.scheduling.tiled.plan_kernel import Graph, Network
@@ -19,7 +19,7 @@ Ints = npt.NDArray[np.int32]
 HALTED = -2
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def complete(
     graph: Graph, order: Order, net: Network, hops: Ints, steps: int, rules: Rules, halt: Any
 ) -> Any:  # pragma: no cover
@@ -307,7 +307,7 @@ def complete(
     return NONE, at, p, moves, n_moves, block, where, start, end, nodes
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def _doubled(old: Any) -> Any:  # pragma: no cover
     """The same entries, and room for as many more."""
     new = np.empty(2 * len(old), dtype=old.dtype)
@@ -315,7 +315,7 @@ def _doubled(old: Any) -> Any:  # pragma: no cover
     return new
 
 
-@njit(cache=True, nogil=True, inline="always")
+@compiled(inline=True)
 def _known_since(source: int, parent: int, ready: Ints, stored: Ints) -> Any:  # pragma: no cover
     """The last step in which data was not yet where it comes from: the copy, or DRAM; -1 for inputs."""
     if source != NONE:
@@ -323,7 +323,7 @@ def _known_since(source: int, parent: int, ready: Ints, stored: Ints) -> Any:  #
     return stored[parent] if parent >= 0 else np.int32(NONE)
 
 
-@njit(cache=True, nogil=True, inline="always")
+@compiled(inline=True)
 def _lead(
     past: Any, e: int, p: int, depth: int, ahead: int, size: int, buffer: int, since: int
 ) -> Any:  # pragma: no cover

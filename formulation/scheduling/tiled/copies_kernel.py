@@ -6,8 +6,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
-from numba import njit
 
+from tilewright.formulation.compiled import compiled
 from tilewright.formulation.scheduling.tiled.uses_kernel import NONE
 
 Ints = npt.NDArray[np.int32]
@@ -60,13 +60,13 @@ class Lists(NamedTuple):
     first_of: Ints
 
 
-@njit(cache=True, nogil=True, inline="always")
+@compiled(inline=True)
 def slot_of(b: int, e: int) -> Any:  # pragma: no cover
     """Where a table of block and engine has its entry; others may share it, which only delays an arrival."""
     return ((b * 40503 + e * 2654435) ^ (b >> 9)) & (TABLE - 1)
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def link(node: int, e: int, b: int, lists: Lists) -> None:  # pragma: no cover
     """Put a copy into its engine's list and its block's."""
     after, before, down, up, first_on, first_of = lists
@@ -80,7 +80,7 @@ def link(node: int, e: int, b: int, lists: Lists) -> None:  # pragma: no cover
     first_of[b] = node
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def unlink(node: int, e: int, b: int, end: Ints, gone: Ints, lists: Lists) -> None:  # pragma: no cover
     """Take a copy out of both lists, and note how long it stood there."""
     after, before, down, up, first_on, first_of = lists

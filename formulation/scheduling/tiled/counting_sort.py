@@ -6,10 +6,11 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from numba import njit
+
+from tilewright.formulation.compiled import compiled
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def counting_sort(
     keys: npt.NDArray[np.integer], values: npt.NDArray[np.integer], bound: int
 ) -> Any:  # pragma: no cover

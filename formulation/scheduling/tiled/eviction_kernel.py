@@ -6,8 +6,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
-from numba import njit
 
+from tilewright.formulation.compiled import compiled
 from tilewright.formulation.scheduling.tiled.copies_kernel import Copies, Lists, unlink
 from tilewright.formulation.scheduling.tiled.plan_kernel import Graph
 from tilewright.formulation.scheduling.tiled.ports_kernel import Ports, nearest_port
@@ -34,7 +34,7 @@ class Rules(NamedTuple):
     ahead: int
 
 
-@njit(cache=True, nogil=True, inline="always")
+@compiled(inline=True)
 def victim_of(
     e: int,
     s: int,
@@ -72,7 +72,7 @@ def victim_of(
     return victim
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def give_up(
     victim: int,
     earliest: int,

@@ -8,8 +8,8 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numba import njit
 
+from tilewright.formulation.compiled import compiled
 from tilewright.formulation.scheduling.tiled.plan_kernel import Graph, Holds, Moves, Network, Tasks, holding
 
 OK, ENGINE, STEPS, BUSY, HELD, UNSUPPLIED, SOURCE, TARGET, STORED, MISSING, EARLY, OUTPUT, BUFFER, ROUTE = (
@@ -17,7 +17,7 @@ OK, ENGINE, STEPS, BUSY, HELD, UNSUPPLIED, SOURCE, TARGET, STORED, MISSING, EARL
 )
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def check(
     graph: Graph, tasks: Tasks, moves: Moves, holds: Holds, net: Network, steps: int
 ) -> Any:  # pragma: no cover

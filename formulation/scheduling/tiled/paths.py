@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from numba import njit
 
+from tilewright.formulation.compiled import compiled
 from tilewright.formulation.scheduling.tiled.dag import AtomicDag
 
 Ints = npt.NDArray[np.int32]
@@ -21,7 +21,7 @@ def path_lengths(dag: AtomicDag) -> tuple[Longs, Longs]:
     return heads, tails
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def _paths(starts: Longs, producers: Ints, cycles: Longs, tasks: int) -> Any:  # pragma: no cover
     """Tasks are numbered in a topological order: producers come first."""
     heads = np.zeros(tasks, dtype=np.int64)

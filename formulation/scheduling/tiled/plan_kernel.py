@@ -6,7 +6,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
-from numba import njit
+
+from tilewright.formulation.compiled import compiled
 
 Ints = npt.NDArray[np.int32]
 Longs = npt.NDArray[np.int64]
@@ -69,7 +70,7 @@ class Network(NamedTuple):
     buffer: int
 
 
-@njit(cache=True, nogil=True, inline="always")
+@compiled(inline=True)
 def holding(holds: Holds, block: int, engine: int, first: int, last: int) -> Any:  # pragma: no cover
     """The residency of a block on an engine that covers these steps, or -1."""
     low, high = holds.of_block[block], holds.of_block[block + 1]
@@ -86,7 +87,7 @@ def holding(holds: Holds, block: int, engine: int, first: int, last: int) -> Any
     return below
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def holdings(holds: Holds, block: Ints, engine: Ints, first: Ints, last: Ints) -> Any:  # pragma: no cover
     """Per entry, the residency of a block on an engine that covers the steps, or -1."""
     found = np.empty(len(block), dtype=np.int64)
@@ -95,7 +96,7 @@ def holdings(holds: Holds, block: Ints, engine: Ints, first: Ints, last: Ints) -
     return found
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def ascend(first: Ints, second: Ints, third: Ints, fourth: Ints) -> Any:  # pragma: no cover
     """Whether rows ascend, the first column foremost."""
     for i in range(1, len(first)):
@@ -112,7 +113,7 @@ def ascend(first: Ints, second: Ints, third: Ints, fourth: Ints) -> Any:  # prag
     return True
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def multicasts(
     block: Ints, source: Ints, target: Ints, size: Longs, first: Ints, last: Ints, engines: int
 ) -> Any:  # pragma: no cover

@@ -6,8 +6,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
-from numba import njit
 
+from tilewright.formulation.compiled import compiled
 from tilewright.formulation.scheduling.tiled.plan_kernel import Network
 
 Ints = npt.NDArray[np.int32]
@@ -23,7 +23,7 @@ class Ports(NamedTuple):
     load: Floats
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def nearest_port(ports: Ports, e: int, size: int, inward: bool) -> Any:  # pragma: no cover
     """The port with the least load of this step, distances counted in."""
     engines, places = ports.net.engines, ports.net.places
@@ -37,7 +37,7 @@ def nearest_port(ports: Ports, e: int, size: int, inward: bool) -> Any:  # pragm
     return best
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def send_results(
     p: int,
     leaving: Ints,

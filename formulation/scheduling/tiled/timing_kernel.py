@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from numba import njit
 
+from tilewright.formulation.compiled import compiled
 from tilewright.formulation.scheduling.tiled.counting_sort import counting_sort
 from tilewright.formulation.scheduling.tiled.plan_kernel import Graph, Moves, Network, Tasks
 
@@ -16,7 +16,7 @@ Longs = npt.NDArray[np.int64]
 Flags = npt.NDArray[np.bool_]
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def run(
     graph: Graph,
     tasks: Tasks,
@@ -171,7 +171,7 @@ def run(
     return begin, loads, totals, busiest, waits, late
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def reuse(
     graph: Graph, moves: Moves, served: Ints, supplied: Longs, holdings: int, engines: int
 ) -> Any:  # pragma: no cover

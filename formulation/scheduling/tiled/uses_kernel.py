@@ -6,8 +6,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
-from numba import njit
 
+from tilewright.formulation.compiled import compiled
 from tilewright.formulation.scheduling.tiled.plan_kernel import Graph
 
 Ints = npt.NDArray[np.int32]
@@ -40,7 +40,7 @@ class Order(NamedTuple):
     outside: Flags
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def uses_of(
     graph: Graph, engine: Ints, step: Ints, starts: Longs, tasks: Longs, engines: int
 ) -> Any:  # pragma: no cover

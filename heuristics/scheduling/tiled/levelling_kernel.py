@@ -9,8 +9,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
-from numba import njit
 
+from tilewright.formulation.compiled import compiled
 from tilewright.formulation.scheduling.tiled.counting_sort import counting_sort
 from tilewright.formulation.scheduling.tiled.plan_kernel import Network
 from tilewright.heuristics.scheduling.tiled.levelling_loads import (
@@ -81,7 +81,7 @@ class Tries(NamedTuple):
     widths: int
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def _earliest(
     net: Network, casts: Casts, g: int, copies: Copies, loads: Loads, far: int
 ) -> Any:  # pragma: no cover
@@ -98,7 +98,7 @@ def _earliest(
     return low
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def _set(
     casts: Casts, g: int, source: int, holder: int, first: int, last: int, copies: Copies, loads: Loads
 ) -> None:  # pragma: no cover
@@ -115,7 +115,7 @@ def _set(
         copies.passed[holder] = min(copies.passed[holder], first)
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def _source(
     net: Network,
     casts: Casts,
@@ -153,7 +153,7 @@ def _source(
     return copies.engine[i], i
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def _suspects(of: Setting, step: int, far: int, found: Longs) -> Any:  # pragma: no cover
     """The multicasts that a step waits for, into ``found``; how many."""
     net, casts, loads, room = of.net, of.casts, of.loads, of.room
@@ -177,7 +177,7 @@ def _suspects(of: Setting, step: int, far: int, found: Longs) -> Any:  # pragma:
     return n
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def _proposed(of: Setting, g: int, low: int, top: int, widths: int, draws: Any) -> Any:  # pragma: no cover
     """Another source, window or both for a multicast.
 
@@ -210,7 +210,7 @@ def _proposed(of: Setting, g: int, low: int, top: int, widths: int, draws: Any) 
     return legal, source, holder, first, last
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def _moved(of: Setting, g: int, source: int, holder: int, first: int, last: int) -> Any:  # pragma: no cover
     """Move a multicast; take it back where that gains nothing.
 
@@ -253,7 +253,7 @@ def _moved(of: Setting, g: int, source: int, holder: int, first: int, last: int)
     return False, 0.0
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def _relieved(of: Setting, step: int, tries: Tries, suspects: Longs, draws: Any) -> Any:  # pragma: no cover
     """Try to shorten a step by one move; whether one was found, and cycles that the plan takes more."""
     casts, copies = of.casts, of.copies
@@ -278,7 +278,7 @@ def _relieved(of: Setting, step: int, tries: Tries, suspects: Longs, draws: Any)
     return False, 0.0
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def level(
     net: Network,
     casts: Casts,

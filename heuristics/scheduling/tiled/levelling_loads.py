@@ -10,8 +10,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
-from numba import njit
 
+from tilewright.formulation.compiled import compiled
 from tilewright.formulation.scheduling.tiled.plan_kernel import Network
 
 Ints = npt.NDArray[np.int32]
@@ -96,7 +96,7 @@ class Scratch(NamedTuple):
     late: Floats
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def draw(state: Any, below: int) -> Any:  # pragma: no cover
     """A whole number from 0 to ``below - 1`` (splitmix64)."""
     state[0] += np.uint64(0x9E3779B97F4A7C15)
@@ -106,7 +106,7 @@ def draw(state: Any, below: int) -> Any:  # pragma: no cover
     return np.int64((z ^ (z >> np.uint64(31))) >> np.uint64(33)) % below
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def tree(net: Network, casts: Casts, g: int, source: int, room: Scratch) -> Any:  # pragma: no cover
     """The links of a multicast from a source, into ``room.tree``; how many."""
     room.mark[0] += 1
@@ -122,7 +122,7 @@ def tree(net: Network, casts: Casts, g: int, source: int, room: Scratch) -> Any:
     return n
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def put(
     net: Network, casts: Casts, g: int, sign: float, loads: Loads, room: Scratch
 ) -> None:  # pragma: no cover
@@ -136,7 +136,7 @@ def put(
             loads.dram[step] += share
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def busiest(net: Network, step: int, loads: Loads) -> Any:  # pragma: no cover
     """The link that a step waits for longest (-1: DRAM); notes the wait and the norm."""
     longest = loads.dram[step] / net.dram_rate
@@ -155,7 +155,7 @@ def busiest(net: Network, step: int, loads: Loads) -> Any:  # pragma: no cover
     return busiest
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def slowest(
     net: Network,
     step: int,
@@ -217,6 +217,6 @@ def slowest(
     return slowest, cause
 
 
-@njit(cache=True, nogil=True, inline="always")
+@compiled(inline=True)
 def cost(loads: Loads, step: int) -> Any:  # pragma: no cover
     return max(loads.wait[step], loads.task[step]) + SMOOTH * loads.smooth[step]

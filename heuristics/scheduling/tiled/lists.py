@@ -9,8 +9,8 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from numba import njit
 
+from tilewright.formulation.compiled import compiled
 from tilewright.formulation.limits import Limits
 from tilewright.formulation.scheduling.tiled.dag import AtomicDag
 from tilewright.formulation.scheduling.tiled.halting import Flag, halting, heed
@@ -93,7 +93,7 @@ def successors_of(starts: Longs, producers: Ints, tasks: int) -> tuple[Longs, In
     return begin, found
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def _successors(starts: Longs, producers: Ints, tasks: int) -> Any:  # pragma: no cover
     begin = np.zeros(tasks + 1, dtype=np.int64)
     for p in producers:
@@ -109,7 +109,7 @@ def _successors(starts: Longs, producers: Ints, tasks: int) -> Any:  # pragma: n
     return begin, found
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def _list_order(
     starts: Longs,
     producers: Ints,
@@ -163,12 +163,12 @@ def _list_order(
     return engine, step, n == 0
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def _before(a: int, b: int, priority: Longs) -> Any:  # pragma: no cover
     return priority[a] > priority[b] or (priority[a] == priority[b] and a < b)
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def _push(heap: Longs, n: int, item: int, priority: Longs) -> Any:  # pragma: no cover
     i = n
     heap[i] = item
@@ -178,7 +178,7 @@ def _push(heap: Longs, n: int, item: int, priority: Longs) -> Any:  # pragma: no
     return n + 1
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def _pop(heap: Longs, n: int, priority: Longs) -> Any:  # pragma: no cover
     n -= 1
     heap[0] = heap[n]

@@ -10,8 +10,8 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from numba import njit
 
+from tilewright.formulation.compiled import compiled
 from tilewright.formulation.limits import Limits
 from tilewright.formulation.scheduling.tiled.costs import least_cycles
 from tilewright.formulation.scheduling.tiled.dag import AtomicDag
@@ -181,7 +181,7 @@ def pipeline(
     return dag, engine, step
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def _place_in_regions(
     order: Longs,
     unit: Ints,

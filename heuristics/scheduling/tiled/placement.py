@@ -12,9 +12,9 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from numba import njit
 from ortools.graph.python.linear_sum_assignment import SimpleLinearSumAssignment
 
+from tilewright.formulation.compiled import compiled
 from tilewright.formulation.limits import Limits
 from tilewright.formulation.scheduling.tiled.dag import AtomicDag
 from tilewright.formulation.scheduling.tiled.halting import heed
@@ -102,7 +102,7 @@ def _permuted(units: Ints, cost: Longs, along: Ints) -> Ints:
     return chosen
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def _costs(
     tasks: Longs,
     starts: Longs,
@@ -134,14 +134,14 @@ def _costs(
     return cost
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def _remember(tasks: Longs, starts: Longs, reads: Ints, engine: Ints, last: Ints) -> None:  # pragma: no cover
     for t in tasks:
         for k in range(starts[t], starts[t + 1]):
             last[reads[k]] = engine[t]
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def _nearest(cost: Longs, along: Ints) -> Any:  # pragma: no cover
     rows, engines = cost.shape
     spread = np.zeros(rows, dtype=np.int64)

@@ -12,7 +12,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from tilewright.solvers.caches import compiled
+from tilewright.formulation.compiled import compiled
 
 # ruff: noqa: NPY002 - the random functions that numba compiles are numpy's old ones
 

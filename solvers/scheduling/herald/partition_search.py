@@ -14,6 +14,7 @@ from fractions import Fraction
 from itertools import count
 
 from tilewright import __version__
+from tilewright.formulation.caches import cache_folder
 from tilewright.formulation.limits import LimitReachedError, Limits
 from tilewright.formulation.method import Outcome
 from tilewright.formulation.result import Origin, TracePoint
@@ -31,7 +32,6 @@ from tilewright.formulation.search import Listener, Search
 from tilewright.formulation.stopping import BoundReaches
 from tilewright.hardware.scheduling.herald.system import System
 from tilewright.heuristics.scheduling.herald.scheduler import HeraldSettings, Ordering, herald, metric_of
-from tilewright.solvers.caches import cache_folder
 from tilewright.solvers.scheduling.herald.bounds import basic_bounds, first_bounds
 from tilewright.solvers.scheduling.herald.cpsat import CpSatScheduler
 from tilewright.workloads.errors import InputError

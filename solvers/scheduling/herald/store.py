@@ -15,12 +15,12 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any
 
+from tilewright.formulation.caches import VARIABLE, cache_folder
 from tilewright.formulation.mapping.dataflow import style_demands
 from tilewright.formulation.mapping.mapping import Mapping
 from tilewright.hardware.mapping.identity import engine_hash
 from tilewright.hardware.mapping.styles import DataflowStyle
 from tilewright.hardware.units import exact
-from tilewright.solvers.caches import VARIABLE, cache_folder
 from tilewright.solvers.database import PATIENCE, Database, LockedError, seal
 from tilewright.solvers.mapping.machine_sizes import BestMapping, MachineSize
 from tilewright.solvers.scheduling.herald.evidence import Cost

@@ -20,8 +20,8 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from numba import njit
 
+from tilewright.formulation.compiled import compiled
 from tilewright.formulation.scheduling.tiled.dag import AtomicDag
 from tilewright.hardware.scheduling.tiled.machine import TiledMachine
 
@@ -131,7 +131,7 @@ def _sets(starts: Longs, producers: npt.NDArray[np.integer], units: Longs, effor
     return found
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def _heads(
     starts: Longs,
     producers: Longs,

@@ -10,9 +10,9 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Iterator
 from dataclasses import replace
-from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
+from tilewright.formulation.compiled import is_kept
 from tilewright.formulation.limits import Limits
 from tilewright.formulation.scheduling.tiled import (
     completion_kernel,
@@ -82,19 +82,10 @@ _ready = threading.Event()
 
 
 def is_compiled() -> bool:
-    """Whether the machine code is there, in this process or kept by an earlier one.
-
-    The code that is compiled last tells, where it is younger than every module's text.
-    """
+    """Whether the machine code is there, in this process or kept by an earlier one, made of today's text."""
     if _ready.is_set():
         return True
-    last: Any = levelling_kernel.level
-    folder = last.stats.cache_path
-    if folder is None:
-        return False
-    written = max(Path(str(one.__file__)).stat().st_mtime for one in MODULES)
-    kept = Path(str(folder)).glob("levelling_kernel.level-*.nbi")
-    return any(file.stat().st_mtime > written for file in kept)
+    return all(any(is_kept(one) for one in vars(module).values()) for module in MODULES)
 
 
 def counted_from_now_on(limits: Limits, phase: Callable[[str], None]) -> Limits:

@@ -9,8 +9,8 @@ from __future__ import annotations
 
 import numpy as np
 import numpy.typing as npt
-from numba import njit
 
+from tilewright.formulation.compiled import compiled
 from tilewright.formulation.scheduling.tiled.set.layers import CONVOLUTION
 from tilewright.formulation.scheduling.tiled.set.leaf_kernel import (
     Flow,
@@ -33,7 +33,7 @@ bytes in the fullest buffer with its inputs once and twice.
 """
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def floor_rows(
     leaf: Leaf,
     fetched: Flow,

@@ -11,8 +11,8 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from numba import njit
 
+from tilewright.formulation.compiled import compiled
 from tilewright.formulation.scheduling.tiled.set.layers import CONVOLUTION, SUMMED
 from tilewright.formulation.scheduling.tiled.set.leaf_kernel import (
     Flow,
@@ -37,7 +37,7 @@ NEVER = 1 << 40
 """Runs that share one load of weights, where a band finds them loaded."""
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def band_of(leaf: Leaf, low: int, high: int, known: int) -> Leaf:
     """The rows of a leaf (of a weight update, of the gradient) from ``low`` up to ``high``, where inputs
     before ``known`` do not travel.
@@ -73,7 +73,7 @@ def band_of(leaf: Leaf, low: int, high: int, known: int) -> Leaf:
     )
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def largest_shares(
     leaf: Leaf, borders: Longs, parts: Longs, idle: bool, inputs: Longs, weights: Longs
 ) -> None:
@@ -86,7 +86,7 @@ def largest_shares(
             inputs[i], weights[i] = max(inputs[i], one_in[i]), max(weights[i], one_weights[i])
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def band_costs(
     leaf: Leaf,
     borders: Longs,

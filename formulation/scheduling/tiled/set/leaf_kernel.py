@@ -10,8 +10,8 @@ from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
-from numba import njit
 
+from tilewright.formulation.compiled import compiled
 from tilewright.formulation.scheduling.tiled.set.layers import (
     CONVOLUTION,
     GROUPED,
@@ -124,7 +124,7 @@ class Shares(NamedTuple):
     steps: Longs
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def _borders(size: int, parts: int) -> Longs:
     found = np.empty(parts + 1, dtype=np.int64)
     for index in range(parts + 1):
@@ -132,7 +132,7 @@ def _borders(size: int, parts: int) -> Longs:
     return found
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def divided(leaf: Leaf, parts: Longs, steps: Longs) -> Shares:
     """A leaf's shares by a row of a menu."""
     return Shares(
@@ -144,7 +144,7 @@ def divided(leaf: Leaf, parts: Longs, steps: Longs) -> Shares:
     )
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def input_box(
     leaf: Leaf, need: Longs, k0: int, k1: int, b0: int, b1: int, h0: int, h1: int, w0: int, w1: int
 ) -> None:
@@ -182,7 +182,7 @@ def input_box(
     _input_channels(leaf, need, k0, k1)
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def _input_channels(leaf: Leaf, need: Longs, k0: int, k1: int) -> None:
     if leaf.window == CONVOLUTION:
         need[0], need[1] = 0, leaf.inputs
@@ -193,13 +193,13 @@ def _input_channels(leaf: Leaf, need: Longs, k0: int, k1: int) -> None:
         need[0], need[1] = k0, k1
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def volume(need: Longs) -> int:
     found: int = (need[1] - need[0]) * (need[3] - need[2]) * (need[5] - need[4]) * (need[7] - need[6])
     return found
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def usage(leaf: Leaf, parts: Longs, idle_receive: bool, inputs: Longs, weights: Longs) -> None:
     """Fill in, per share, the bytes of inputs and of weights that its tile receives."""
     shares = divided(leaf, parts, parts)
@@ -233,7 +233,7 @@ def usage(leaf: Leaf, parts: Longs, idle_receive: bool, inputs: Longs, weights: 
                         weights[share] = (k1 - k0) * per_channel * (b1 - b0 if leaf.made else 1)
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def fullest(inputs: Longs, weights: Longs, streamed: int) -> tuple[int, int]:
     """Most bytes of inputs and of weights that a buffer holds, weights as far as they are not streamed."""
     most_inputs, most_weights = 0, 0
@@ -244,7 +244,7 @@ def fullest(inputs: Longs, weights: Longs, streamed: int) -> tuple[int, int]:
     return most_inputs, most_weights
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def buffer_energy(leaf: Leaf, inputs: Longs, weights: Longs, runs: int, prices: Prices) -> float:
     """pJ at the tiles' buffers outside the arrays: inputs and weights written, results read."""
     all_inputs, all_weights = 0, 0

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 import numpy.typing as npt
-from numba import njit
 
+from tilewright.formulation.compiled import compiled
 from tilewright.formulation.scheduling.tiled.set.layers import CONVOLUTION, SUMMED
 from tilewright.formulation.scheduling.tiled.set.leaf_kernel import (
     Flow,
@@ -38,7 +38,7 @@ Longs = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]
 
 
-@njit(cache=True, nogil=True, inline="always")
+@compiled(inline=True)
 def _aim_at_shares(
     targets: Targets,
     mesh: Mesh,
@@ -67,7 +67,7 @@ def _aim_at_shares(
                     aim(targets, mesh.x[at], mesh.y[at])
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def _receive_parts(
     counts: Longs,
     leaf: Leaf,
@@ -143,7 +143,7 @@ def _receive_parts(
                             fetch(counts, mesh.ports, targets, size, loads)
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def _add_operand(
     counts: Longs,
     part: Longs,
@@ -174,7 +174,7 @@ def _add_operand(
         counts[i] += part[i] if ratio == 1 or (whole_links and i >= LINKS) else part[i] // ratio
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def _add_results(
     counts: Longs,
     part: Longs,
@@ -207,7 +207,7 @@ def _add_results(
         counts[i] += part[i] // ratio
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def traffic(
     counts: Longs, leaf: Leaf, flow: Flow, mesh: Mesh, parts: Longs, steps: Longs, loads: bool
 ) -> None:
@@ -221,7 +221,7 @@ def traffic(
     _add_results(counts, part, leaf, flow, mesh, shares, targets, loads)
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def _cost(base: float, tile_cycles: float, hops: int, dram: int, prices: Prices) -> float:
     """The objective of a leaf."""
     energy = base + (hops * prices.hop + dram * prices.dram)
@@ -230,7 +230,7 @@ def _cost(base: float, tile_cycles: float, hops: int, dram: int, prices: Prices)
     return found
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def search(
     leaf: Leaf,
     flow: Flow,

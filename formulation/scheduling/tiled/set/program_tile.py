@@ -17,7 +17,8 @@ from __future__ import annotations
 
 import numpy as np
 import numpy.typing as npt
-from numba import njit
+
+from tilewright.formulation.compiled import compiled
 
 Floats = npt.NDArray[np.float64]
 
@@ -41,12 +42,12 @@ _C, _K, _H, _W, _B = 0, 1, 2, 3, 4
 _PAIRS = ((_C, _K), (_C, _B), (_B, _K), (_C, _W), (_H, _K), (_H, _W))
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def _up(a: int, b: int) -> int:
     return -(-a // b)
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def map_share(
     share: npt.NDArray[np.int64], energy_power: float, delay_power: float
 ) -> tuple[float, float, float, float, float]:

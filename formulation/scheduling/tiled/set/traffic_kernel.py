@@ -18,7 +18,8 @@ from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
-from numba import njit
+
+from tilewright.formulation.compiled import compiled
 
 Longs = npt.NDArray[np.int64]
 
@@ -75,7 +76,7 @@ def ports_of(at: Longs, width: int, height: int) -> Ports:
     return Ports(at, links(width, at[:, 0]), links(height, at[:, 1]))
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def no_targets(width: int, height: int) -> Targets:
     """Room for the targets of one multicast after the other."""
     found = Targets(
@@ -88,7 +89,7 @@ def no_targets(width: int, height: int) -> Targets:
     return found
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def forget(targets: Targets) -> None:
     """No targets again."""
     width, height = len(targets.low), len(targets.climb)
@@ -97,7 +98,7 @@ def forget(targets: Targets) -> None:
         targets.low[column], targets.high[column] = height, -1
 
 
-@njit(cache=True, nogil=True, inline="always")
+@compiled(inline=True)
 def aim(targets: Targets, x: int, y: int) -> None:
     """One more target."""
     span, low, high = targets.span, targets.low, targets.high
@@ -105,7 +106,7 @@ def aim(targets: Targets, x: int, y: int) -> None:
     low[x], high[x] = min(low[x], y), max(high[x], y)
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def measure(targets: Targets) -> None:
     """Fill in what trees climb, once all targets are known."""
     climb = targets.climb
@@ -117,7 +118,7 @@ def measure(targets: Targets) -> None:
                 climb[y] += max(high, y) - min(low, y)
 
 
-@njit(cache=True, nogil=True, inline="always")
+@compiled(inline=True)
 def send(counts: Longs, x: int, y: int, targets: Targets, size: int, loads: bool) -> None:
     """Count one multicast of ``size`` bytes from (x, y)."""
     west, east = min(x, targets.span[0]), max(x, targets.span[1])
@@ -138,14 +139,14 @@ def send(counts: Longs, x: int, y: int, targets: Targets, size: int, loads: bool
                 counts[LINKS + (column * height + at) * 4 + 3] += size
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def _port_part(ports: Ports, size: int, port: int) -> int:
     n = len(ports.at)
     found: int = size * (port + 1) // n - size * port // n
     return found
 
 
-@njit(cache=True, nogil=True, inline="always")
+@compiled(inline=True)
 def fetch(counts: Longs, ports: Ports, targets: Targets, size: int, loads: bool) -> None:
     """Count a multicast from DRAM; targets have to be measured only where loads of links are asked for."""
     counts[DRAM] += size
@@ -164,7 +165,7 @@ def fetch(counts: Longs, ports: Ports, targets: Targets, size: int, loads: bool)
     counts[HOPS] += hops
 
 
-@njit(cache=True, nogil=True, inline="always")
+@compiled(inline=True)
 def store(counts: Longs, ports: Ports, x: int, y: int, targets: Targets, size: int, loads: bool) -> None:
     """Count results of a tile on their way to DRAM; ``targets`` is room for the ports one by one."""
     counts[DRAM] += size
@@ -184,12 +185,12 @@ def store(counts: Longs, ports: Ports, x: int, y: int, targets: Targets, size: i
     counts[HOPS] += every * links + some
 
 
-@njit(cache=True, nogil=True, inline="always")
+@compiled(inline=True)
 def _common(low: int, high: int, low2: int, high2: int) -> int:
     return max(0, min(high, high2) - max(low, low2))
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def _samples(low: int, high: int, batch: int, low2: int, high2: int, batch2: int) -> int:
     """Samples that two shares have in common when the smaller batch is repeated through the larger."""
     if batch == batch2:
@@ -202,7 +203,7 @@ def _samples(low: int, high: int, batch: int, low2: int, high2: int, batch2: int
     return found
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def receive(
     counts: Longs,
     layout: Longs,

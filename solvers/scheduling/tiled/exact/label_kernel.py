@@ -6,7 +6,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
-from numba import njit
+
+from tilewright.formulation.compiled import compiled
 
 Longs = npt.NDArray[np.int64]
 
@@ -32,7 +33,7 @@ class Memory(NamedTuple):
     state: Longs
 
 
-@njit(cache=True)
+@compiled
 def _push(memory: Memory, label: int, priority: int) -> None:
     heap, keys, at = memory.heap, memory.priority, memory.state[OPEN]
     memory.state[OPEN] += 1
@@ -45,7 +46,7 @@ def _push(memory: Memory, label: int, priority: int) -> None:
     heap[at], keys[at] = label, priority
 
 
-@njit(cache=True)
+@compiled
 def pop(memory: Memory) -> Any:
     heap, keys = memory.heap, memory.priority
     top = heap[0]
@@ -67,7 +68,7 @@ def pop(memory: Memory) -> Any:
     return top
 
 
-@njit(cache=True)
+@compiled
 def insert(
     memory: Memory, key: int, ran: int, time: int, moved: int, cap: int, bound: int, parent: int, done: int
 ) -> bool:
@@ -104,7 +105,7 @@ def insert(
     return True
 
 
-@njit(cache=True)
+@compiled
 def _as_good(memory: Memory, one: int, time: int, moved: int) -> bool:
     """Whether a label, waiting if need be, has moved as much by the same time."""
     spare = time - memory.time[one]

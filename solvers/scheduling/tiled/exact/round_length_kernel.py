@@ -6,7 +6,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
-from numba import njit
+
+from tilewright.formulation.compiled import compiled
 
 Longs = npt.NDArray[np.int64]
 
@@ -76,7 +77,7 @@ class Exchange(NamedTuple):
     free: Longs
 
 
-@njit(cache=True)
+@compiled
 def waiting(t: Tables, s: Longs, m: Longs, held: Longs) -> int:
     """Cycles of the longest task that reads a counted block of its own round."""
     for c in range(len(s)):
@@ -87,7 +88,7 @@ def waiting(t: Tables, s: Longs, m: Longs, held: Longs) -> int:
     return 0
 
 
-@njit(cache=True)
+@compiled
 def passed(t: Tables, s: Longs, m: Longs, held: Longs) -> Any:
     """Parts of a cycle of a task that waits for a counted block of its own round to pass a port."""
     found = 0
@@ -100,7 +101,7 @@ def passed(t: Tables, s: Longs, m: Longs, held: Longs) -> Any:
     return found
 
 
-@njit(cache=True)
+@compiled
 def ported(t: Tables, extra: Longs) -> Any:
     """Parts of a cycle that the counted blocks of a round take through the ports: the longest one, and of one
     more than there are ports the two shortest, which share one."""
@@ -116,7 +117,7 @@ def ported(t: Tables, extra: Longs) -> Any:
     return longest
 
 
-@njit(cache=True)
+@compiled
 def begun(t: Tables, s: Longs, wait: int) -> Any:
     """Parts of a cycle of a first round: everything passes a port first, for some over a hop."""
     found, seen = 0, 0
@@ -129,7 +130,7 @@ def begun(t: Tables, s: Longs, wait: int) -> Any:
     return found
 
 
-@njit(cache=True)
+@compiled
 def exchanged(t: Tables, s: Longs, fresh: Longs, room: Exchange, length: int) -> Any:
     """Parts of a cycle of a round whose tasks read what the round before has made (``fresh``, per class).
 

@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from numba import njit
 
+from tilewright.formulation.compiled import compiled
 from tilewright.solvers.scheduling.tiled.exact.label_kernel import (
     BEST,
     BOUND,
@@ -33,7 +33,7 @@ Longs = npt.NDArray[np.int64]
 RUNNING, ENDED, FULL = 0, 1, 2
 
 
-@njit(cache=True)
+@compiled
 def advance(t: Tables, memory: Memory, pops: int) -> int:
     """Take so many labels from the heap and follow every next round; ends at a label where all have run."""
     classes, groups = len(t.number), len(t.time)
@@ -181,7 +181,7 @@ def advance(t: Tables, memory: Memory, pops: int) -> int:
     return RUNNING
 
 
-@njit(cache=True)
+@compiled
 def _rest(t: Tables, n: Longs, counted: int, time: int, moved: int) -> Any:
     """Parts of a cycle at which no plan ends before, from what has run on."""
     pos, rounds, chain, least = 0, 0, 0, NEVER
@@ -211,7 +211,7 @@ def _rest(t: Tables, n: Longs, counted: int, time: int, moved: int) -> Any:
     return found
 
 
-@njit(cache=True)
+@compiled
 def _fillable(t: Tables, n: Longs, s: Longs, m: Longs, available: Longs, read: Longs, longest: int) -> bool:
     """Whether another task could run in the round at no cost: no longer than the rest, nothing new read."""
     for c in range(len(n)):

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 import numpy.typing as npt
-from numba import njit
+
+from tilewright.formulation.compiled import compiled
 
 Longs = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]
@@ -13,7 +14,7 @@ SLACK = 1 + 1e-9
 """For sums in another order."""
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def _within(bounds: Floats, begin: Longs, apart: int, first: int, tiles: int, least: int, most: int) -> float:
     """The least over the places inside of one that have some number of tiles."""
     found = np.inf
@@ -23,7 +24,7 @@ def _within(bounds: Floats, begin: Longs, apart: int, first: int, tiles: int, le
     return found
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def side_by_side(
     energy: Floats,
     cycles: Floats,
@@ -125,7 +126,7 @@ def side_by_side(
     return spent, taken, through
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def fewer(bounds: Floats, begin: Longs, apart: int) -> Floats:
     """The least over all smaller places inside of each."""
     found = np.full(len(bounds), np.inf)
@@ -139,7 +140,7 @@ def fewer(bounds: Floats, begin: Longs, apart: int) -> Floats:
     return found
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def wider(bounds: Floats, begin: Longs, apart: int) -> Floats:
     """The most over all larger places around each."""
     found = np.full(len(bounds), -np.inf)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.util
 import os
 import shutil
 import subprocess
@@ -13,8 +14,10 @@ import numba
 import pytest
 
 import tilewright
-from tilewright.solvers import caches
-from tilewright.solvers.caches import cache_folder, compiled, is_writable, temporary_folder
+from tilewright.formulation import caches
+from tilewright.formulation import compiled as compiled_functions
+from tilewright.formulation.caches import cache_folder, is_writable, temporary_folder
+from tilewright.formulation.compiled import compiled, is_kept
 
 NOWHERE = "/dev/null/none"
 """No folder can be made here, not even by the system's administrator."""
@@ -77,11 +80,81 @@ def test_a_broken_cache_costs_only_time(monkeypatch: pytest.MonkeyPatch, tmp_pat
     assert third(5) == 10
 
 
+def test_an_index_that_cannot_be_read_is_written_anew(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """An earlier version may have kept types of modules that are gone; the next process finds all well."""
+    monkeypatch.setattr(numba.config, "CACHE_DIR", str(tmp_path / "kept"))
+
+    def half(number: int) -> int:
+        return number // 2
+
+    first = compiled(half)
+    assert not is_kept(first)
+    assert first(6) == 3
+    assert is_kept(first)
+    (index,) = (tmp_path / "kept").rglob("*.nbi")
+    whole = index.read_bytes()
+    index.write_bytes(whole[: whole.index(b".") + 1] + b"cno_such_module\nkind\n.")
+    again = compiled(half)
+    assert not is_kept(again)
+    assert again(6) == 3
+    assert is_kept(again)
+
+
+CALLER = """
+from tilewright.formulation.compiled import compiled
+from tilewright.{callee} import (
+    inner,
+)
+
+@compiled
+def outer(number):
+    return 10 * inner(number)
+"""
+CALLEE = """
+from tilewright.formulation.compiled import compiled
+from tilewright import {numbers} as numbers
+
+@compiled
+def inner(number):
+    return number + numbers.STEP
+"""
+
+
+def test_code_is_made_anew_where_what_it_calls_has_changed(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """Numba looks at the function's own file alone; a constant of a module that it calls counts, too."""
+    monkeypatch.setattr(numba.config, "CACHE_DIR", str(tmp_path / "kept"))
+    names = {name: f"cached_{name}" for name in ("numbers", "callee", "caller")}
+
+    def called(step: int) -> tuple[int, int]:
+        texts = {"numbers": f"STEP = {step}\n", "callee": CALLEE, "caller": CALLER}
+        compiled_functions.digest_of.cache_clear()
+        for name, text in texts.items():
+            path = tmp_path / f"{names[name]}.py"
+            path.write_text(text.format(**names) if name != "numbers" else text)
+            spec = importlib.util.spec_from_file_location(f"tilewright.{names[name]}", path)
+            assert spec is not None
+            assert spec.loader is not None
+            module = importlib.util.module_from_spec(spec)
+            monkeypatch.setitem(sys.modules, f"tilewright.{names[name]}", module)
+            monkeypatch.setattr(tilewright, names[name], module, raising=False)
+            spec.loader.exec_module(module)
+        outer = sys.modules[f"tilewright.{names['caller']}"].outer
+        return outer(1), sum(outer.stats.cache_hits.values())
+
+    assert called(1) == (20, 0)
+    assert called(1) == (20, 1)
+    assert called(2) == (30, 0)
+
+
 def test_without_any_room_functions_are_compiled_all_the_same(
     homeless: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Nothing is kept, nothing fails, and numba's own setting is as it was."""
-    monkeypatch.setattr(caches, "temporary_folder", lambda: None)
+    monkeypatch.setattr(compiled_functions, "temporary_folder", lambda: None)
     before = numba.config.CACHE_DIR
     scope: dict[str, object] = {}
     exec(compile("def thrice(number):\n    return 3 * number\n", "nowhere.py", "exec"), scope)
@@ -92,8 +165,15 @@ def test_without_any_room_functions_are_compiled_all_the_same(
     assert cache_folder().is_dir()
 
 
-def test_a_layer_is_mapped_where_nothing_can_be_written(tmp_path: Path) -> None:
-    """Package, home and caches are not writable: `map` proves all the same, and says nothing of it."""
+CALLS = {
+    "map": ("map", "gemm:M=96,N=80,K=72", "-a", "eyeriss-168", "--deterministic"),  # compiled search alone
+    "schedule": ("schedule", "lenet", "--system", "atomic-2x2", "--method", "set", "-t", "5"),
+}
+
+
+@pytest.mark.parametrize("verb", ["map", pytest.param("schedule", marks=pytest.mark.slow)])
+def test_answers_come_where_nothing_can_be_written(tmp_path: Path, verb: str) -> None:
+    """Package, home and caches are not writable: answers are the same, and nothing is said of it."""
     package = tmp_path / "installed" / "tilewright"
     source = Path(tilewright.__file__).parent
     shutil.copytree(source, package, ignore=shutil.ignore_patterns("__pycache__"))
@@ -110,18 +190,8 @@ def test_a_layer_is_mapped_where_nothing_can_be_written(tmp_path: Path) -> None:
     }
     for name in (caches.VARIABLE, "NUMBA_CACHE_DIR"):
         environment.pop(name, None)
-    command = [
-        sys.executable,
-        "-m",
-        "tilewright.cli",
-        "map",
-        "gemm:M=96,N=80,K=72",
-        "-a",
-        "eyeriss-168",
-        "-q",
-    ]
-    command += ["--deterministic"]  # nothing but the compiled search
-    done = subprocess.run(command, env=environment, cwd=tmp_path, capture_output=True, text=True, timeout=120)
+    command = [sys.executable, "-m", "tilewright", *CALLS[verb], "-q"]
+    done = subprocess.run(command, env=environment, cwd=tmp_path, capture_output=True, text=True, timeout=600)
     assert (done.returncode, done.stderr) == (0, "")
-    assert "optimal" in done.stdout
-    assert [*room.rglob("bounds-*.code")]
+    assert ("optimal" if verb == "map" else "feasible") in done.stdout
+    assert [*room.rglob("bounds-*.code" if verb == "map" else "*.nbi")]

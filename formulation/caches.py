@@ -12,15 +12,11 @@ import os
 import shutil
 import stat
 import tempfile
-from collections.abc import Callable
 from contextlib import suppress
 from functools import cache
 from pathlib import Path
-from typing import Any, TypeVar, cast
 
 VARIABLE = "TILEWRIGHT_CACHE"
-
-Function = TypeVar("Function", bound=Callable[..., Any])
 
 
 def cache_folder() -> Path:
@@ -71,50 +67,3 @@ def _passing_folder() -> Path:
     folder = Path(tempfile.mkdtemp(prefix="tilewright-"))
     atexit.register(shutil.rmtree, folder, ignore_errors=True)
     return folder
-
-
-def compiled(function: Function) -> Function:
-    """A function that numba compiles at its first call, kept where possible; it runs without a lock."""
-    import numba  # late: who asks for folders alone does without
-
-    settings: Any = numba.config
-    made: Any = numba.njit(nogil=True)(function)
-    try:
-        made.enable_caching()
-    except (RuntimeError, OSError):  # neither beside the module nor in the user's folder
-        folder = temporary_folder()
-        if folder is None:
-            return cast(Function, made)
-        before = settings.CACHE_DIR
-        settings.CACHE_DIR = str(folder / "compiled")
-        try:
-            made.enable_caching()
-        except (RuntimeError, OSError):
-            return cast(Function, made)
-        finally:
-            settings.CACHE_DIR = before
-    made._cache = _Forgiving(made._cache)
-    return cast(Function, made)
-
-
-class _Forgiving:
-    """A cache of machine code whose failures cost the time of compiling, and nothing else.
-
-    A disk may be full, a file cut short.
-    """
-
-    def __init__(self, inner: Any) -> None:
-        self._inner = inner
-
-    def load_overload(self, *arguments: Any) -> Any:
-        try:
-            return self._inner.load_overload(*arguments)
-        except Exception:
-            return None
-
-    def save_overload(self, *arguments: Any) -> None:
-        with suppress(Exception):
-            self._inner.save_overload(*arguments)
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self._inner, name)
