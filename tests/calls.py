@@ -11,11 +11,25 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import pytest
+
+from tilewright.cli.main import run
+
 SMALL = "gemm:M=8,N=4,K=8"
 """A layer that is solved at once."""
 
 HARD = "conv:N=64,K=512,C=512,P=56,Q=56,R=3,S=3,pad=1"
 """A layer whose proof takes minutes on eyeriss-168; a first mapping is found within seconds."""
+
+TIGHT = """\
+clock_mhz: 100
+compute: {mac_energy: 1, element_bits: 8}
+levels:
+  - {name: DRAM, energy: 100}
+  - {name: GLB, energy: 5, elements: 64}
+  - {name: RF, energy: 1, elements: 2}
+"""
+"""A machine whose innermost level holds two elements."""
 
 TWO_LAYERS = """\
 - gemm:M=8,N=4,K=8,name=first
@@ -60,6 +74,27 @@ def start(folder: Path, *args: object, before: str = "") -> subprocess.Popen[str
     )
     STARTED.append(process)
     return process
+
+
+def end_started() -> None:
+    """Kill whatever a test has started and not finished."""
+    while STARTED:
+        process = STARTED.pop()
+        if process.poll() is None:
+            process.kill()
+            process.communicate()
+
+
+def caller(capsys: pytest.CaptureFixture[str]) -> Call:
+    """Calls the command line in this process, in the folder that it is in."""
+
+    def call_it(*args: object) -> Outcome:
+        capsys.readouterr()
+        code = run([str(arg) for arg in args])
+        captured = capsys.readouterr()
+        return Outcome(int(code), captured.out, captured.err)
+
+    return call_it
 
 
 def finish(process: subprocess.Popen[str], seconds: float = 120) -> Outcome:

@@ -21,11 +21,6 @@ PLOTS = {
 """Module of every kind of plot, in the order of the help."""
 
 
-def plot_names() -> list[str]:
-    """All kinds of plots."""
-    return [*PLOTS]
-
-
 def draw_to(path: Path, kind: str, store: Store, rows: Sequence[Row]) -> None:
     """Draw rows of a store into a file.
 

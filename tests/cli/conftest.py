@@ -6,34 +6,21 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from calls import STARTED, TWO_LAYERS, Call, Outcome
-
-from tilewright.cli.main import run
+from calls import TWO_LAYERS, Call, caller, end_started
 
 
 @pytest.fixture(autouse=True)
 def no_process_outlives_its_test() -> Iterator[None]:
     """Whatever a test has started and not finished is killed."""
     yield
-    while STARTED:
-        process = STARTED.pop()
-        if process.poll() is None:
-            process.kill()
-            process.communicate()
+    end_started()
 
 
 @pytest.fixture
 def call(capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Call:
     """Calls the command line in an empty folder."""
     monkeypatch.chdir(tmp_path)
-
-    def call_it(*args: object) -> Outcome:
-        capsys.readouterr()
-        code = run([str(arg) for arg in args])
-        captured = capsys.readouterr()
-        return Outcome(int(code), captured.out, captured.err)
-
-    return call_it
+    return caller(capsys)
 
 
 @pytest.fixture

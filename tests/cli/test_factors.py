@@ -9,7 +9,7 @@ from typing import Any
 import jsonschema
 import pytest
 import yaml
-from calls import SMALL, Call
+from calls import SMALL, TIGHT, Call
 
 from tilewright.formulation.mapping.problem import layer_problem
 from tilewright.formulation.objective import parse_objective
@@ -21,15 +21,6 @@ PRIME = "gemm:M=7,N=4,K=5"
 """A layer whose bounds have no divisors: imperfect factors win."""
 
 ARCH = ("-a", "eyeriss-168", "-o", "edp", "-q")
-
-TIGHT = """\
-clock_mhz: 100
-compute: {mac_energy: 1, element_bits: 8}
-levels:
-  - {name: DRAM, energy: 100}
-  - {name: GLB, energy: 5, elements: 64}
-  - {name: RF, energy: 1, elements: 2}
-"""
 
 
 def hash_of(factors: str | None) -> str:

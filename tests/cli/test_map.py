@@ -12,7 +12,7 @@ from typing import Any
 import jsonschema
 import pytest
 import yaml
-from calls import SMALL, Call
+from calls import SMALL, TIGHT, Call
 
 from tilewright.formulation.mapping.mapping import Mapping
 from tilewright.formulation.mapping.problem import layer_problem
@@ -21,15 +21,6 @@ from tilewright.hardware.mapping.load import load_engine
 from tilewright.report.records.schemas import result_schema
 from tilewright.workloads.errors import OutputError
 from tilewright.workloads.mapping.layer_text import parse_layer
-
-TIGHT = """\
-clock_mhz: 100
-compute: {mac_energy: 1, element_bits: 8}
-levels:
-  - {name: DRAM, energy: 100}
-  - {name: GLB, energy: 5, elements: 64}
-  - {name: RF, energy: 1, elements: 2}
-"""
 
 
 def valid(document: Any) -> Any:

@@ -49,26 +49,17 @@ def has_mapping(log: Path) -> Callable[[], bool]:
     return lambda: log.exists() and "\n* " in log.read_text()
 
 
+UNEVEN = (
+    *("map", HARD, "-a", "eyeriss-168", "--solver", "branch", "--storage", "uneven"),
+    *("-o", "edp", "-f", "json", "--log", "log"),
+)
+"""A search that takes minutes, with its progress in a file."""
+
+
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_signal_returns_the_incumbent(tmp_path: Path, number: signal.Signals) -> None:
     """Within two seconds of the signal the document is printed with the best mapping and its bound."""
-    process = start(
-        tmp_path,
-        "map",
-        HARD,
-        "-a",
-        "eyeriss-168",
-        "--solver",
-        "branch",
-        "--storage",
-        "uneven",
-        "-o",
-        "edp",
-        "-f",
-        "json",
-        "--log",
-        "log",
-    )
+    process = start(tmp_path, *UNEVEN)
     wait_for(has_mapping(tmp_path / "log"), process)
     sent = time.monotonic()
     process.send_signal(number)
@@ -121,24 +112,7 @@ def test_signal_skips_the_remaining_layers(tmp_path: Path) -> None:
 
 def test_signal_before_any_mapping_exits_130(tmp_path: Path) -> None:
     """Without a solution the exit code is 130, within two seconds although the solver does not listen."""
-    process = start(
-        tmp_path,
-        "map",
-        HARD,
-        "-a",
-        "eyeriss-168",
-        "--solver",
-        "branch",
-        "--storage",
-        "uneven",
-        "-o",
-        "edp",
-        "-f",
-        "json",
-        "--log",
-        "log",
-        before=DEAF,
-    )
+    process = start(tmp_path, *UNEVEN, before=DEAF)
     wait_for(lambda: (tmp_path / "log").exists() and "conv2d" in (tmp_path / "log").read_text(), process)
     time.sleep(0.3)
     sent = time.monotonic()

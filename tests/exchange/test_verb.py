@@ -7,10 +7,9 @@ import shutil
 from pathlib import Path
 
 import pytest
-from calls import Call, Outcome
+from calls import Call, caller
 
 import tilewright as tw
-from tilewright.cli.main import run
 from tilewright.report.exchange import registry
 
 DATA = Path(__file__).parents[1] / "data" / "convert"
@@ -22,14 +21,7 @@ def call(capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest
     for path in DATA.glob("*.yaml"):
         shutil.copy(path, tmp_path)
     monkeypatch.chdir(tmp_path)
-
-    def call_it(*args: object) -> Outcome:
-        capsys.readouterr()
-        code = run([str(arg) for arg in args])
-        captured = capsys.readouterr()
-        return Outcome(int(code), captured.out, captured.err)
-
-    return call_it
+    return caller(capsys)
 
 
 def test_refused_rather_than_wrong(call: Call, tmp_path: Path) -> None:

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from tilewright.benchmarks.curves import cactus, cell_convergence, gaps, profile, proof_curve
-from tilewright.benchmarks.plots.registry import draw_to, plot_names
+from tilewright.benchmarks.plots.registry import PLOTS, draw_to
 from tilewright.benchmarks.rows import Filters, Row, read_rows
 from tilewright.benchmarks.store import Store
 from tilewright.report.curves import Curve
@@ -107,7 +107,7 @@ def test_energy_parts_add_up(filled_store: Path) -> None:
             assert all(part.tensor for part in parts if part.component in levels)
 
 
-@pytest.mark.parametrize("kind", plot_names())
+@pytest.mark.parametrize("kind", PLOTS)
 @pytest.mark.parametrize("suffix", HEADS)
 def test_every_kind_in_every_format(filled_store: Path, tmp_path: Path, kind: str, suffix: str) -> None:
     """A file of that format is written, and nothing else."""

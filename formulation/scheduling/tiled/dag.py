@@ -129,9 +129,3 @@ class AtomicDag:
         parent = int(self.block_parent[block])
         kind = KIND_NAMES[int(self.block_kind[block])]
         return f"{kind} of {self.task_name(parent)}" if parent >= 0 else f"{kind} #{block}"
-
-    def transfer_totals(self) -> dict[str, int]:
-        """Bytes of results, weights and inputs, each block once."""
-        return {
-            name: int(self.block_bytes[self.block_kind == kind].sum()) for kind, name in enumerate(KIND_NAMES)
-        }

@@ -79,20 +79,6 @@ class Plan:
     residency: Residency
     steps: int
 
-    def tasks_in(self, step: int) -> Ints:
-        """Tasks that run in a step."""
-        return np.flatnonzero((self.first <= step) & (self.last >= step)).astype(np.int32)
-
-    def tasks_on(self, engine: int) -> Ints:
-        """Tasks of an engine in the order in which they run."""
-        mine = np.flatnonzero(self.engine == engine)
-        return mine[np.argsort(self.first[mine], kind="stable")].astype(np.int32)
-
-    def transfers_in(self, step: int) -> Longs:
-        """Numbers of the transfers under way in a step."""
-        moving = self.transfers
-        return np.flatnonzero((moving.first <= step) & (moving.last >= step))
-
 
 def multicast_groups(moving: Transfers, engines: int) -> Longs:
     """Per transfer, the number of its multicast."""

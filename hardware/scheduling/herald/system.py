@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
 from typing import Any
@@ -81,14 +81,6 @@ class System:
     def bandwidth(self) -> Fraction:
         """Bytes per cycle of all sub-accelerators."""
         return sum((sub.bandwidth for sub in self.subs), Fraction(0))
-
-    def with_partition(self, parts: tuple[tuple[int, Fraction], ...], name: str) -> System:
-        """The same system with other numbers of PEs and other bandwidths, one pair per sub-accelerator."""
-        subs = tuple(
-            replace(sub, pes=pes, bandwidth=bandwidth)
-            for sub, (pes, bandwidth) in zip(self.subs, parts, strict=True)
-        )
-        return replace(self, subs=subs, name=name)
 
     @cached_property
     def content_hash(self) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from importlib.metadata import version
 
@@ -10,7 +10,7 @@ from tilewright import __version__
 from tilewright.formulation.method import Outcome
 from tilewright.formulation.options import option
 from tilewright.formulation.result import Origin
-from tilewright.formulation.scheduling.herald.problem import ScheduleObjective, feasible_options
+from tilewright.formulation.scheduling.herald.problem import Option, ScheduleObjective, feasible_options
 from tilewright.formulation.scheduling.herald.search import ScheduleSearch
 from tilewright.heuristics.scheduling.herald.scheduler import (
     METRICS,
@@ -24,6 +24,7 @@ from tilewright.heuristics.scheduling.herald.scheduler import (
 from tilewright.solvers.scheduling.herald.annealing import ScheduleAnnealing
 from tilewright.solvers.scheduling.herald.bounds import basic_bounds, lp_prices
 from tilewright.solvers.scheduling.herald.cpsat import warm_start
+from tilewright.solvers.scheduling.herald.prices import Prices
 from tilewright.solvers.scheduling.herald.windows import WindowSearch
 
 _AS_OBJECTIVE = "objective"
@@ -110,6 +111,14 @@ class GreedyScheduler(_Heuristic):
         search.confirm(greedy(search.problem.instance, metric), "greedy", origin=Origin.HEURISTIC)
 
 
+def _prices(search: ScheduleSearch, options: Sequence[tuple[Option, ...]]) -> tuple[Prices, ...]:
+    """What the linear relaxation makes of the options of a search's tasks."""
+    problem = search.problem
+    return lp_prices(
+        problem.instance, options, problem.objective, basic_bounds(search, options), search.limits
+    )
+
+
 class AnnealingScheduler(_Heuristic):
     """Simulated annealing from Herald's schedule until the time limit."""
 
@@ -119,13 +128,7 @@ class AnnealingScheduler(_Heuristic):
         """Herald, then annealing; without a time limit, one round."""
         HeraldScheduler().offer(search)
         options = feasible_options(search.problem.instance)
-        prices = lp_prices(
-            search.problem.instance,
-            options,
-            search.problem.objective,
-            basic_bounds(search, options),
-            search.limits,
-        )
+        prices = _prices(search, options)
         annealing = ScheduleAnnealing(search.problem.instance, options, search.limits.seed, prices)
         annealing.run(search, rounds=1 if search.limits.seconds is None else None)
 
@@ -143,13 +146,7 @@ class WindowScheduler(_Heuristic):
         """A few rounds of annealing, then windows; without a time limit, a few of them."""
         warm_start(search)
         options = feasible_options(search.problem.instance)
-        prices = lp_prices(
-            search.problem.instance,
-            options,
-            search.problem.objective,
-            basic_bounds(search, options),
-            search.limits,
-        )
+        prices = _prices(search, options)
         ScheduleAnnealing(search.problem.instance, options, search.limits.seed, prices).run(
             search, rounds=_ROUNDS
         )

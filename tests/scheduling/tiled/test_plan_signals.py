@@ -11,7 +11,7 @@ from pathlib import Path
 
 import jsonschema
 import pytest
-from calls import STARTED, finish, start
+from calls import end_started, finish, start
 from delay import DELAY
 
 from tilewright.report.records.schemas import PLAN, result_schema
@@ -49,11 +49,7 @@ SLOW = PATCH.replace("first(self, search)", "open('begun', 'w').close(); time.sl
 def no_process_outlives_its_test() -> Iterator[None]:
     """Whatever a test has started and not finished is killed."""
     yield
-    while STARTED:
-        process = STARTED.pop()
-        if process.poll() is None:
-            process.kill()
-            process.communicate()
+    end_started()
 
 
 def wait_for(condition: Callable[[], bool], process: subprocess.Popen[str]) -> None:

@@ -11,7 +11,7 @@ from ortools.sat.python import cp_model
 
 from tilewright.formulation.scheduling.tiled.plan import Plan, make_residency, make_transfers
 from tilewright.solvers.cpsat_run import Values
-from tilewright.solvers.scheduling.tiled.exact.statement import PlanStatement
+from tilewright.solvers.scheduling.tiled.exact.variables import PlanStatement
 
 Key = TypeVar("Key")
 Longs = npt.NDArray[np.int64]

@@ -24,70 +24,17 @@ from tilewright.formulation.scheduling.tiled.plan import Plan
 from tilewright.formulation.scheduling.tiled.search import AtomicPlan, TiledSearch
 from tilewright.solvers.cpsat_run import CpSatRun, Values
 from tilewright.solvers.scheduling.tiled.bounds import dag_bounds
+from tilewright.solvers.scheduling.tiled.exact import effort
 from tilewright.solvers.scheduling.tiled.exact.climbing import climb
-from tilewright.solvers.scheduling.tiled.exact.counts import Counts, alike, twins
+from tilewright.solvers.scheduling.tiled.exact.counts import Counts
 from tilewright.solvers.scheduling.tiled.exact.decode import hint, plan_of
 from tilewright.solvers.scheduling.tiled.exact.incumbent import placed_plans
 from tilewright.solvers.scheduling.tiled.exact.instance import RoundInstance
 from tilewright.solvers.scheduling.tiled.exact.order import OrderModel
 from tilewright.solvers.scheduling.tiled.exact.sequences import RoundSequence, searched
 from tilewright.solvers.scheduling.tiled.exact.space import RoundSpace
-from tilewright.solvers.scheduling.tiled.exact.statement import PlanModel, PlanStatement
-
-CLIMB_SHARE = 0.1
-"""Part of the time left that climbing from the heuristics' best plan may take."""
-
-CLIMB_FROM = 12
-"""Atoms from which on it is of use: fewer are proven at once."""
-
-CLIMB_TRIALS = 60
-"""Trials per atom."""
-
-SEQUENCE_SHARE = 0.4
-"""Part of the time left that sequences of rounds may take, and of that the next of them."""
-
-SEQUENCES = ((alike, 40), (twins, 40), (alike, 1000), (twins, 1000))
-"""How tasks are put together, and in how many ways the blocks that are counted may have been fetched."""
-
-SPARE = 2
-"""Rounds beyond those of the best sequence, or the fewest possible, in which a first order is sought."""
-
-TARGETS = (Fraction(0), Fraction(1, 4), Fraction(1))
-"""Orders are sought that close so much of the gap, but for this part of it, one after the other."""
-
-TARGET_SHARE = 0.15
-"""Part of the time left that the first of them may take."""
-
-FIRST_SHARE = 0.08
-"""Part of the time left that each of the others may take."""
-
-ORDERS_SHARE = 0.5
-"""Part of the time left that the relaxation may take."""
-
-FIXED_SHARE = 0.08
-"""Part of the time left after it that placing its order may take: once within the order's own cycles, and
-once within those of the best plan."""
-
-POLISH_SHARE = 0.35
-"""Part of the time left that improving the best plan by windows of its rounds may take."""
-
-FEWEST_OPEN = 2
-"""Rounds that are open at first."""
-
-LONGEST_WINDOW = 3.0
-"""Seconds that one window may take."""
-
-CLOSING_SHARE = 0.3
-"""The same of an order that the relaxation gives no more than the bound."""
-
-EARLY_DECISIONS = 5_000
-"""Movements up to which the whole statement is tried early."""
-
-EARLY_SHARE = 0.4
-"""Part of the time left that this may take."""
-
-MOST_DECISIONS = 200_000
-"""Movements that the whole statement may decide, at most: beyond, only the relaxation is solved."""
+from tilewright.solvers.scheduling.tiled.exact.statement import PlanModel
+from tilewright.solvers.scheduling.tiled.exact.variables import PlanStatement
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,10 +72,11 @@ class RoundProof:
             self.relaxed()
         if search.done or self.refuted:
             return self.outcome()
-        if self.decisions > MOST_DECISIONS:
+        if self.decisions > effort.MOST_DECISIONS:
             return Outcome(
-                message=f"{self.space.space}; stated as a whole only up to {MOST_DECISIONS:,} movements, "
-                f"here {self.decisions:,}: the bound is that of a relaxation"
+                message=f"{self.space.space}; stated as a whole only up to "
+                f"{effort.MOST_DECISIONS:,} movements, here {self.decisions:,}: "
+                "the bound is that of a relaxation"
             )
         self.whole(self.search.limits)
         return self.outcome()
@@ -184,9 +132,9 @@ class RoundProof:
     def climbed(self) -> None:
         """Improve the best plan that is known, so that less is left to be stated."""
         search, instance = self.search, self.instance
-        if search.answer is None or search.done or instance.tasks < CLIMB_FROM:
+        if search.answer is None or search.done or instance.tasks < effort.CLIMB_FROM:
             return
-        limits = search.limits.share(CLIMB_SHARE)
+        limits = search.limits.share(effort.CLIMB_SHARE)
 
         def judge(plan: Plan) -> float | None:
             key = search.offer(AtomicPlan(instance.dag, plan), "climbing", Origin.HEURISTIC)
@@ -199,16 +147,16 @@ class RoundProof:
             judge,
             lambda: search.done or limits.expired,
             random.Random(search.limits.seed),
-            CLIMB_TRIALS * instance.tasks,
+            effort.CLIMB_TRIALS * instance.tasks,
         )
 
     def sequenced(self) -> Order | None:
         """Bounds of sequences of rounds, in finer and finer detail, and the best order that follows one."""
-        limits, best = self.search.limits.share(SEQUENCE_SHARE), None
-        for together, ways in SEQUENCES:
+        limits, best = self.search.limits.share(effort.SEQUENCE_SHARE), None
+        for together, ways in effort.SEQUENCES:
             if self.search.done or limits.expired or not self.count:
                 break
-            mine = limits.share(SEQUENCE_SHARE)
+            mine = limits.share(effort.SEQUENCE_SHARE)
             found = searched(
                 Counts(self.instance, together(self.instance), ways),
                 self.most,
@@ -219,7 +167,7 @@ class RoundProof:
             if found.rounds is None or self.search.done:
                 continue
             self.fewest = len(found.rounds)
-            order = self.ordered(self.fewest + 1, limits.share(FIRST_SHARE), False, None, found)
+            order = self.ordered(self.fewest + 1, limits.share(effort.FIRST_SHARE), False, None, found)
             if order is not None and (best is None or order.cycles < best.cycles):
                 best = order
                 self.offer_placed(order)
@@ -235,24 +183,24 @@ class RoundProof:
         orders = [self.sequenced()]
         if self.search.done or self.closed():
             return
-        orders.append(self.ordered(self.count, self.search.limits.share(FIRST_SHARE), True))
+        orders.append(self.ordered(self.count, self.search.limits.share(effort.FIRST_SHARE), True))
         if self.refuted:
             return
         for order in orders:
             if order is not None:
                 self.placed(order)
-        if self.decisions <= EARLY_DECISIONS and not self.search.done:
-            self.whole(self.search.limits.share(EARLY_SHARE))
+        if self.decisions <= effort.EARLY_DECISIONS and not self.search.done:
+            self.whole(self.search.limits.share(effort.EARLY_SHARE))
             if self.refuted:
                 return
-        self.targeted(TARGETS[0], TARGET_SHARE)
+        self.targeted(effort.TARGETS[0], effort.TARGET_SHARE)
         self.climbed()
         self.polished()
-        for target in TARGETS[1:]:
-            self.targeted(target, FIRST_SHARE)
+        for target in effort.TARGETS[1:]:
+            self.targeted(target, effort.FIRST_SHARE)
         if self.search.done or self.closed():
             return
-        order = self.ordered(self.count, self.search.limits.share(ORDERS_SHARE), True)
+        order = self.ordered(self.count, self.search.limits.share(effort.ORDERS_SHARE), True)
         if order is not None and not self.refuted:
             self.placed(order)
 
@@ -263,7 +211,9 @@ class RoundProof:
         key = self.search.key
         few = self.fewest or -(-self.instance.tasks // self.instance.engines) + self.space.idle
         most = None if key is None else self.least + int(part * (int(key) - 1 - self.least))
-        order = self.ordered(min(few + SPARE + 1, self.count), self.search.limits.share(share), False, most)
+        order = self.ordered(
+            min(few + effort.SPARE + 1, self.count), self.search.limits.share(share), False, most
+        )
         if order is not None:
             self.placed(order)
 
@@ -320,7 +270,7 @@ class RoundProof:
             if search.done or self.most < max(self.least, order.cycles):
                 return
             statement = self.statement(order.rounds, min(most, self.most))
-            share = CLOSING_SHARE if order.cycles <= self.least else FIXED_SHARE
+            share = effort.CLOSING_SHARE if order.cycles <= self.least else effort.FIXED_SHARE
             run = self.start(statement, "places", search.limits.share(share), None)
             run.solve()
 
@@ -328,8 +278,8 @@ class RoundProof:
         """Open the best plan's rounds a few at a time, all others keeping their atoms and engines, until no
         window of so many rounds holds anything better; then open more."""
         search = self.search
-        limits = search.limits.share(POLISH_SHARE)
-        chance, width, left = random.Random(search.limits.seed), FEWEST_OPEN, list[int]()
+        limits = search.limits.share(effort.POLISH_SHARE)
+        chance, width, left = random.Random(search.limits.seed), effort.FEWEST_OPEN, list[int]()
         while search.answer is not None and not (search.done or limits.expired):
             plan, key = search.answer.plan, search.key
             rounds = int(plan.first.max()) + 1
@@ -348,7 +298,7 @@ class RoundProof:
                 heed=search.limits.heed,
             ).build()
             hint(statement, plan)
-            self.start(statement, "windows", limits.share(1.0, LONGEST_WINDOW), None).solve()
+            self.start(statement, "windows", limits.share(1.0, effort.LONGEST_WINDOW), None).solve()
             if search.key != key:
                 left = []
             elif not left:

@@ -1,0 +1,62 @@
+"""How much of the time each stage of the proof of a round plan may take, and how large its models may be."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+
+from tilewright.solvers.scheduling.tiled.exact.counts import alike, twins
+
+CLIMB_SHARE = 0.1
+"""Part of the time left that climbing from the heuristics' best plan may take."""
+
+CLIMB_FROM = 12
+"""Atoms from which on it is of use: fewer are proven at once."""
+
+CLIMB_TRIALS = 60
+"""Trials per atom."""
+
+SEQUENCE_SHARE = 0.4
+"""Part of the time left that sequences of rounds may take, and of that the next of them."""
+
+SEQUENCES = ((alike, 40), (twins, 40), (alike, 1000), (twins, 1000))
+"""How tasks are put together, and in how many ways the blocks that are counted may have been fetched."""
+
+SPARE = 2
+"""Rounds beyond those of the best sequence, or the fewest possible, in which a first order is sought."""
+
+TARGETS = (Fraction(0), Fraction(1, 4), Fraction(1))
+"""Orders are sought that close so much of the gap, but for this part of it, one after the other."""
+
+TARGET_SHARE = 0.15
+"""Part of the time left that the first of them may take."""
+
+FIRST_SHARE = 0.08
+"""Part of the time left that each of the others may take."""
+
+ORDERS_SHARE = 0.5
+"""Part of the time left that the relaxation may take."""
+
+FIXED_SHARE = 0.08
+"""Part of the time left after it that placing its order may take: once within the order's own cycles, and
+once within those of the best plan."""
+
+POLISH_SHARE = 0.35
+"""Part of the time left that improving the best plan by windows of its rounds may take."""
+
+FEWEST_OPEN = 2
+"""Rounds that are open at first."""
+
+LONGEST_WINDOW = 3.0
+"""Seconds that one window may take."""
+
+CLOSING_SHARE = 0.3
+"""The same of an order that the relaxation gives no more than the bound."""
+
+EARLY_DECISIONS = 5_000
+"""Movements up to which the whole statement is tried early."""
+
+EARLY_SHARE = 0.4
+"""Part of the time left that this may take."""
+
+MOST_DECISIONS = 200_000
+"""Movements that the whole statement may decide, at most: beyond, only the relaxation is solved."""
