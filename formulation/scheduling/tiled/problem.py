@@ -18,7 +18,6 @@ from tilewright.hardware.scheduling.tiled.machine import TiledMachine
 from tilewright.workloads.errors import InputError, unknown_name
 from tilewright.workloads.network import Network
 
-
 MOST_SAMPLES = 10**6
 """Samples at most: bytes times links of more would not be 64-bit integers on large networks."""
 
