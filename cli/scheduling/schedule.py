@@ -81,6 +81,13 @@ def schedule_command(
             help="Draw loads of links to a .png or .svg file, on tiled machines.", rich_help_panel="Output"
         ),
     ] = None,
+    tree: Annotated[
+        Path | None,
+        typer.Option(
+            help="Write the resource allocation tree of the plan to a .yaml file, of methods on trees.",
+            rich_help_panel="Output",
+        ),
+    ] = None,
     report: options.Report = None,
     log: options.Log = None,
     quiet: options.Quiet = False,
@@ -121,11 +128,13 @@ def schedule_command(
                 gantt=gantt,
                 occupancy=occupancy,
                 links=links,
+                tree=tree,
             )
         )
     options.parse_choice(objective, "--objective", OBJECTIVES)
     refuse({"--batch": batch is not None}, "is for tiled machines; a workload states its own")
-    refuse({"--warm-start": warm_start is not None, "--links": links is not None}, "is for tiled machines")
+    given = {"--warm-start": warm_start, "--links": links, "--tree": tree}
+    refuse({flag: path is not None for flag, path in given.items()}, "is for tiled machines")
 
     from tilewright.cli.scheduling.schedule_run import ScheduleRequest, run_schedule
     from tilewright.solvers.mapping.machine_sizes import METRICS

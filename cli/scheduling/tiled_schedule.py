@@ -17,12 +17,13 @@ from tilewright.formulation.scheduling.tiled.search import TiledResult
 from tilewright.hardware.scheduling.tiled.load import load_tiled_machine
 from tilewright.report.records.files import read_data
 from tilewright.report.records.scheduling.tiled.document import PlanDocument, plan_document
+from tilewright.report.records.scheduling.tiled.set_tree import check_tree_file, write_tree
 from tilewright.report.records.scheduling.tiled.warm import warm_plan
 from tilewright.report.text.scheduling.tiled.tables import plan_views
 from tilewright.solvers.scheduling.tiled.registry import METHODS
 from tilewright.solvers.scheduling.tiled.running import TiledRun, claimed_space, plan_run
 from tilewright.workloads.catalog import resolve_model
-from tilewright.workloads.errors import InputError
+from tilewright.workloads.errors import InputError, OutputError
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -35,6 +36,7 @@ class PlanRequest:
     method : ``None`` for the usual one
     warm_start : document of a plan to begin with
     gantt, occupancy, links : pictures to draw
+    tree : file for the tree that the plan was made from
     """
 
     options: SearchOptions
@@ -46,6 +48,7 @@ class PlanRequest:
     gantt: Path | None
     occupancy: Path | None
     links: Path | None
+    tree: Path | None
 
 
 def refuse(options: dict[str, bool], reason: str) -> None:
@@ -60,6 +63,8 @@ def run_plan(request: PlanRequest) -> int:
     options, method = request.options, request.method or DEFAULT
     METHODS.make(method)
     options.check_files(request.gantt, request.occupancy, request.links)
+    if request.tree is not None:
+        check_tree_file(request.tree)
     warm = None if request.warm_start is None else (read_data(request.warm_start), str(request.warm_start))
     problem = TiledProblem(
         resolve_model(request.model, 1),
@@ -85,6 +90,7 @@ def run_plan(request: PlanRequest) -> int:
 
         done = options.carry_out(progress, begin, document_of, plan_views)
     _draw(request, done.document, done.failures)
+    options.draw(done.failures, request.tree, lambda path: _write_tree(path, request, done.run.so_far()))
     if options.report is not None:
         from tilewright.report.html.scheduling.tiled.plan import write_plan_report
 
@@ -92,6 +98,15 @@ def run_plan(request: PlanRequest) -> int:
             done.failures, options.report, lambda path: write_plan_report(path, done.document, command.text)
         )
     return options.exit_code(done.document, done.failures, solved=done.document.plan is not None)
+
+
+def _write_tree(path: Path, request: PlanRequest, result: TiledResult) -> None:
+    """The tree of the best plan as a file for ``evaluate``; raises ``OutputError`` where it has none."""
+    plan = result.answer
+    if plan is None or plan.tree is None:
+        raise OutputError(path, ValueError("the best plan is not made from a tree"))
+    objective = request.options.objective
+    write_tree(path, plan.tree, request.model, request.system, request.batch, objective)
 
 
 def _draw(request: PlanRequest, document: PlanDocument, failures: list[str]) -> None:

@@ -137,6 +137,7 @@ def test_the_batch_fills_in_but_does_not_override() -> None:
         parse_layer(text + ",N=4", batch=8)
     with pytest.raises(InputError, match="gemm layer has no batch loop"):
         parse_layer("gemm:M=1,N=1,K=1", batch=8)
+    assert parse_layer("gemm:M=2,N=3,K=4", batch=1)[1].bounds == {"M": 2, "N": 3, "K": 4}
 
 
 def test_a_layer_can_be_named() -> None:

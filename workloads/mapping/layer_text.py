@@ -156,8 +156,9 @@ def _entry(where: str, entry: Any, batch: int | None) -> NamedOperator:
 def _build(where: str, kind: str, values: dict[str, Any], batch: int | None) -> NamedOperator:
     if batch is not None:
         if kind not in BATCHED:
-            raise InputError(where, "batch", f"a {kind} layer has no batch loop, write its sizes instead")
-        if values.setdefault("N", batch) != batch:
+            if batch > 1:
+                raise InputError(where, "batch", f"a {kind} layer has no batch loop, write its sizes instead")
+        elif values.setdefault("N", batch) != batch:
             raise InputError(where, "N", f"{values['N']} contradicts the batch {batch}")
     try:
         fields = KINDS[kind].model_validate(values)

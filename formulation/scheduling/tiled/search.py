@@ -16,6 +16,21 @@ from tilewright.formulation.scheduling.tiled.problem import TiledProblem
 from tilewright.formulation.search import Judgement, Search
 
 
+@dataclass(frozen=True, slots=True)
+class PlanTree:
+    """The resource allocation tree that a plan was made from (SET), as text.
+
+    Parameters
+    ----------
+    program_figures, program_rules : whether shares cost what the released program's tile takes, and whether
+        its defects were counted
+    """
+
+    text: str
+    program_figures: bool
+    program_rules: bool
+
+
 @dataclass(frozen=True, eq=False, slots=True)
 class AtomicPlan:
     """A plan with the atoms that it runs; different answers of one search may cut the network differently.
@@ -23,11 +38,13 @@ class AtomicPlan:
     Parameters
     ----------
     closed_form : what the method's own formula says of the key, where it has one; the evaluator judges
+    tree : what it was made from, of methods on trees
     """
 
     dag: AtomicDag
     plan: Plan
     closed_form: Fraction | None = None
+    tree: PlanTree | None = None
 
 
 @dataclass(frozen=True)

@@ -130,3 +130,22 @@ def test_bad_input_is_one_line(tmp_path: Path, capsys: Any, args: tuple[str, ...
     assert code == 2
     assert message in told
     assert told.count("\n") == 1
+
+
+@pytest.mark.parametrize(
+    ("field", "figure"),
+    [
+        ("dram_bytes", -1),
+        ("hop_bytes", -1),
+        ("atoms", 0),
+        ("utilization", 1.5),
+        ("wall_s", -1.0),
+        ("seed", -1),
+    ],
+)
+def test_impossible_figures_are_refused(document: CompareDocument, field: str, figure: float) -> None:
+    """Figures of a plan that no plan has are no document."""
+    data = document.to_data()
+    data["contestants"][0]["runs"][0][field] = figure
+    with pytest.raises(InputError, match=field):
+        parse_record(data, CompareDocument, "document")

@@ -45,6 +45,8 @@ def read_chain(network: SetNetwork, directives: ChainDirectives, where: str = "d
     done, schemes, partitions = 0, [], {}
     if directives.network != network.name:
         raise InputError(where, "chain", f"{directives.network!r}, expected {network.name!r}")
+    if directives.splits < 1:
+        raise InputError(where, "chain", f"splits={directives.splits}, expected at least 1")
     dataflow = DataFlow(network, (1.0,) * len(network))
     for number, segment in enumerate(directives.segments, 1):
         field = f"segment {number}"

@@ -38,17 +38,17 @@ from tilewright.workloads.errors import InputError
 
 KINDS: dict[Kind, str] = {"S": "spatial", "T": "temporal"}
 
-_CHAIN = re.compile(r"chain (?P<name>\S+) splits=(?P<splits>[0-9]+)$")
+_CHAIN = re.compile(r"chain (?P<name>\S+) splits=(?P<splits>[0-9]{1,9})$")
 _SEGMENT = re.compile(
-    r"segment (?P<kind>spatial|temporal) batch=(?P<batch>[0-9]+)(?: bands=(?P<bands>[0-9]+))?$"
+    r"segment (?P<kind>spatial|temporal) batch=(?P<batch>[0-9]{1,9})(?: bands=(?P<bands>[0-9]{1,9}))?$"
 )
 _LAYER = re.compile(r"layer (?P<name>[^\s(),#]+)$")
 _PLACES = "|".join(sorted(get_args(Place), key=len, reverse=True))
 _TENSOR = re.compile(rf"tensor (?P<name>[^\s(),#]+)\((?P<sizes>[^()]*)\) (?P<place>{_PLACES})$")
-_STACK = re.compile(r"stack\((?P<dim>\w+)\+=(?P<shift>[0-9]+), ?(?P<copies>[0-9]+)\)$")
-_UPDATE = re.compile(r"update\(N\+=(?P<step>[0-9]+)(?:, ?Yo\+=(?P<rows>[0-9]+))?\)$")
-_EXPECTED = "tensor NAME(DIM=SIZE, ...) PLACE, stack(DIM+=SHIFT, TILES) or update(N+=SAMPLES)"
-_SIZE = re.compile(r"(?P<dim>\w+)=(?P<size>[0-9]+)$")
+_STACK = re.compile(r"stack\((?P<dim>\w+)\+=(?P<shift>[0-9]{1,9}), ?(?P<copies>[0-9]{1,9})\)$")
+_UPDATE = re.compile(r"update\(N\+=(?P<step>[0-9]{1,9})(?:, ?Yo\+=(?P<rows>[0-9]{1,9}))?\)$")
+_EXPECTED = "tensor NAME(DIM=SIZE, ...) from|to PLACE, stack(DIM+=SHIFT, TILES) or update(N+=SAMPLES)"
+_SIZE = re.compile(r"(?P<dim>\w+)=(?P<size>[0-9]{1,9})$")
 
 
 def write_chain(chain: ChainDirectives) -> str:
@@ -134,10 +134,7 @@ def parse_chain(text: str, where: str = "directives") -> ChainDirectives:
         elif found := _UPDATE.match(line):
             now.end(int(found["step"]), int(found["rows"] or 0))
         else:
-            expected = (
-                "tensor NAME(DIM=SIZE, ...) from|to PLACE, stack(DIM+=SHIFT, TILES) or update(N+=SAMPLES)"
-            )
-            raise InputError(where, last, f"cannot read {line!r}, expected {expected}")
+            raise InputError(where, last, f"cannot read {line!r}, expected {_EXPECTED}")
     if head is None or now is None:
         raise InputError(where, None, "expected chain NETWORK splits=NUMBER and a segment")
     segments.append(now.closed(where, last))

@@ -39,7 +39,7 @@ class _Cells(NetworkBuilder):
     def __init__(self) -> None:
         super().__init__("pnas")
         rows = 165
-        first = (self.conv("conv0", 3, 96, rows, taps=3, stride=2, source=(331, 331)),)
+        first: Results = (self.conv("conv0", 3, 96, rows, taps=3, stride=2, source=(331, 331)),)
         self.before = first, rows, 96
         self.last = first, rows, 96
 

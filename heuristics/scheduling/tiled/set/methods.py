@@ -10,12 +10,13 @@ from tilewright.formulation.method import Outcome
 from tilewright.formulation.options import option
 from tilewright.formulation.result import Origin
 from tilewright.formulation.scheduling.tiled.evaluator import IllegalPlanError
-from tilewright.formulation.scheduling.tiled.search import AtomicPlan, TiledSearch
+from tilewright.formulation.scheduling.tiled.search import AtomicPlan, PlanTree, TiledSearch
 from tilewright.formulation.scheduling.tiled.set.closed_form import ClosedForm, engine_form, program_form
 from tilewright.formulation.scheduling.tiled.set.expansion import expand
 from tilewright.formulation.scheduling.tiled.set.networks import set_network
 from tilewright.formulation.scheduling.tiled.set.rules import PUBLISHED, Rules
 from tilewright.formulation.scheduling.tiled.set.tree import Node
+from tilewright.formulation.scheduling.tiled.set.tree_text import format_tree
 from tilewright.hardware.scheduling.tiled.machine import TiledMachine
 from tilewright.heuristics.scheduling.tiled.planning import Heuristic
 from tilewright.heuristics.scheduling.tiled.set.annealing import Cooling, anneal, first_tree
@@ -89,7 +90,9 @@ class TreeMethod(Heuristic):
             return
         closed = Fraction(form.value(cost.energy, cost.cycles))
         source = f"{self.name}, closed form {float(closed):.4g}"
-        search.confirm(AtomicPlan(dag, plan, closed), source, Origin.HEURISTIC)
+        text = format_tree(tree, form.network)
+        origin = PlanTree(text, self.figures == "program", self.rules == "program")
+        search.confirm(AtomicPlan(dag, plan, closed, origin), source, Origin.HEURISTIC)
 
 
 class _Offers:

@@ -22,19 +22,19 @@ CLEAR: Final = 0.05
 class RunRecord(Record):
     """One method with one seed."""
 
-    seed: int
+    seed: int = Field(ge=0)
     status: StatusName
     value: Number | None = Field(description="what the evaluator says of the plan")
     value_exact: ExactText | None
     closed_form: Number | None = Field(description="what the method's own formula says of it, if it has one")
     gap: float | None = Field(description="to the bound of the contest")
-    wall_s: float
-    cycles: int | None
+    wall_s: float = Field(ge=0)
+    cycles: int | None = Field(ge=0)
     energy_pj: Number | None
-    dram_bytes: int | None = Field(description="read and written")
-    hop_bytes: int | None = Field(description="bytes times links between routers")
-    utilization: float | None = Field(description="of the PEs, memory delay included")
-    atoms: int | None
+    dram_bytes: int | None = Field(ge=0, description="read and written")
+    hop_bytes: int | None = Field(ge=0, description="bytes times links between routers")
+    utilization: float | None = Field(ge=0, le=1, description="of the PEs, memory delay included")
+    atoms: int | None = Field(ge=1)
     message: str
 
     @property

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Literal
 
 from pydantic import Field
 
 from tilewright.formulation.scheduling.tiled.problem import TiledProblem, tiled_objective
+from tilewright.formulation.scheduling.tiled.search import PlanTree
 from tilewright.formulation.scheduling.tiled.set.closed_form import ClosedForm, engine_form, program_form
 from tilewright.formulation.scheduling.tiled.set.networks import set_network
 from tilewright.formulation.scheduling.tiled.set.program_networks import program_network
@@ -17,6 +20,7 @@ from tilewright.formulation.scheduling.tiled.set.tree_text import parse_tree
 from tilewright.hardware.scheduling.tiled.load import load_tiled_machine
 from tilewright.report.records.mapping.operator import Record
 from tilewright.workloads.catalog import resolve_model
+from tilewright.workloads.disk import check_writable, write_file
 from tilewright.workloads.errors import InputError
 
 PROGRAM = "program:"
@@ -79,3 +83,25 @@ def stated_tree(record: SetTreeRecord, where: str, objective: str | None = None)
     energy, delay = float(goal.energy_power), float(goal.delay_power)
     form = make(network, machine, record.batch, rules, energy=energy, delay=delay)
     return StatedTree(record, form, parse_tree(record.tree, network, record.batch), problem)
+
+
+def check_tree_file(path: Path) -> None:
+    """Raise ``InputError`` for a name that no tree is written to."""
+    if path.suffix not in (".yaml", ".yml"):
+        raise InputError("--tree", None, f"expected a .yaml file, got {path}")
+    check_writable(path)
+
+
+def write_tree(path: Path, tree: PlanTree, network: str, system: str, batch: int, objective: str) -> None:
+    """Write a plan's tree as a file that `stated_tree` reads; raises ``OutputError``."""
+    stated = {
+        "network": network,
+        "system": system,
+        "batch": batch,
+        "objective": objective,
+        "figures": "program" if tree.program_figures else "engine",
+        "defects": "all" if tree.program_rules else [],
+    }
+    lines = [f"{field}: {json.dumps(value)}" for field, value in stated.items()]
+    indented = (f"  {line}" for line in tree.text.replace("\t", "    ").splitlines())
+    write_file(path, "\n".join([*lines, "tree: |", *indented]) + "\n")

@@ -242,8 +242,8 @@ class Floors:
         return 0 if one.makes_weights or one.is_summed else one.weight_bytes
 
     def loaded_bytes(self, layer: int) -> int:
-        """Stored weights that pass DRAM for the whole batch at least: runs that share a load count a part each,
-        rounded down.
+        """Stored weights that pass DRAM for the whole batch at least: of runs that share a load each counts a
+        part, rounded down.
         """
         held, batch = self.weight_bytes(layer), self.form.batch
         return min(batch // one * (held // (batch // one)) for one in self.batches)

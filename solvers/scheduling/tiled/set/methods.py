@@ -21,6 +21,9 @@ from tilewright.solvers.scheduling.tiled.set.exact import best_tree
 BEGUN, SHAKES = 0.25, 100
 """Part of the time for the tree that a proof begins with, and random changes of it at most."""
 
+SPACES = {"ls": "ls trees", "lp": "lp trees", "all": "all trees with two children or more a cut"}
+"""What is proven over which space; cuts of one child, which others may have, are in none."""
+
 
 @dataclass(frozen=True)
 class ChainedTrees(TreeMethod):
@@ -43,7 +46,7 @@ class ChainedTrees(TreeMethod):
         least = tree_bounds(form).value
         word = "proven least" if found.proven else "not proven"
         gap = (found.value - least) / found.value
-        proof = f"closed form {found.value:.6g}, {word} of {self.space} trees, gap to all trees {gap:.1%}"
+        proof = f"closed form {found.value:.6g}, {word} of {SPACES[self.space]}, gap to all trees {gap:.1%}"
         return Outcome(message="; ".join(one for one in (proof, beside(search)) if one))
 
     def _begun(self, search: TiledSearch, form: ClosedForm) -> Node | None:

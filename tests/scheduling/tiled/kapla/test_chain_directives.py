@@ -161,6 +161,8 @@ def good() -> tuple[SetNetwork, str]:
         ("C=3", "C=three", "cannot read 'C=three'"),
         ("segment", "piece", "expected segment"),
         ("update(N+=1)", "update(N+=1, Yo+=3)", "update(Yo+=3), expected 0 rows"),
+        ("splits=1", "splits=0", "splits=0, expected at least 1"),
+        ("update(N+=1)", "update(N+=" + "9" * 5000 + ")", "cannot read"),
     ],
 )
 def test_bad_input_is_one_line(good: tuple[SetNetwork, str], old: str, new: str, message: str) -> None:

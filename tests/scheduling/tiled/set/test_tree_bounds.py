@@ -27,7 +27,7 @@ def tiny_form(width: int, height: int, batch: int, energy: float, delay: float) 
 @pytest.mark.parametrize(("width", "height", "batch"), [(1, 1, 2), (2, 1, 4), (1, 3, 3), (4, 4, 1)])
 @pytest.mark.parametrize(("energy", "delay"), [(1, 1), (1, 2)])
 def test_bound_of_tiny_networks(width: int, height: int, batch: int, energy: float, delay: float) -> None:
-    """No tree lies below the bound, and the best one is found, also where floors of energy are below nothing."""
+    """No tree lies below the bound, and the best one is found, also where floors of energy are negative."""
     form = tiny_form(width, height, batch, energy, delay)
     trees = [*all_trees(form.network, batch), *lone_trees(form.network, batch)]
     costs = [form.attempt(tree) for tree in trees]

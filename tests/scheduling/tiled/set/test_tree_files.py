@@ -95,3 +95,31 @@ def test_tree_is_shown_drawn_and_checked(tmp_path: Path, capsys: pytest.CaptureF
     code, out, _ = called(capsys, "check", str(path))
     assert code == 5
     assert "is not in the tree" in out
+
+
+def test_tree_of_a_search_is_written_and_read(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """`schedule --tree` writes what `evaluate` reads, with the same plan; other methods have none."""
+    network, tree, plan = tmp_path / "layers.yaml", tmp_path / "tree.yaml", tmp_path / "plan.json"
+    layers = ["conv:K=16,C=8,P=8,Q=8,R=3,S=3,pad=1", "conv:K=8,C=16,P=8,Q=8,R=1,S=1"]
+    network.write_text("".join(f'- {{name: l{i}, layer: "{one}"}}\n' for i, one in enumerate(layers)))
+    words = [
+        "schedule",
+        str(network),
+        "--system",
+        "set-edge-4x4",
+        "-b",
+        "2",
+        "-o",
+        "edp",
+        "--tree",
+        str(tree),
+    ]
+    assert called(capsys, *words, "-m", "set-ls", "--out", str(plan))[0] == 0
+    code, out, _ = called(capsys, "evaluate", str(tree), "-f", "json")
+    told, written = json.loads(out), json.loads(plan.read_text())
+    assert code == 0
+    assert told["plan"]["cycles"] == written["metrics"]["cycles"]
+    assert f"closed form {told['closed_form']['value']:.6g}" in written["message"]
+    code, _, err = called(capsys, *words, "-m", "ls")
+    assert code == 1
+    assert "tree.yaml: cannot be written: the best plan is not made from a tree" in err
