@@ -218,6 +218,16 @@ def _cost(base: float, tile_cycles: float, hops: int, dram: int, prices: Prices)
 
 
 @njit(cache=True, nogil=True)
+def _most_links(base: float, tile_cycles: float, dram: int, least: float, prices: Prices) -> float:
+    """More bytes times links than a leaf moves that costs no more than another; infinite where any may be."""
+    if prices.energy_power == 0 or least == np.inf or prices.hop == 0:
+        return np.inf
+    cycles = max(tile_cycles, np.ceil(dram / prices.rate))
+    energy = (least / cycles**prices.delay_power) ** (1 / prices.energy_power) * (1 + 1e-9)
+    return (energy - base - dram * prices.dram) / prices.hop + 1
+
+
+@njit(cache=True, nogil=True)
 def search(
     leaf: Leaf,
     flow: Flow,
@@ -290,6 +300,7 @@ def search(
         for place in range(operands):
             rest += _least_links(known[at, place], mesh, links[rows[row]], parts, steps, tile_links)
             dram += known[at, place, BYTES]
+        most = _most_links(bases[at], tile_cycles[row], dram, least, prices)
         counts[:] = 0
         cost = bounds[row]
         for place in range(operands):
@@ -297,7 +308,8 @@ def search(
             if place == 0:
                 add_results(counts, part, leaf, flow, mesh, shares, targets, False)
             else:
-                add_operand(counts, part, leaf, flow, mesh, shares, place - 3, targets, False)
+                enough = most - counts[HOPS] - rest
+                add_operand(counts, part, leaf, flow, mesh, shares, place - 3, targets, False, enough)
             cost = _cost(bases[at], tile_cycles[row], counts[HOPS] + rest, dram, prices)
             if cost > least:
                 break

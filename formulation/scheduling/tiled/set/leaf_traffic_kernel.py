@@ -19,6 +19,7 @@ from tilewright.formulation.scheduling.tiled.set.leaf_kernel import (
     volume,
 )
 from tilewright.formulation.scheduling.tiled.set.traffic_kernel import (
+    HOPS,
     LINKS,
     Targets,
     aim,
@@ -161,8 +162,9 @@ def _receive_parts(
     shares: Shares,
     targets: Targets,
     loads: bool,
+    enough: float,
 ) -> None:
-    """Count what all tiles read of one operand."""
+    """Count what all tiles read of one operand, until more than ``enough`` bytes times links are counted."""
     pk, pb, ph, pw = len(shares.k) - 1, len(shares.b) - 1, len(shares.h) - 1, len(shares.w) - 1
     need = np.zeros(8, dtype=np.int64)
     direct, over_k, over_b, over_hw = operand.direct, operand.over_k, operand.over_b, operand.over_hw
@@ -176,6 +178,8 @@ def _receive_parts(
                     w0, w1 = shares.w[w], shares.w[w + 1]
                     if k1 <= k0 or b1 <= b0 or h1 <= h0 or w1 <= w0:
                         continue
+                    if counts[HOPS] > enough:
+                        return
                     needed_box(leaf, operand, need, (k0, k1), (b0, b1), (h0, h1), (w0, w1))
                     aim_at_shares(
                         targets,
@@ -209,14 +213,17 @@ def add_operand(
     which: int,
     targets: Targets,
     loads: bool,
+    enough: float = np.inf,
 ) -> None:
-    """Add what one run moves of one operand, numbered as in `operand_of`; ``part`` is room for counts."""
+    """Add what one run moves of one operand, numbered as in `operand_of`, or less but more than ``enough``
+    bytes times links; ``part`` is room for counts.
+    """
     if not has_operand(leaf, which):
         return
     operand = operand_of(leaf, flow, which)
     ratio, whole_links = operand.ratio, operand.direct and not operand.scattered and mesh.undivided_links
     part[:] = 0
-    _receive_parts(part, leaf, operand, flow, mesh, shares, targets, loads)
+    _receive_parts(part, leaf, operand, flow, mesh, shares, targets, loads, (enough + 1) * ratio)
     for i in range(len(counts)):
         counts[i] += part[i] if ratio == 1 or (whole_links and i >= LINKS) else part[i] // ratio
 
