@@ -26,17 +26,27 @@ class Polisher:
     loads : samples for which weights are loaded once
     stop : whether the time is up
     found : told of every better row
+    allowed : whether a segment is looked at
     """
 
     def __init__(
-        self, form: ClosedForm, loads: int, stop: Callable[[], bool], found: Callable[[Row], None]
+        self,
+        form: ClosedForm,
+        loads: int,
+        stop: Callable[[], bool],
+        found: Callable[[Row], None],
+        allowed: Callable[[Node], bool] = lambda tree: True,
     ) -> None:
-        self.form, self.loads, self.stop, self.found = form, loads, stop, found
+        self.form, self.loads, self.stop, self.found, self.allowed = form, loads, stop, found, allowed
 
     def cost(self, row: Sequence[Node]) -> tuple[float, int] | None:
-        """Energy and cycles of some segments; ``None`` where one of them does not fit."""
+        """Energy and cycles of some segments; ``None`` where one of them does not fit or is not
+        looked at.
+        """
         energy, cycles = 0.0, 0
         for tree in row:
+            if not self.allowed(tree):
+                return None
             cost = self.form.segment(tree, self.loads)
             if isinstance(cost, str):
                 return None

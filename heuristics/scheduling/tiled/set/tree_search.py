@@ -30,7 +30,7 @@ from tilewright.formulation.scheduling.tiled.set.closed_form import ClosedForm
 from tilewright.formulation.scheduling.tiled.set.tree import Cut, Leaf, Node, rooted
 from tilewright.heuristics.scheduling.tiled.set.annealing import Cooling, anneal, first_tree
 from tilewright.heuristics.scheduling.tiled.set.chains import Segment, Segments, best_chain, down_sets
-from tilewright.heuristics.scheduling.tiled.set.growing import Growth, grow_from
+from tilewright.heuristics.scheduling.tiled.set.growing import Growth, by_samples, grow_from
 from tilewright.heuristics.scheduling.tiled.set.operators import divisors
 from tilewright.heuristics.scheduling.tiled.set.polishing import Polisher, Row
 from tilewright.heuristics.scheduling.tiled.set.wide_steps import wide_step
@@ -102,9 +102,11 @@ class TreeSearch:
         begun = first_tree(self.form)
         if begun is not None:
             self._take(begun[0])
-        self._grow(1, replace(self.growth, longest=SHORT, in_order=True), clock.until(CHAINED))
+        short = replace(self.growth, longest=SHORT, in_order=True, single=True)
+        row = self._grow(1, short, clock.until(CHAINED))
+        if row:
+            self._polish(row, 1, clock.stop, by_samples)
         if self.rows:
-            self._polish(*self._leading(), clock.stop)
             self._anneal()
             self._polish(*self._leading(), clock.stop)
         past = clock.used()
@@ -152,8 +154,11 @@ class TreeSearch:
         else:
             self._offer([tree], 1)
 
-    def _polisher(self, group: int, stop: Callable[[], bool]) -> Polisher:
-        return Polisher(self.form, loads_of(self.form, group), stop, lambda row: self._offer(row, group))
+    def _polisher(
+        self, group: int, stop: Callable[[], bool], allowed: Callable[[Node], bool] = lambda tree: True
+    ) -> Polisher:
+        loads = loads_of(self.form, group)
+        return Polisher(self.form, loads, stop, lambda row: self._offer(row, group), allowed)
 
     def _total(self, row: Row, group: int) -> tuple[float, float]:
         """Energy and cycles of one run of those segments that fit."""
@@ -196,9 +201,10 @@ class TreeSearch:
         order = list(sets[:-1])
         if not growth.in_order:
             self.random.shuffle(order)
+        late = self.clock.stop if self.rows else lambda: False
         for start in order:
             single = replace(growth, longest=1) if stop() else growth
-            grow_from(form, segments, start, samples, ratio, single, lambda: False, loads_of(form, group))
+            grow_from(form, segments, start, samples, ratio, single, late, loads_of(form, group))
             if self.clock.stop() and self.rows:
                 return []
         chained, _ = best_chain(segments, sets, form.value, most_labels=LABELS)
@@ -207,9 +213,15 @@ class TreeSearch:
             self._offer(row, group)
         return row
 
-    def _polish(self, row: Row, group: int, stop: Callable[[], bool]) -> None:
+    def _polish(
+        self,
+        row: Row,
+        group: int,
+        stop: Callable[[], bool],
+        allowed: Callable[[Node], bool] = lambda tree: True,
+    ) -> None:
         """Polish a row, and keep its segments for the chains to come."""
-        polished = self._polisher(group, stop).polish(row)
+        polished = self._polisher(group, stop, allowed).polish(row)
         self._offer(polished, group)
         self._learn(group, polished)
 
