@@ -17,6 +17,14 @@ from tilewright.heuristics.scheduling.tiled.set.operators import KINDS, fitted, 
 Row = list[Node]
 """Children of the root."""
 
+Allowed = Callable[[Node], bool]
+"""Whether a segment is looked at."""
+
+
+def every_segment(_: Node) -> bool:
+    """Where all segments are looked at."""
+    return True
+
 
 class Polisher:
     """Improves rows of segments.
@@ -35,7 +43,7 @@ class Polisher:
         loads: int,
         stop: Callable[[], bool],
         found: Callable[[Row], None],
-        allowed: Callable[[Node], bool] = lambda tree: True,
+        allowed: Allowed = every_segment,
     ) -> None:
         self.form, self.loads, self.stop, self.found, self.allowed = form, loads, stop, found, allowed
 

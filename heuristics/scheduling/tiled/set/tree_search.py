@@ -27,12 +27,13 @@ from random import Random
 
 from tilewright.formulation.scheduling.tiled.kapla.chain import loads_of
 from tilewright.formulation.scheduling.tiled.set.closed_form import ClosedForm
+from tilewright.formulation.scheduling.tiled.set.layers import SetNetwork
 from tilewright.formulation.scheduling.tiled.set.tree import Cut, Leaf, Node, rooted
 from tilewright.heuristics.scheduling.tiled.set.annealing import Cooling, anneal, first_tree
 from tilewright.heuristics.scheduling.tiled.set.chains import Segment, Segments, best_chain, down_sets
 from tilewright.heuristics.scheduling.tiled.set.growing import Growth, by_samples, grow_from
 from tilewright.heuristics.scheduling.tiled.set.operators import divisors
-from tilewright.heuristics.scheduling.tiled.set.polishing import Polisher, Row
+from tilewright.heuristics.scheduling.tiled.set.polishing import Allowed, Polisher, Row, every_segment
 from tilewright.heuristics.scheduling.tiled.set.wide_steps import wide_step
 
 SHORT = 2
@@ -101,13 +102,13 @@ class TreeSearch:
         groups, clock = self.groups, self.clock
         begun = first_tree(self.form)
         if begun is not None:
-            self._take(begun[0])
+            self._offer(*_row_of(begun[0]))
         short = replace(self.growth, longest=SHORT, in_order=True, single=True)
-        row = self._grow(1, short, clock.until(CHAINED))
-        if row:
-            self._polish(row, 1, clock.stop, by_samples)
+        self._grow(1, short, clock.until(CHAINED))
         if self.rows:
-            self._anneal()
+            for allowed in (by_samples, every_segment) if len(groups) > 1 else (every_segment,):
+                self._polish(*self._leading(), clock.stop, allowed)
+                self._anneal(allowed)
             self._polish(*self._leading(), clock.stop)
         past = clock.used()
         rest = max(0.0, 1 - past)
@@ -129,13 +130,18 @@ class TreeSearch:
         group = min(self.rows, key=lambda group: self._value(self.rows[group], group))
         return self.rows[group], group
 
-    def _anneal(self) -> None:
-        """Annealing from the best tree, which cools down with the clock."""
+    def _anneal(self, allowed: Allowed) -> None:
+        """Annealing from the best tree over trees of some kind of segments; it cools down with the clock."""
         assert self.best is not None
         used = self.clock.used
         before = used()
         left = max(ANNEALED - before, 1e-9)
-        begun, keep = (self.best, self.value), lambda tree, _: self._take(tree)
+        begun, keep = (self.best, self.value), lambda tree, _: self._offer(*_row_of(tree))
+
+        def step(tree: Node, network: SetNetwork, random: Random) -> Node | None:
+            made = wide_step(tree, network, random)
+            return made if made is not None and all(allowed(one) for one in _row_of(made)[0]) else None
+
         anneal(
             self.form,
             begun,
@@ -144,19 +150,10 @@ class TreeSearch:
             self.clock.stop,
             keep,
             lambda: (used() - before) / left,
-            step=wide_step,
+            step=step,
         )
 
-    def _take(self, tree: Node) -> None:
-        """A tree as a row of segments."""
-        if isinstance(tree, Cut) and tree.kind == "T":
-            self._offer(list(tree.children), tree.groups)
-        else:
-            self._offer([tree], 1)
-
-    def _polisher(
-        self, group: int, stop: Callable[[], bool], allowed: Callable[[Node], bool] = lambda tree: True
-    ) -> Polisher:
+    def _polisher(self, group: int, stop: Callable[[], bool], allowed: Allowed = every_segment) -> Polisher:
         loads = loads_of(self.form, group)
         return Polisher(self.form, loads, stop, lambda row: self._offer(row, group), allowed)
 
@@ -214,11 +211,7 @@ class TreeSearch:
         return row
 
     def _polish(
-        self,
-        row: Row,
-        group: int,
-        stop: Callable[[], bool],
-        allowed: Callable[[Node], bool] = lambda tree: True,
+        self, row: Row, group: int, stop: Callable[[], bool], allowed: Allowed = every_segment
     ) -> None:
         """Polish a row, and keep its segments for the chains to come."""
         polished = self._polisher(group, stop, allowed).polish(row)
@@ -251,3 +244,10 @@ class TreeSearch:
         changed = self._polisher(group, self.clock.stop).shake(row, self.random)
         if changed is not row and self._value(changed, group) <= self._value(row, group):
             self._offer(changed, group)
+
+
+def _row_of(tree: Node) -> tuple[Row, int]:
+    """A tree as a row of segments, and the number of subbatches of its root."""
+    if isinstance(tree, Cut) and tree.kind == "T":
+        return list(tree.children), tree.groups
+    return [tree], 1
