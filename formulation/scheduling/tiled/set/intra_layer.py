@@ -316,8 +316,8 @@ class IntraLayerEngine:
             sizes = (one.channels, 1 if one.is_summed else batch, one.rows, one.columns)
             first = row_numbers(tiles)[0]
             partitions: list[Partition] = []
-            rows, numbers = [np.zeros((0, 8), dtype=np.int64)], [np.zeros(0, dtype=np.int64)]
-            energy, cycles = [np.zeros(0)], [np.zeros(0)]
+            rows, numbers, counts = [np.zeros((0, 8), dtype=np.int64)], [], []
+            energy, cycles = [], []
             for parts in divisions(sizes, tiles, least):
                 if one.is_summed and parts[1] > 1:
                     continue  # sums of several tiles would have to be added up
@@ -325,10 +325,17 @@ class IntraLayerEngine:
                 every, table = ordered(parts)
                 partitions.extend(every)
                 rows.append(table)
-                numbers.append(first[parts] + np.arange(len(every)))
-                energy.append(np.full(len(every), float(each.sum())))
-                cycles.append(np.full(len(every), time))
-            found = Menu(partitions, *(np.concatenate(one) for one in (rows, numbers, energy, cycles)))
+                counts.append(len(every))
+                numbers.extend(range(first[parts], first[parts] + len(every)))
+                energy.append(float(each.sum()))
+                cycles.append(time)
+            found = Menu(
+                partitions,
+                np.concatenate(rows),
+                np.array(numbers, dtype=np.int64),
+                np.repeat(np.array(energy, dtype=np.float64), counts),
+                np.repeat(np.array(cycles, dtype=np.float64), counts),
+            )
             self._menus[key] = found
         return found
 

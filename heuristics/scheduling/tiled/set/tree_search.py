@@ -32,7 +32,7 @@ from tilewright.formulation.scheduling.tiled.set.tree import Cut, Leaf, Node, ro
 from tilewright.heuristics.scheduling.tiled.set.annealing import Cooling, anneal, first_tree
 from tilewright.heuristics.scheduling.tiled.set.chains import Segment, Segments, best_chain, down_sets
 from tilewright.heuristics.scheduling.tiled.set.growing import Growth, by_samples, grow_from
-from tilewright.heuristics.scheduling.tiled.set.operators import divisors
+from tilewright.heuristics.scheduling.tiled.set.operators import divisors, random_step
 from tilewright.heuristics.scheduling.tiled.set.polishing import Allowed, Polisher, Row, every_segment
 from tilewright.heuristics.scheduling.tiled.set.wide_steps import wide_step
 
@@ -49,6 +49,10 @@ HEAT, STEPS = 0.03, 100
 
 LABELS = 200
 """Labels per down-set of a chain that is polished anyway."""
+
+
+Step = Callable[[Node, SetNetwork, Random], Node | None]
+"""A random change of a tree."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,9 +110,14 @@ class TreeSearch:
         short = replace(self.growth, longest=SHORT, in_order=True, single=True)
         self._grow(1, short, clock.until(CHAINED))
         if self.rows:
-            for allowed in (by_samples, every_segment) if len(groups) > 1 else (every_segment,):
-                self._polish(*self._leading(), clock.stop, allowed)
-                self._anneal(allowed)
+            if len(groups) > 1:
+                self._polish(*self._leading(), clock.stop, by_samples)
+                if begun is not None:
+                    half = (clock.used() + ANNEALED) / 2
+                    self._anneal(begun, Cooling(steps=self.cooling.steps), half, by_samples, random_step)
+                self._anneal(self._begun(), self.cooling, ANNEALED, by_samples, wide_step)
+            self._polish(*self._leading(), clock.stop)
+            self._anneal(self._begun(), self.cooling, ANNEALED, every_segment, wide_step)
             self._polish(*self._leading(), clock.stop)
         past = clock.used()
         rest = max(0.0, 1 - past)
@@ -130,22 +139,33 @@ class TreeSearch:
         group = min(self.rows, key=lambda group: self._value(self.rows[group], group))
         return self.rows[group], group
 
-    def _anneal(self, allowed: Allowed) -> None:
-        """Annealing from the best tree over trees of some kind of segments; it cools down with the clock."""
+    def _begun(self) -> tuple[Node, float]:
+        """The best tree and its value."""
         assert self.best is not None
+        return self.best, self.value
+
+    def _anneal(
+        self, begun: tuple[Node, float], cooling: Cooling, until: float, allowed: Allowed, change: Step
+    ) -> None:
+        """Annealing from a tree over trees of some kind of segments; it has cooled down by a part of the
+        time.
+        """
         used = self.clock.used
         before = used()
-        left = max(ANNEALED - before, 1e-9)
-        begun, keep = (self.best, self.value), lambda tree, _: self._offer(*_row_of(tree))
+        left = max(until - before, 1e-9)
 
         def step(tree: Node, network: SetNetwork, random: Random) -> Node | None:
-            made = wide_step(tree, network, random)
+            made = change(tree, network, random)
             return made if made is not None and all(allowed(one) for one in _row_of(made)[0]) else None
+
+        def keep(tree: Node, value: float) -> None:
+            if value < self.value:
+                self._offer(*_row_of(tree))
 
         anneal(
             self.form,
             begun,
-            self.cooling,
+            cooling,
             self.random,
             self.clock.stop,
             keep,
