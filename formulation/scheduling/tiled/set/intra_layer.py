@@ -316,8 +316,9 @@ class IntraLayerEngine:
             sizes = (one.channels, 1 if one.is_summed else batch, one.rows, one.columns)
             first = row_numbers(tiles)[0]
             partitions: list[Partition] = []
-            rows, numbers, counts = [np.zeros((0, 8), dtype=np.int64)], [], []
-            energy, cycles = [], []
+            rows = [np.zeros((0, 8), dtype=np.int64)]
+            numbers: list[int] = []
+            counts, energy, cycles = [], [], []
             for parts in divisions(sizes, tiles, least):
                 if one.is_summed and parts[1] > 1:
                     continue  # sums of several tiles would have to be added up

@@ -84,7 +84,8 @@ def _links(mesh: Mesh, parts: Longs, steps: Longs, kind: int) -> int:
                         (0, parts[3]) if over_hw else (w, w + 1),
                     )
                     fetch(counts, mesh.ports, targets, len(mesh.ports.at), False)
-    return counts[HOPS]
+    found: int = counts[HOPS]
+    return found
 
 
 @njit(cache=True, nogil=True)
@@ -111,7 +112,8 @@ def _has_empty(shares: Shares) -> bool:
 def _passed_bytes(operand: Operand, flow: Flow, need: Longs) -> int:
     """Bytes of a box that a producer's tiles have."""
     layout = flow.layouts[operand.start :]
-    found, at = need[3] - need[2], 5
+    found: int = need[3] - need[2]
+    at = 5
     for axis in (0, 2, 4, 6):
         at += layout[1 + axis // 2]
         if axis != 2:
@@ -196,16 +198,17 @@ def _least_links(
     """Bytes times links that an operand takes at least; ``links`` are those of the row's multicasts by kind,
     -1 where they have not been counted.
     """
-    kind, nearest = known[KIND], tile_links[0]
+    kind, nearest, found = known[KIND], tile_links[0], int(known[SUM])
     if kind == KNOWN:
-        return known[SUM]
+        return found
     every = tile_links[1]
     if kind < KINDS:
         if links[kind] < 0:
             links[kind] = _links(mesh, parts, steps, kind)
         every = links[kind]
-    beyond = known[SUM] - known[LEAST] * known[COUNT]
-    return (known[LEAST] * every + beyond * nearest) // known[RATIO]
+    beyond = found - known[LEAST] * known[COUNT]
+    found = (known[LEAST] * every + beyond * nearest) // known[RATIO]
+    return found
 
 
 @njit(cache=True, nogil=True)
@@ -224,7 +227,8 @@ def _most_links(base: float, tile_cycles: float, dram: int, least: float, prices
         return np.inf
     cycles = max(tile_cycles, np.ceil(dram / prices.rate))
     energy = (least / cycles**prices.delay_power) ** (1 / prices.energy_power) * (1 + 1e-9)
-    return (energy - base - dram * prices.dram) / prices.hop + 1
+    found: float = (energy - base - dram * prices.dram) / prices.hop + 1
+    return found
 
 
 @njit(cache=True, nogil=True)

@@ -17,6 +17,11 @@ shake   random steps within some neighbouring segments, and a descent from there
 ======= ==============================================================================================
 
 The chain has its root run once, as weights are loaded once then; segments have subbatches of their own.
+
+Leaves of many samples can be divided in many ways and take long to price.  So the chain, and for larger
+batches polishing and annealing first of all, look only at segments whose layers run on single samples, and at
+layers of their own that run on the whole batch (`growing.by_samples`).  There annealing begins twice: with
+SET's operators from SET's first tree, for half of the time left to it, then from the best tree.
 """
 
 from __future__ import annotations
@@ -111,11 +116,7 @@ class TreeSearch:
         self._grow(1, short, clock.until(CHAINED))
         if self.rows:
             if len(groups) > 1:
-                self._polish(*self._leading(), clock.stop, by_samples)
-                if begun is not None:
-                    half = (clock.used() + ANNEALED) / 2
-                    self._anneal(begun, Cooling(steps=self.cooling.steps), half, by_samples, random_step)
-                self._anneal(self._begun(), self.cooling, ANNEALED, by_samples, wide_step)
+                self._search_samples(begun)
             self._polish(*self._leading(), clock.stop)
             self._anneal(self._begun(), self.cooling, ANNEALED, every_segment, wide_step)
             self._polish(*self._leading(), clock.stop)
@@ -133,6 +134,14 @@ class TreeSearch:
                 break
             self._shake(ranked)
         return self.best
+
+    def _search_samples(self, begun: tuple[Node, float] | None) -> None:
+        """Polish and anneal segments that run on single samples, from the best tree and from the first."""
+        self._polish(*self._leading(), self.clock.stop, by_samples)
+        if begun is not None:
+            half = (self.clock.used() + ANNEALED) / 2
+            self._anneal(begun, Cooling(steps=self.cooling.steps), half, by_samples, random_step)
+        self._anneal(self._begun(), self.cooling, ANNEALED, by_samples, wide_step)
 
     def _leading(self) -> tuple[Row, int]:
         """The best row, and its number of subbatches."""
