@@ -207,8 +207,7 @@ def _least_links(
             links[kind] = _links(mesh, parts, steps, kind)
         every = links[kind]
     beyond = found - known[LEAST] * known[COUNT]
-    found = (known[LEAST] * every + beyond * nearest) // known[RATIO]
-    return found
+    return int((known[LEAST] * every + beyond * nearest) // known[RATIO])
 
 
 @njit(cache=True, nogil=True)

@@ -44,9 +44,9 @@ from tilewright.heuristics.scheduling.tiled.set.wide_steps import wide_step
 SHORT = 2
 """Layers of the segments of the first chain."""
 
-CHAINED, ANNEALED = 0.4, 0.85
-"""Part of the time that has passed at most when only single layers are added to the first chain, and when
-annealing is done: what comes then is polished.
+CHAINED, SAMPLED, ANNEALED = 0.4, 0.6, 0.85
+"""Part of the time that has passed at most when only single layers are added to the first chain, when
+annealing over single samples is done, and when all annealing is: what comes then is polished.
 """
 
 HEAT, STEPS = 0.03, 100
@@ -139,9 +139,9 @@ class TreeSearch:
         """Polish and anneal segments that run on single samples, from the best tree and from the first."""
         self._polish(*self._leading(), self.clock.stop, by_samples)
         if begun is not None:
-            half = (self.clock.used() + ANNEALED) / 2
+            half = (self.clock.used() + SAMPLED) / 2
             self._anneal(begun, Cooling(steps=self.cooling.steps), half, by_samples, random_step)
-        self._anneal(self._begun(), self.cooling, ANNEALED, by_samples, wide_step)
+        self._anneal(self._begun(), self.cooling, SAMPLED, by_samples, wide_step)
 
     def _leading(self) -> tuple[Row, int]:
         """The best row, and its number of subbatches."""
