@@ -8,15 +8,16 @@ from __future__ import annotations
 
 from dataclasses import dataclass, fields, replace
 from functools import cached_property
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
-from tilewright.formulation.scheduling.tiled.set import leaf_kernel, leaf_traffic_kernel
+from tilewright.formulation.scheduling.tiled.set import leaf_kernel, leaf_search_kernel, leaf_traffic_kernel
 from tilewright.formulation.scheduling.tiled.set.bands import band_shares
 from tilewright.formulation.scheduling.tiled.set.layers import SetLayer, SetNetwork, shares
 from tilewright.formulation.scheduling.tiled.set.leaf_kernel import Flow, Mesh, Prices
-from tilewright.formulation.scheduling.tiled.set.partition import Partition, divisions, orders
+from tilewright.formulation.scheduling.tiled.set.partition import Partition, divisions, ordered, row_numbers
 from tilewright.formulation.scheduling.tiled.set.placement import grid_of
 from tilewright.formulation.scheduling.tiled.set.rules import Rules
 from tilewright.formulation.scheduling.tiled.set.tile_costs import TileCosts
@@ -63,6 +64,23 @@ class LeafCost:
     turns: tuple[int, ...] = ()
 
 
+class Menu(NamedTuple):
+    """Partitions of a layer over tiles that are tried.
+
+    Parameters
+    ----------
+    rows : shares and steps per dimension, shape (partitions, 8)
+    numbers : of each among all partitions over as many tiles
+    energy, cycles : of the largest share on its tile
+    """
+
+    partitions: list[Partition]
+    rows: Longs
+    numbers: Longs
+    energy: Floats
+    cycles: Floats
+
+
 class IntraLayerEngine:
     """Finds and keeps the costs of leaves on one machine.
 
@@ -98,7 +116,8 @@ class IntraLayerEngine:
         self.leaves: dict[tuple[object, ...], LeafCost | None] = {}
         self.layouts: list[Longs] = []
         self._layout_numbers: dict[bytes, int] = {}
-        self._menus: dict[tuple[int, int, int], tuple[Longs, Floats, Floats, list[Partition]]] = {}
+        self._menus: dict[tuple[int, int, int], Menu] = {}
+        self._links: dict[tuple[int, int], npt.NDArray[np.int32]] = {}
         self._numbers: dict[tuple[int, int], leaf_kernel.Leaf] = {}
         self._meshes: dict[tuple[int, int], Mesh] = {}
         self._ports = ports_of(self.grid.ports, self.grid.width, self.grid.height)
@@ -158,15 +177,15 @@ class IntraLayerEngine:
 
     def menu(self, layer: int, batch: int, tiles: int) -> list[Partition]:
         """Partitions that are tried."""
-        return self._menu(self.shapes[layer], batch, tiles)[3]
+        return self._menu(self.shapes[layer], batch, tiles).partitions
 
     def statement(
         self, layer: int, batch: int, first: int, tiles: int
     ) -> tuple[leaf_kernel.Leaf, Mesh, Longs, Floats, Floats]:
         """What the kernels need of a layer on its tiles: numbers, mesh, menu with its energies and cycles."""
         shape = self.shapes[layer]
-        rows, energy, cycles, _ = self._menu(shape, batch, tiles)
-        return self.numbers(shape, batch), self.mesh(first, tiles), rows, energy, cycles
+        menu = self._menu(shape, batch, tiles)
+        return self.numbers(shape, batch), self.mesh(first, tiles), menu.rows, menu.energy, menu.cycles
 
     def may_stream(self, layer: int) -> bool:
         """Whether a layer's weights may pass through the buffers at every run."""
@@ -196,25 +215,27 @@ class IntraLayerEngine:
     def _search(
         self, layer: int, batch: int, first: int, tiles: int, stored: bool, runs: int, direct: tuple[int, ...]
     ) -> LeafCost | None:
-        rows, energy, cycles, partitions = self._menu(layer, batch, tiles)
-        if not partitions:
+        menu = self._menu(layer, batch, tiles)
+        if not menu.partitions:
             return None
         for streamed in (False, True) if self._may_stream(layer) else (False,):
             flow = self.flow(layer, stored, 1 if streamed else runs, direct)
-            best = leaf_traffic_kernel.search(
+            best = leaf_search_kernel.search(
                 self.numbers(layer, batch),
                 flow,
                 self.mesh(first, tiles),
                 self.prices,
-                rows,
-                energy,
-                cycles,
+                menu.rows,
+                menu.numbers,
+                self._links_on(first, tiles),
+                menu.energy,
+                menu.cycles,
                 self.room,
                 self.rules.result_bytes,
                 self.rules.streamed_bytes if streamed else 0,
             )
             if best >= 0:
-                partition = partitions[best]
+                partition = menu.partitions[best]
                 tile_cycles, share_energy = self.share_cost(layer, batch, partition.parts)
                 return self._cost(
                     layer, batch, first, flow, partition, tile_cycles, share_energy, streamed=streamed
@@ -284,7 +305,7 @@ class IntraLayerEngine:
             streamed,
         )
 
-    def _menu(self, layer: int, batch: int, tiles: int) -> tuple[Longs, Floats, Floats, list[Partition]]:
+    def _menu(self, layer: int, batch: int, tiles: int) -> Menu:
         key = (layer, batch, tiles)
         found = self._menus.get(key)
         if found is None:
@@ -293,21 +314,38 @@ class IntraLayerEngine:
             if one.is_mac and one.groups == 1 and not one.is_summed:
                 least = int(one.input_bytes * batch / (self.room * tiles * INPUTS_IN_BUFFERS) + 1)
             sizes = (one.channels, 1 if one.is_summed else batch, one.rows, one.columns)
-            rows: list[tuple[int, ...]] = []
-            energy, cycles, partitions = [], [], []
+            first = row_numbers(tiles)[0]
+            partitions: list[Partition] = []
+            rows = [np.zeros((0, 8), dtype=np.int64)]
+            numbers: list[int] = []
+            counts, energy, cycles = [], [], []
             for parts in divisions(sizes, tiles, least):
                 if one.is_summed and parts[1] > 1:
                     continue  # sums of several tiles would have to be added up
                 time, each = self.share_cost(layer, batch, parts)
-                for order in orders(parts):
-                    partition = Partition(parts, order)
-                    partitions.append(partition)
-                    rows.append((*parts, *partition.steps))
-                    energy.append(float(each.sum()))
-                    cycles.append(time)
-            table = np.array(rows, dtype=np.int64).reshape(-1, 8)
-            found = table, np.array(energy, np.float64), np.array(cycles, np.float64), partitions
+                every, table = ordered(parts)
+                partitions.extend(every)
+                rows.append(table)
+                counts.append(len(every))
+                numbers.extend(range(first[parts], first[parts] + len(every)))
+                energy.append(float(each.sum()))
+                cycles.append(time)
+            found = Menu(
+                partitions,
+                np.concatenate(rows),
+                np.array(numbers, dtype=np.int64),
+                np.repeat(np.array(energy, dtype=np.float64), counts),
+                np.repeat(np.array(cycles, dtype=np.float64), counts),
+            )
             self._menus[key] = found
+        return found
+
+    def _links_on(self, first: int, tiles: int) -> npt.NDArray[np.int32]:
+        """Links of multicasts on some tiles, see `leaf_search_kernel.search`; -1 at first."""
+        found = self._links.get((first, tiles))
+        if found is None:
+            shape = row_numbers(tiles)[1], leaf_search_kernel.KINDS
+            found = self._links[first, tiles] = np.full(shape, -1, dtype=np.int32)
         return found
 
     def numbers(self, layer: int, batch: int) -> leaf_kernel.Leaf:

@@ -1,6 +1,8 @@
-"""What one run of a leaf moves, and its best partition, in machine code."""
+"""What one run of a leaf moves, in machine code."""
 
 from __future__ import annotations
+
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -11,17 +13,12 @@ from tilewright.formulation.scheduling.tiled.set.leaf_kernel import (
     Flow,
     Leaf,
     Mesh,
-    Prices,
     Shares,
-    buffer_energy,
     divided,
-    fullest,
     input_box,
-    usage,
     volume,
 )
 from tilewright.formulation.scheduling.tiled.set.traffic_kernel import (
-    DRAM,
     HOPS,
     LINKS,
     Targets,
@@ -35,11 +32,10 @@ from tilewright.formulation.scheduling.tiled.set.traffic_kernel import (
 )
 
 Longs = npt.NDArray[np.int64]
-Floats = npt.NDArray[np.float64]
 
 
 @compiled(inline=True)
-def _aim_at_shares(
+def aim_at_shares(
     targets: Targets,
     mesh: Mesh,
     shares: Shares,
@@ -67,35 +63,111 @@ def _aim_at_shares(
                     aim(targets, mesh.x[at], mesh.y[at])
 
 
+class Operand(NamedTuple):
+    """What the tiles of a leaf read from one place.
+
+    Parameters
+    ----------
+    direct : whether it comes straight from the tiles that made it; ``start``: where their layout begins
+    offset, channels : of the leaf's operand
+    weights, late : what it stands for; both false for inputs
+    scattered : whether every tile reads its share of every part
+    over_k, over_b, over_hw : whether shares that differ in nothing but that dimension read the same
+    ratio : runs that share what is counted
+    """
+
+    direct: bool
+    start: int
+    offset: int
+    channels: int
+    weights: bool
+    late: bool
+    scattered: bool
+    over_k: bool
+    over_b: bool
+    over_hw: bool
+    ratio: int
+
+
+@compiled
+def has_operand(leaf: Leaf, which: int) -> bool:
+    """Whether anything is read: of a producer always, of DRAM's inputs (-1) or weights (-2) not always."""
+    if which == -2:
+        return leaf.weighs and not leaf.made
+    return which >= 0 or leaf.external > 0
+
+
+@compiled
+def operand_of(leaf: Leaf, flow: Flow, which: int) -> Operand:
+    """Producer ``which`` of a leaf, or DRAM's inputs (-1), or weights (-2)."""
+    direct, start, offset, channels, scattered, ratio = False, 0, 0, leaf.external, False, 1
+    weights, late, summed = which == -2, False, leaf.window == SUMMED
+    if which >= 0:
+        row = flow.producers[which]
+        direct, offset, channels, start = row[0] != 0, row[1], row[2], row[5]
+        weights, late, scattered = row[3] == 1, row[3] == 2, row[4] != 0
+        if direct and not scattered:
+            ratio = max(1, flow.layouts[start] // leaf.batch)
+    elif which == -2:
+        channels = leaf.channels
+        ratio = 1 if summed else flow.runs
+    over_k = leaf.window == CONVOLUTION and not weights and not late
+    over_b = weights and not leaf.made and not summed
+    return Operand(direct, start, offset, channels, weights, late, scattered, over_k, over_b, weights, ratio)
+
+
+@compiled
+def needed_box(
+    leaf: Leaf,
+    operand: Operand,
+    need: Longs,
+    k: tuple[int, int],
+    b: tuple[int, int],
+    h: tuple[int, int],
+    w: tuple[int, int],
+) -> None:
+    """The box of an operand that a box of results reads."""
+    if operand.weights:
+        summed = leaf.window == SUMMED
+        need[0], need[1] = k
+        need[2], need[3] = b if leaf.made or summed else (0, 1)
+        need[4], need[5] = 0, 1 if summed else leaf.inputs // leaf.groups
+        need[6], need[7] = 0, leaf.taps_rows * leaf.taps_columns
+        if summed:
+            need[5], need[7] = leaf.taps_rows, leaf.taps_columns
+    elif operand.late:
+        need[0], need[1], need[2], need[3] = k[0], k[1], b[0], b[1]
+        need[4], need[5] = leaf.first_row + h[0], leaf.first_row + h[1]
+        need[6], need[7] = w
+    else:
+        input_box(leaf, need, k[0], k[1], b[0], b[1], h[0], h[1], w[0], w[1])
+
+
+@compiled
+def fetched_bytes(operand: Operand, need: Longs) -> int:
+    """Bytes of a box that DRAM has; the box is cut to the channels of the operand."""
+    if not operand.scattered:
+        need[0] = max(need[0], operand.offset)
+        need[1] = max(need[0], min(need[1], operand.offset + operand.channels))
+    return volume(need)
+
+
 @compiled
 def _receive_parts(
     counts: Longs,
     leaf: Leaf,
+    operand: Operand,
     flow: Flow,
     mesh: Mesh,
     shares: Shares,
-    which: int,
     targets: Targets,
     loads: bool,
+    enough: float,
 ) -> None:
-    """Count what all tiles read of one operand: producer ``which``, or DRAM's inputs (-1), or weights
-    (-2).
-    """
+    """Count what all tiles read of one operand, until more than ``enough`` bytes times links are counted."""
     pk, pb, ph, pw = len(shares.k) - 1, len(shares.b) - 1, len(shares.h) - 1, len(shares.w) - 1
     need = np.zeros(8, dtype=np.int64)
-    direct, offset, channels, weights, scattered, start = 0, 0, leaf.external, which == -2, False, 0
-    late = False
-    if which >= 0:
-        row = flow.producers[which]
-        direct, offset, channels, start = row[0], row[1], row[2], row[5]
-        weights, late, scattered = row[3] == 1, row[3] == 2, row[4] != 0
-    elif which == -2:
-        channels = leaf.channels
-    summed = leaf.window == SUMMED
-    per_group = 1 if summed else leaf.inputs // leaf.groups
-    over_k = leaf.window == CONVOLUTION and not weights and not late
-    over_b = weights and not leaf.made and not summed
-    over_hw = weights
+    direct, over_k, over_b, over_hw = operand.direct, operand.over_k, operand.over_b, operand.over_hw
     for k in range(1 if over_k else pk):
         k0, k1 = shares.k[k], shares.k[k + 1]
         for b in range(1 if over_b else pb):
@@ -106,20 +178,10 @@ def _receive_parts(
                     w0, w1 = shares.w[w], shares.w[w + 1]
                     if k1 <= k0 or b1 <= b0 or h1 <= h0 or w1 <= w0:
                         continue
-                    if weights:
-                        need[0], need[1] = k0, k1
-                        need[2], need[3] = (b0, b1) if leaf.made or summed else (0, 1)
-                        need[4], need[5] = 0, per_group
-                        need[6], need[7] = 0, leaf.taps_rows * leaf.taps_columns
-                        if summed:
-                            need[5], need[7] = leaf.taps_rows, leaf.taps_columns
-                    elif late:
-                        need[0], need[1], need[2], need[3] = k0, k1, b0, b1
-                        need[4], need[5] = leaf.first_row + h0, leaf.first_row + h1
-                        need[6], need[7] = w0, w1
-                    else:
-                        input_box(leaf, need, k0, k1, b0, b1, h0, h1, w0, w1)
-                    _aim_at_shares(
+                    if counts[HOPS] > enough:
+                        return
+                    needed_box(leaf, operand, need, (k0, k1), (b0, b1), (h0, h1), (w0, w1))
+                    aim_at_shares(
                         targets,
                         mesh,
                         shares,
@@ -131,20 +193,17 @@ def _receive_parts(
                     if direct or loads:
                         measure(targets)
                     if direct:
-                        layout = flow.layouts[start:]
-                        free = mesh.free_concatenation
+                        layout, free = flow.layouts[operand.start :], mesh.free_concatenation
+                        offset, scattered = operand.offset, operand.scattered
                         receive(counts, layout, need, leaf.batch, offset, scattered, targets, loads, free)
                     else:
-                        if not scattered:
-                            need[0] = max(need[0], offset)
-                            need[1] = max(need[0], min(need[1], offset + channels))
-                        size = volume(need)
+                        size = fetched_bytes(operand, need)
                         if size > 0:
                             fetch(counts, mesh.ports, targets, size, loads)
 
 
 @compiled
-def _add_operand(
+def add_operand(
     counts: Longs,
     part: Longs,
     leaf: Leaf,
@@ -154,28 +213,23 @@ def _add_operand(
     which: int,
     targets: Targets,
     loads: bool,
+    enough: float = np.inf,
 ) -> None:
-    """Add what one run moves of one operand, as in `_receive_parts`; ``part`` is room for counts."""
-    ratio, whole_links = 1, False
-    if which == -2:
-        if not leaf.weighs or leaf.made:
-            return
-        ratio = 1 if leaf.window == SUMMED else flow.runs
-    elif which == -1:
-        if leaf.external == 0:
-            return
-    elif flow.producers[which, 0] and not flow.producers[which, 4]:
-        batch = flow.layouts[flow.producers[which, 5]]
-        ratio = max(1, batch // leaf.batch)
-        whole_links = mesh.undivided_links
+    """Add what one run moves of one operand, numbered as in `operand_of`, or less but more than ``enough``
+    bytes times links; ``part`` is room for counts.
+    """
+    if not has_operand(leaf, which):
+        return
+    operand = operand_of(leaf, flow, which)
+    ratio, whole_links = operand.ratio, operand.direct and not operand.scattered and mesh.undivided_links
     part[:] = 0
-    _receive_parts(part, leaf, flow, mesh, shares, which, targets, loads)
+    _receive_parts(part, leaf, operand, flow, mesh, shares, targets, loads, (enough + 1) * ratio)
     for i in range(len(counts)):
         counts[i] += part[i] if ratio == 1 or (whole_links and i >= LINKS) else part[i] // ratio
 
 
 @compiled
-def _add_results(
+def add_results(
     counts: Longs,
     part: Longs,
     leaf: Leaf,
@@ -217,76 +271,5 @@ def traffic(
     shares = divided(leaf, parts, steps)
     targets = no_targets(mesh.width, mesh.height)
     for which in range(-2, len(flow.producers)):
-        _add_operand(counts, part, leaf, flow, mesh, shares, which, targets, loads)
-    _add_results(counts, part, leaf, flow, mesh, shares, targets, loads)
-
-
-@compiled
-def _cost(base: float, tile_cycles: float, hops: int, dram: int, prices: Prices) -> float:
-    """The objective of a leaf."""
-    energy = base + (hops * prices.hop + dram * prices.dram)
-    cycles = max(tile_cycles, np.ceil(dram / prices.rate))
-    found: float = energy**prices.energy_power * cycles**prices.delay_power
-    return found
-
-
-@compiled
-def search(
-    leaf: Leaf,
-    flow: Flow,
-    mesh: Mesh,
-    prices: Prices,
-    menu: Longs,
-    tile_energy: Floats,
-    tile_cycles: Floats,
-    room: int,
-    result_room: int,
-    streamed: int,
-) -> int:
-    """The row of a menu of partitions that costs the leaf least, or -1 where none fits the buffers.
-
-    Of equal ones the first.  What moves is counted for the most promising rows first, operand by operand,
-    until a row costs more than the best one.
-
-    Parameters
-    ----------
-    menu : shares and steps per dimension, shape (rows, 8); rows of equal shares follow each other
-    tile_energy, tile_cycles : per row, of the largest share on its tile; no number where it cannot be mapped
-    room, result_room : bytes of a buffer, and of it for results
-    streamed : bytes of a buffer through which weights are streamed, 0 where they have to fit
-    """
-    tiles = len(mesh.x)
-    counts = np.zeros(2, dtype=np.int64)
-    inputs, weights = np.zeros(tiles, dtype=np.int64), np.zeros(tiles, dtype=np.int64)
-    bases, bounds = np.zeros(len(menu)), np.full(len(menu), np.inf)
-    for row in range(len(menu)):
-        parts = menu[row, :4]
-        again = row > 0
-        for i in range(4):
-            again = again and parts[i] == menu[row - 1, i]
-        if again:
-            bases[row], bounds[row] = bases[row - 1], bounds[row - 1]
-            continue
-        usage(leaf, parts, mesh.idle_receive, inputs, weights)
-        most_inputs, most_weights = fullest(inputs, weights, streamed)
-        bases[row] = tile_energy[row] * tiles + buffer_energy(leaf, inputs, weights, flow.runs, prices)
-        if result_room + most_inputs + most_weights <= room and tile_cycles[row] > 0:
-            bounds[row] = bases[row] ** prices.energy_power * tile_cycles[row] ** prices.delay_power
-    part = np.empty_like(counts)
-    targets = no_targets(mesh.width, mesh.height)
-    best, least = -1, np.inf
-    for row in np.argsort(bounds):
-        if bounds[row] > least or bounds[row] == np.inf:
-            break
-        shares = divided(leaf, menu[row, :4], menu[row, 4:])
-        counts[:] = 0
-        _add_results(counts, part, leaf, flow, mesh, shares, targets, False)
-        cost = 0.0
-        for which in range(-2, len(flow.producers)):
-            _add_operand(counts, part, leaf, flow, mesh, shares, which, targets, False)
-            cost = _cost(bases[row], tile_cycles[row], counts[HOPS], counts[DRAM], prices)
-            if cost > least:
-                break
-        if cost < least or (cost == least and row < best):
-            best, least = row, cost
-    return best
+        add_operand(counts, part, leaf, flow, mesh, shares, which, targets, loads)
+    add_results(counts, part, leaf, flow, mesh, shares, targets, loads)

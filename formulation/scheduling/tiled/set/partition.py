@@ -7,6 +7,9 @@ from dataclasses import dataclass
 from functools import cache, lru_cache
 from itertools import permutations
 
+import numpy as np
+import numpy.typing as npt
+
 DIMENSIONS = "KBHW"
 """Output channels, samples, rows, columns: the order in which shares are numbered."""
 
@@ -91,6 +94,19 @@ def utilization(sizes: tuple[int, int, int, int], parts: tuple[int, int, int, in
     return found
 
 
+@cache
+def row_numbers(tiles: int) -> tuple[dict[tuple[int, int, int, int], int], int]:
+    """Per division of tiles, the number of its first order among all orders of all divisions; and how many
+    there are.
+    """
+    found: dict[tuple[int, int, int, int], int] = {}
+    count = 0
+    for parts in _divisions(tiles):
+        found[parts] = count
+        count += math.factorial(sum(one > 1 for one in parts))
+    return found, count
+
+
 @lru_cache(maxsize=65536)
 def divisions(
     sizes: tuple[int, int, int, int], tiles: int, least_cuts: int = 0
@@ -125,3 +141,10 @@ def orders(parts: tuple[int, int, int, int]) -> tuple[tuple[int, int, int, int],
         a, b, c, d = (*front, *rest)
         found.append((a, b, c, d))
     return tuple(found)
+
+
+@lru_cache(maxsize=65536)
+def ordered(parts: tuple[int, int, int, int]) -> tuple[tuple[Partition, ...], npt.NDArray[np.int64]]:
+    """A division in every order, and the rows of shares and steps that kernels read."""
+    found = tuple(Partition(parts, order) for order in orders(parts))
+    return found, np.array([(*one.parts, *one.steps) for one in found], dtype=np.int64)

@@ -190,17 +190,34 @@ def _common(low: int, high: int, low2: int, high2: int) -> int:
     return max(0, min(high, high2) - max(low, low2))
 
 
+@compiled(inline=True)
+def _repeated(before: int, low: int, high: int, period: int) -> int:
+    """Samples before a given one that lie in a share which is repeated."""
+    return before // period * (high - low) + max(0, min(before % period, high) - low)
+
+
 @compiled
 def _samples(low: int, high: int, batch: int, low2: int, high2: int, batch2: int) -> int:
     """Samples that two shares have in common when the smaller batch is repeated through the larger."""
     if batch == batch2:
         return _common(low, high, low2, high2)
     if batch < batch2:
-        low, high, batch, low2, high2, batch2 = low2, high2, batch2, low, high, batch
-    found = 0
-    for begin in range(0, batch, batch2):
-        found += _common(low, high, low2 + begin, high2 + begin)
-    return found
+        return _repeated(high2, low, high, batch) - _repeated(low2, low, high, batch)
+    return _repeated(high, low2, high2, batch2) - _repeated(low, low2, high2, batch2)
+
+
+@compiled(inline=True)
+def _overlapping(layout: Longs, at: int, parts: int, low: int, high: int) -> tuple[int, int]:
+    """The first of the shares whose borders stand from ``at`` on that has anything in common with a range,
+    and the one behind the last.
+    """
+    first = 0
+    while first < parts and layout[at + first + 1] <= low:
+        first += 1
+    last = first
+    while last < parts and layout[at + last] < high:
+        last += 1
+    return first, last
 
 
 @compiled
@@ -256,21 +273,21 @@ def receive(
                             send(counts, x, y, targets, size, loads)
                         tile += 1
         return
+    first_b, last_b = (0, pb) if batch != made else _overlapping(layout, at_b, pb, need[2], need[3])
+    first_h, last_h = _overlapping(layout, at_h, ph, need[4], need[5])
+    first_w, last_w = _overlapping(layout, at_w, pw, need[6], need[7])
     for k in range(pk):
         c = _common(layout[5 + k], layout[6 + k], low, high)
         if c == 0:
             continue
-        for b in range(pb):
+        for b in range(first_b, last_b):
             n = c * _samples(layout[at_b + b], layout[at_b + b + 1], made, need[2], need[3], batch)
             if n == 0:
                 continue
-            for h in range(ph):
+            for h in range(first_h, last_h):
                 rows = n * _common(layout[at_h + h], layout[at_h + h + 1], need[4], need[5])
-                if rows == 0:
-                    continue
                 tile = ((k * pb + b) * ph + h) * pw
-                for w in range(pw):
+                for w in range(first_w, last_w):
                     size = rows * _common(layout[at_w + w], layout[at_w + w + 1], need[6], need[7])
-                    if size > 0:
-                        x, y = layout[at_x + tile + w], layout[at_x + tiles + tile + w]
-                        send(counts, x, y, targets, size, loads)
+                    x, y = layout[at_x + tile + w], layout[at_x + tiles + tile + w]
+                    send(counts, x, y, targets, size, loads)

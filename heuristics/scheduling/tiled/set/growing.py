@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 from tilewright.formulation.scheduling.tiled.set.closed_form import ClosedForm
-from tilewright.formulation.scheduling.tiled.set.tree import Cut, Leaf, Node
+from tilewright.formulation.scheduling.tiled.set.tree import Cut, Leaf, Node, leaves
 from tilewright.heuristics.scheduling.tiled.set.chains import Segment, Segments
 from tilewright.heuristics.scheduling.tiled.set.operators import KINDS, divisors, fitted
 
@@ -27,6 +27,7 @@ class Growth:
     patience : layers by which a segment grows on without any tree better than the chain of what is known
     deepest : cuts above a leaf
     in_order : whether the next leaf is the first layer that is not done, rather than any that is ready
+    single : whether segments of several layers pass on single samples, see `by_samples`
     """
 
     beam: int = 3
@@ -34,6 +35,7 @@ class Growth:
     patience: int = 4
     deepest: int = 4
     in_order: bool = False
+    single: bool = False
 
 
 def extensions(tree: Node, layer: int, deepest: int) -> Iterator[Node]:
@@ -61,6 +63,14 @@ def singles(layer: int, batch: int) -> Iterator[Node]:
     yield Leaf(layer, batch)
     for groups in divisors(batch)[1:]:
         yield Cut("T", batch, groups, (Leaf(layer, batch // groups),))
+
+
+def by_samples(tree: Node) -> bool:
+    """Whether a segment is a layer that runs on the whole batch, or runs all of its layers on single samples.
+
+    Leaves of one sample are priced many times faster than those of many, which are divided in many ways.
+    """
+    return isinstance(tree, Leaf) or all(leaf.batch == 1 for leaf in leaves(tree))
 
 
 def ready_layers(before: Sequence[int], done: int, in_order: bool) -> Iterator[int]:
@@ -95,6 +105,8 @@ def grow_from(
     alone: dict[int, float] = {}
 
     def rate(tree: Node, done: int) -> float | None:
+        if growth.single and not by_samples(tree):
+            return None
         cost = form.segment(tree, loads)
         if isinstance(cost, str):
             return None

@@ -17,6 +17,14 @@ from tilewright.heuristics.scheduling.tiled.set.operators import KINDS, fitted, 
 Row = list[Node]
 """Children of the root."""
 
+Allowed = Callable[[Node], bool]
+"""Whether a segment is looked at."""
+
+
+def every_segment(_: Node) -> bool:
+    """Where all segments are looked at."""
+    return True
+
 
 class Polisher:
     """Improves rows of segments.
@@ -26,17 +34,27 @@ class Polisher:
     loads : samples for which weights are loaded once
     stop : whether the time is up
     found : told of every better row
+    allowed : whether a segment is looked at
     """
 
     def __init__(
-        self, form: ClosedForm, loads: int, stop: Callable[[], bool], found: Callable[[Row], None]
+        self,
+        form: ClosedForm,
+        loads: int,
+        stop: Callable[[], bool],
+        found: Callable[[Row], None],
+        allowed: Allowed = every_segment,
     ) -> None:
-        self.form, self.loads, self.stop, self.found = form, loads, stop, found
+        self.form, self.loads, self.stop, self.found, self.allowed = form, loads, stop, found, allowed
 
     def cost(self, row: Sequence[Node]) -> tuple[float, int] | None:
-        """Energy and cycles of some segments; ``None`` where one of them does not fit."""
+        """Energy and cycles of some segments; ``None`` where one of them does not fit or is not
+        looked at.
+        """
         energy, cycles = 0.0, 0
         for tree in row:
+            if not self.allowed(tree):
+                return None
             cost = self.form.segment(tree, self.loads)
             if isinstance(cost, str):
                 return None

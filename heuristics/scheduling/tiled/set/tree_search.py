@@ -17,6 +17,11 @@ shake   random steps within some neighbouring segments, and a descent from there
 ======= ==============================================================================================
 
 The chain has its root run once, as weights are loaded once then; segments have subbatches of their own.
+
+Leaves of many samples can be divided in many ways and take long to price.  So the chain, and for larger
+batches polishing and annealing first of all, look only at segments whose layers run on single samples, and at
+layers of their own that run on the whole batch (`growing.by_samples`).  There annealing begins twice: with
+SET's operators from SET's first tree, for half of the time left to it, then from the best tree.
 """
 
 from __future__ import annotations
@@ -27,20 +32,21 @@ from random import Random
 
 from tilewright.formulation.scheduling.tiled.kapla.chain import loads_of
 from tilewright.formulation.scheduling.tiled.set.closed_form import ClosedForm
+from tilewright.formulation.scheduling.tiled.set.layers import SetNetwork
 from tilewright.formulation.scheduling.tiled.set.tree import Cut, Leaf, Node, rooted
 from tilewright.heuristics.scheduling.tiled.set.annealing import Cooling, anneal, first_tree
 from tilewright.heuristics.scheduling.tiled.set.chains import Segment, Segments, best_chain, down_sets
-from tilewright.heuristics.scheduling.tiled.set.growing import Growth, grow_from
-from tilewright.heuristics.scheduling.tiled.set.operators import divisors
-from tilewright.heuristics.scheduling.tiled.set.polishing import Polisher, Row
+from tilewright.heuristics.scheduling.tiled.set.growing import Growth, by_samples, grow_from
+from tilewright.heuristics.scheduling.tiled.set.operators import divisors, random_step
+from tilewright.heuristics.scheduling.tiled.set.polishing import Allowed, Polisher, Row, every_segment
 from tilewright.heuristics.scheduling.tiled.set.wide_steps import wide_step
 
 SHORT = 2
 """Layers of the segments of the first chain."""
 
-CHAINED, ANNEALED = 0.4, 0.85
-"""Part of the time that has passed at most when only single layers are added to the first chain, and when
-annealing is done: what comes then is polished.
+CHAINED, SAMPLED, ANNEALED = 0.4, 0.6, 0.85
+"""Part of the time that has passed at most when only single layers are added to the first chain, when
+annealing over single samples is done, and when all annealing is: what comes then is polished.
 """
 
 HEAT, STEPS = 0.03, 100
@@ -48,6 +54,10 @@ HEAT, STEPS = 0.03, 100
 
 LABELS = 200
 """Labels per down-set of a chain that is polished anyway."""
+
+
+Step = Callable[[Node, SetNetwork, Random], Node | None]
+"""A random change of a tree."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,11 +111,14 @@ class TreeSearch:
         groups, clock = self.groups, self.clock
         begun = first_tree(self.form)
         if begun is not None:
-            self._take(begun[0])
-        self._grow(1, replace(self.growth, longest=SHORT, in_order=True), clock.until(CHAINED))
+            self._offer(*_row_of(begun[0]))
+        short = replace(self.growth, longest=SHORT, in_order=True, single=True)
+        self._grow(1, short, clock.until(CHAINED))
         if self.rows:
+            if len(groups) > 1:
+                self._search_samples(begun)
             self._polish(*self._leading(), clock.stop)
-            self._anneal()
+            self._anneal(self._begun(), self.cooling, ANNEALED, every_segment, wide_step)
             self._polish(*self._leading(), clock.stop)
         past = clock.used()
         rest = max(0.0, 1 - past)
@@ -122,38 +135,56 @@ class TreeSearch:
             self._shake(ranked)
         return self.best
 
+    def _search_samples(self, begun: tuple[Node, float] | None) -> None:
+        """Polish and anneal segments that run on single samples, from the best tree and from the first."""
+        self._polish(*self._leading(), self.clock.stop, by_samples)
+        if begun is not None:
+            half = (self.clock.used() + SAMPLED) / 2
+            self._anneal(begun, Cooling(steps=self.cooling.steps), half, by_samples, random_step)
+        self._anneal(self._begun(), self.cooling, SAMPLED, by_samples, wide_step)
+
     def _leading(self) -> tuple[Row, int]:
         """The best row, and its number of subbatches."""
         group = min(self.rows, key=lambda group: self._value(self.rows[group], group))
         return self.rows[group], group
 
-    def _anneal(self) -> None:
-        """Annealing from the best tree, which cools down with the clock."""
+    def _begun(self) -> tuple[Node, float]:
+        """The best tree and its value."""
         assert self.best is not None
+        return self.best, self.value
+
+    def _anneal(
+        self, begun: tuple[Node, float], cooling: Cooling, until: float, allowed: Allowed, change: Step
+    ) -> None:
+        """Annealing from a tree over trees of some kind of segments; it has cooled down by a part of the
+        time.
+        """
         used = self.clock.used
         before = used()
-        left = max(ANNEALED - before, 1e-9)
-        begun, keep = (self.best, self.value), lambda tree, _: self._take(tree)
+        left = max(until - before, 1e-9)
+
+        def step(tree: Node, network: SetNetwork, random: Random) -> Node | None:
+            made = change(tree, network, random)
+            return made if made is not None and all(allowed(one) for one in _row_of(made)[0]) else None
+
+        def keep(tree: Node, value: float) -> None:
+            if value < self.value:
+                self._offer(*_row_of(tree))
+
         anneal(
             self.form,
             begun,
-            self.cooling,
+            cooling,
             self.random,
             self.clock.stop,
             keep,
             lambda: (used() - before) / left,
-            step=wide_step,
+            step=step,
         )
 
-    def _take(self, tree: Node) -> None:
-        """A tree as a row of segments."""
-        if isinstance(tree, Cut) and tree.kind == "T":
-            self._offer(list(tree.children), tree.groups)
-        else:
-            self._offer([tree], 1)
-
-    def _polisher(self, group: int, stop: Callable[[], bool]) -> Polisher:
-        return Polisher(self.form, loads_of(self.form, group), stop, lambda row: self._offer(row, group))
+    def _polisher(self, group: int, stop: Callable[[], bool], allowed: Allowed = every_segment) -> Polisher:
+        loads = loads_of(self.form, group)
+        return Polisher(self.form, loads, stop, lambda row: self._offer(row, group), allowed)
 
     def _total(self, row: Row, group: int) -> tuple[float, float]:
         """Energy and cycles of one run of those segments that fit."""
@@ -196,9 +227,10 @@ class TreeSearch:
         order = list(sets[:-1])
         if not growth.in_order:
             self.random.shuffle(order)
+        late = self.clock.stop if self.rows else lambda: False
         for start in order:
             single = replace(growth, longest=1) if stop() else growth
-            grow_from(form, segments, start, samples, ratio, single, lambda: False, loads_of(form, group))
+            grow_from(form, segments, start, samples, ratio, single, late, loads_of(form, group))
             if self.clock.stop() and self.rows:
                 return []
         chained, _ = best_chain(segments, sets, form.value, most_labels=LABELS)
@@ -207,9 +239,11 @@ class TreeSearch:
             self._offer(row, group)
         return row
 
-    def _polish(self, row: Row, group: int, stop: Callable[[], bool]) -> None:
+    def _polish(
+        self, row: Row, group: int, stop: Callable[[], bool], allowed: Allowed = every_segment
+    ) -> None:
         """Polish a row, and keep its segments for the chains to come."""
-        polished = self._polisher(group, stop).polish(row)
+        polished = self._polisher(group, stop, allowed).polish(row)
         self._offer(polished, group)
         self._learn(group, polished)
 
@@ -239,3 +273,10 @@ class TreeSearch:
         changed = self._polisher(group, self.clock.stop).shake(row, self.random)
         if changed is not row and self._value(changed, group) <= self._value(row, group):
             self._offer(changed, group)
+
+
+def _row_of(tree: Node) -> tuple[Row, int]:
+    """A tree as a row of segments, and the number of subbatches of its root."""
+    if isinstance(tree, Cut) and tree.kind == "T":
+        return list(tree.children), tree.groups
+    return [tree], 1

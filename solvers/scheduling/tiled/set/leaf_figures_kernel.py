@@ -42,7 +42,7 @@ def least_of_rows(
     Parameters
     ----------
     flow : without the producers that pass their results on directly
-    menu, tile_energy, tile_cycles, room, result_room, streamed : as in `leaf_traffic_kernel.search`
+    menu, tile_energy, tile_cycles, room, result_room, streamed : as in `leaf_search_kernel.search`
     direct_part : part of the inputs that comes from these, whose bytes pass a link for every tile that
         receives them but one (at the price of DRAM where that is lower, which they would pass otherwise)
     direct_bytes : bytes of these inputs, each counted once
