@@ -25,14 +25,8 @@ from tilewright.formulation.scheduling.tiled.set.closed_form import ClosedForm, 
 from tilewright.formulation.scheduling.tiled.set.tree import Cut, Leaf, Node
 from tilewright.solvers.scheduling.tiled.set.floors import Floors
 from tilewright.solvers.scheduling.tiled.set.members import Members
-from tilewright.solvers.scheduling.tiled.set.subtrees import (
-    SLACK,
-    Asked,
-    Limit,
-    SubtreeClasses,
-    Subtrees,
-    Way,
-)
+from tilewright.solvers.scheduling.tiled.set.subtree_terms import Asked, Limit, Subtrees, Way
+from tilewright.solvers.scheduling.tiled.set.subtrees import SLACK, SubtreeClasses
 
 Placement = tuple[tuple[Subtrees, ...], tuple[tuple[int, int], ...], tuple[float, ...]]
 """Children of a cut in one order, the first tile and tiles of each, and pJ of hops of what siblings pass on
@@ -90,21 +84,24 @@ class HopefulTrees:
         for layer, (_, after) in enumerate(self.form.network.masks):
             if after & ~mask:
                 stored |= 1 << layer
-        return Asked(mask, samples, stored & mask, self.rows.crossing(mask), False)
+        return Asked(mask, samples, stored & mask, self.rows.crossing(mask), False, whole=True)
 
-    def over(self, mask: int, samples: int, energy: float, cycles: float) -> Iterator[Hopeful]:
+    def over(
+        self, mask: int, samples: int, energy: float, cycles: float, number: int = 0
+    ) -> Iterator[Hopeful]:
         """Trees whose cuts have at least two children, and that may spend and take no more than that.
 
         Parameters
         ----------
         mask : layers that can follow each other without any other between them, as a set of bits
         energy, cycles : pJ of the whole batch, cycles of one run
+        number : of the limit, as of `Limit`
         """
         places = self.classes.places
         none, whole = np.full(len(places), -np.inf), places.whole
         spend, last = none.copy(), none
         spend[whole], last[whole] = energy * SLACK, cycles * SLACK
-        for one in self.classes.of(self.segment(mask, samples), Limit(spend, last)):
+        for one in self.classes.of(self.segment(mask, samples), Limit(spend, last, number)):
             yield from self._trees(one, 0, places.total, energy * SLACK, cycles * SLACK, None)
 
     def _place(self, first: int, tiles: int) -> int:
