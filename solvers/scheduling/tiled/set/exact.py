@@ -20,7 +20,7 @@ from tilewright.solvers.scheduling.tiled.set.floors import Floors
 from tilewright.solvers.scheduling.tiled.set.hopeful import HopefulTrees
 from tilewright.solvers.scheduling.tiled.set.segments import SegmentMaker
 
-STEP, GROWTH = 0.02, 2.0
+STEP, GROWTH = 0.02, 1.6
 """How far above what all layers take at least the first value lies, and by how much more each step grows."""
 
 FAR = 50.0

@@ -107,6 +107,8 @@ class SegmentMaker:
                 cost = self._cost(hopeful, tree.node)
                 if cost is not None:
                     yield Segment(start, end, cost.energy, cost.cycles, cost.node)
+                    if end ^ start == (1 << len(form.network)) - 1:  # nothing is beside it
+                        value = min(value, form.value(runs * cost.energy, runs * cost.cycles))
 
     def _others(self, hopeful: HopefulTrees, start: int, end: int) -> tuple[float, float]:
         """pJ and cycles that all segments beside one take at least."""

@@ -24,7 +24,7 @@ from tilewright.formulation.scheduling.tiled.set.tree import Cut, Leaf, Node, ch
 from tilewright.heuristics.scheduling.tiled.set.annealing import FOREVER, Cooling, anneal, first_tree
 from tilewright.heuristics.scheduling.tiled.set.growing import Growth
 from tilewright.heuristics.scheduling.tiled.set.tree_search import Clock, TreeSearch
-from tilewright.solvers.scheduling.tiled.set import places
+from tilewright.solvers.scheduling.tiled.set import hopeful, places
 from tilewright.solvers.scheduling.tiled.set.any_order import allocations_in_any_order
 from tilewright.solvers.scheduling.tiled.set.bounds import TreeBounds, tree_bounds
 from tilewright.solvers.scheduling.tiled.set.enumeration import (
@@ -85,7 +85,7 @@ def test_random_parts_are_proven(seed: int) -> None:
     """Parts of networks that branch, drawn at random, in several spans of time from the first value on."""
     numbers, done = Random(seed), 0
     while done < 3:
-        name = numbers.choice(("goog", "ires", "resnet", "pnas", "trans_cell"))
+        name = numbers.choice(("goog", "ires", "resnet", "darknet", "trans_cell"))
         count, batch = numbers.choice(((4, 1), (5, 1), (5, 1), (4, 2), (3, 4)))
         first = numbers.randrange(len(program_network(name)) - count)
         try:
@@ -299,6 +299,25 @@ def test_trees_left_out_as_needless_have_a_flat_one(
             for one in costs
         )
     assert left_out
+
+
+@pytest.mark.parametrize(
+    ("network", "layers", "batch"), [("goog", (5, 6, 7, 8), 1), ("resnet", (10, 11, 12), 4)]
+)
+def test_trees_that_are_kept_are_those_that_are_made(
+    network: str, layers: tuple[int, ...], batch: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The same trees are found where subtrees are made anew whenever they are asked for."""
+    form = form_of(part(network, layers), batch)
+
+    def found() -> list[Node]:
+        every = HopefulTrees(form, Floors(form), batch).over((1 << len(layers)) - 1, batch, HUGE, HUGE)
+        return sorted((one.node for one in every), key=repr)
+
+    kept = found()
+    monkeypatch.setattr(hopeful, "MOST_TREES", -1)
+    assert kept == found()
+    assert kept
 
 
 def test_orders_that_only_buffers_tell_apart_cost_the_same() -> None:
