@@ -422,13 +422,20 @@ def test_no_leaf_undercuts_its_floor(network: str, layers: tuple[int, ...], batc
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("network", "layers", "seconds"),
-    [("resnet", range(2, 10), 60), ("darknet", range(4, 16), 60), ("goog", range(5, 13), 90)],
+    [
+        ("resnet", range(2, 10), 60),
+        ("darknet", range(4, 16), 60),
+        ("goog", range(5, 13), 90),
+        ("goog", range(19, 27), 90),
+        ("goog", range(4, 12), 90),
+        ("ires", range(6, 14), 60),
+    ],
 )
 def test_larger_ones_are_proven_in_time(network: str, layers: range, seconds: float) -> None:
     """Branching parts of eight layers and a chain of twelve are proven in a minute or so of CPU time."""
     form = form_of(part(network, tuple(layers)))
     start = time.process_time()
-    known, _ = search(form, 1, 100, Growth())
+    known, _ = search(form, 1, 1000, Growth())
     found = best_tree(form, "all", lambda: time.process_time() - start > seconds, known)
     assert found.proven
     assert found.tree is not None
