@@ -107,7 +107,7 @@ def _proven(space: str) -> Callable[[Best, int], str]:
     def search(best: Best, seed: int) -> str:
         if space == "all":
             clock = Clock(best.late, lambda: 4 * best.spent / best.limit)
-            TreeSearch(best.form, clock, Random(seed), best.offer, shakes=20).run()
+            TreeSearch(best.form, clock, Random(seed), best.offer, shakes=1000).run()
         found = best_tree(best.form, space, best.late, best.tree if space == "all" else None)
         if found.tree is not None:
             best.tree, best.value, best.when = found.tree, found.value, best.spent

@@ -20,8 +20,11 @@ from tilewright.solvers.scheduling.tiled.set.floors import Floors
 from tilewright.solvers.scheduling.tiled.set.hopeful import HopefulTrees
 from tilewright.solvers.scheduling.tiled.set.segments import SegmentMaker
 
-STEP, GROWTH = 0.02, 1.1
+STEP, GROWTH = 0.02, 1.6
 """How far above what all layers take at least the first value lies, and by how much more each step grows."""
+
+CLOSE = 1.03
+"""How many times a value a tree known may have for its own value to be next."""
 
 FAR = 50.0
 """Times the least of all layers beyond which every tree is looked at."""
@@ -106,7 +109,9 @@ def _best_of_all(form: ClosedForm, stop: Callable[[], bool], known: Node | None)
     least = min(_least(one) for one in hopeful)
     step, above = STEP, 1 + STEP
     while True:
-        value = min(found.value, least * above if least > 0 and above < FAR else inf)
+        value = least * above if least > 0 and above < FAR else inf
+        if found.value <= value * CLOSE:
+            value = found.value
         for trees, segments, (groups, maker) in zip(hopeful, every, makers, strict=True):
             if not maker.fill_below(segments, sets, trees, value):
                 found.chained(segments, sets, groups)

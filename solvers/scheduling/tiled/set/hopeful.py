@@ -21,18 +21,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from tilewright.formulation.scheduling.tiled.set.closed_form import ClosedForm, Longs
+from tilewright.formulation.scheduling.tiled.set.closed_form import HUGE, ClosedForm, Longs
 from tilewright.formulation.scheduling.tiled.set.tree import Cut, Leaf, Node
 from tilewright.solvers.scheduling.tiled.set.floors import Floors
 from tilewright.solvers.scheduling.tiled.set.members import Members
-from tilewright.solvers.scheduling.tiled.set.subtrees import (
-    SLACK,
-    Asked,
-    Limit,
-    SubtreeClasses,
-    Subtrees,
-    Way,
-)
+from tilewright.solvers.scheduling.tiled.set.subtree_terms import Asked, Limit, Subtrees, Way
+from tilewright.solvers.scheduling.tiled.set.subtrees import SLACK, SubtreeClasses
 
 Placement = tuple[tuple[Subtrees, ...], tuple[tuple[int, int], ...], tuple[float, ...]]
 """Children of a cut in one order, the first tile and tiles of each, and pJ of hops of what siblings pass on
@@ -61,6 +55,13 @@ class Hopeful:
     weights: Longs
 
 
+Remembered = tuple[Hopeful, tuple[tuple[int, int], ...]]
+"""A tree, and the layouts of those of its layers whose results others read."""
+
+MOST_TREES, MOST_TREES_KEPT = 20_000, 100_000
+"""Trees of one class in one place, and of all, that are kept at most."""
+
+
 class HopefulTrees:
     """Trees over sets of layers as children of a root T cut.
 
@@ -83,6 +84,8 @@ class HopefulTrees:
         self._dissolved: dict[tuple[tuple[int, ...], int, int], bool] = {}
         self._known: dict[tuple[Way, int, int], list[Placement]] = {}
         self._leaves: dict[tuple[object, ...], tuple[Hopeful | None, int]] = {}
+        self._trees_known: dict[tuple[object, ...], tuple[float, float, list[Remembered] | None]] = {}
+        self._trees_kept = 0
 
     def segment(self, mask: int, samples: int) -> Asked:
         """What a child of a root T cut is: everything around it goes through DRAM."""
@@ -90,21 +93,24 @@ class HopefulTrees:
         for layer, (_, after) in enumerate(self.form.network.masks):
             if after & ~mask:
                 stored |= 1 << layer
-        return Asked(mask, samples, stored & mask, self.rows.crossing(mask), False)
+        return Asked(mask, samples, stored & mask, self.rows.crossing(mask), False, whole=True)
 
-    def over(self, mask: int, samples: int, energy: float, cycles: float) -> Iterator[Hopeful]:
+    def over(
+        self, mask: int, samples: int, energy: float, cycles: float, number: int = 0
+    ) -> Iterator[Hopeful]:
         """Trees whose cuts have at least two children, and that may spend and take no more than that.
 
         Parameters
         ----------
         mask : layers that can follow each other without any other between them, as a set of bits
         energy, cycles : pJ of the whole batch, cycles of one run
+        number : of the limit, as of `Limit`
         """
         places = self.classes.places
         none, whole = np.full(len(places), -np.inf), places.whole
         spend, last = none.copy(), none
         spend[whole], last[whole] = energy * SLACK, cycles * SLACK
-        for one in self.classes.of(self.segment(mask, samples), Limit(spend, last)):
+        for one in self.classes.of(self.segment(mask, samples), Limit(spend, last, number)):
             yield from self._trees(one, 0, places.total, energy * SLACK, cycles * SLACK, None)
 
     def _place(self, first: int, tiles: int) -> int:
@@ -128,15 +134,76 @@ class HopefulTrees:
         ----------
         outer : the cut around it, and its number among the children
         """
-        place, asked = self._place(first, tiles), group.asked
+        place = self._place(first, tiles)
         if self.stop():
             return
         if group.taken.energy[place] > energy or group.taken.cycles[place] > cycles:
             return
         if not group.ways:
-            leaf = self._leaf(asked, first, tiles)
+            leaf = self._leaf(group.asked, first, tiles)
             if leaf is not None and leaf.energy <= energy and leaf.cycles <= cycles:
                 yield leaf
+            return
+        known = None if outer is None else self._remembered(group, first, tiles, energy, cycles, outer)
+        if known is None:
+            yield from self._made(group, first, tiles, energy, cycles, outer)
+            return
+        for tree, layouts in known:
+            if tree.energy > energy:
+                return
+            if tree.cycles <= cycles:
+                self._layouts.update(layouts)
+                yield tree
+
+    def _remembered(
+        self, group: Subtrees, first: int, tiles: int, energy: float, cycles: float, outer: tuple[Way, int]
+    ) -> list[Remembered] | None:
+        """Trees of a class in one place within what is left, and perhaps more, the most frugal ones first;
+        ``None`` where they are too many to keep.
+
+        They depend on the layouts that they read directly, and on which of them are needless in the cut
+        around them.
+        """
+        asked = group.asked
+        direct = self.rows.crossing(asked.mask) & ~asked.fetched
+        read = tuple(self._layouts[one.producer] for one in self.rows.reads if direct >> one.number & 1)
+        way, at = outer
+        beside = self._beside(way, at) if way.kind == "T" else None
+        key = group, first, tiles, read, beside
+        known = self._trees_known.get(key)
+        if known is not None:
+            most, last, found = known
+            if energy <= most and cycles <= last:
+                return found
+            energy, cycles = max(energy, most), max(cycles, last)
+        every: list[Remembered] = []
+        masks = self.form.network.masks
+        passing = [layer for layer in range(asked.mask.bit_length()) if asked.mask >> layer & 1]
+        passing = [layer for layer in passing if masks[layer][1] & ~asked.mask]
+        for tree in self._made(group, first, tiles, energy, cycles, outer):
+            every.append((tree, tuple((layer, self._layouts[layer]) for layer in passing)))
+            if len(every) > MOST_TREES:
+                self._trees_known[key] = HUGE, HUGE, None
+                return None
+        every.sort(key=lambda one: one[0].energy)
+        if self._trees_kept + len(every) > MOST_TREES_KEPT:
+            self._trees_known.clear()
+            self._trees_kept = 0
+        self._trees_known[key] = energy, cycles, every
+        self._trees_kept += len(every)
+        return every
+
+    def _made(
+        self,
+        group: Subtrees,
+        first: int,
+        tiles: int,
+        energy: float,
+        cycles: float,
+        outer: tuple[Way, int] | None,
+    ) -> Iterator[Hopeful]:
+        """The trees of a class of cuts, made from those of their children."""
+        asked = group.asked
         for way in group.ways:
             if outer is not None and self._needless(way, *outer):
                 continue
@@ -284,15 +351,19 @@ class HopefulTrees:
             return
         yield from self.rows.orders(tuple(child.asked.mask for child in children))
 
+    def _beside(self, outer: Way, at: int) -> tuple[int, int]:
+        """Layers of the child of a T cut ahead of one, and its own that the child behind it reads."""
+        around = [child.asked.mask for child in outer.children]
+        behind = self.rows.needed(around[at + 1]) if at + 1 < len(around) else 0
+        return around[at - 1] if at else 0, behind & around[at]
+
     def _needless(self, inner: Way, outer: Way, at: int) -> bool:
         """Whether a child of a T cut, made in that way, may give its place to its own children."""
         if inner.kind == "S" or outer.kind == "S" or inner.groups > 1 or not self.rows.any_order:
             return False
         parts = tuple(child.asked.mask for child in inner.children)
-        around = [child.asked.mask for child in outer.children]
-        ahead = around[at - 1] if at else 0
-        behind = self.rows.needed(around[at + 1]) if at + 1 < len(around) else 0
-        key = parts, ahead, behind & sum(parts)
+        ahead, behind = self._beside(outer, at)
+        key = parts, ahead, behind
         found = self._dissolved.get(key)
         if found is None:
             found = self._dissolved[key] = all(

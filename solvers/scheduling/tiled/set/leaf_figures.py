@@ -12,6 +12,7 @@ On machines with many tiles (`places.MOST_TILES`) the floors of layers by number
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -22,6 +23,9 @@ from tilewright.formulation.scheduling.tiled.set.leaf_kernel import Flow
 from tilewright.solvers.scheduling.tiled.set.floors import Floors
 from tilewright.solvers.scheduling.tiled.set.leaf_figures_kernel import least_of_rows
 from tilewright.solvers.scheduling.tiled.set.places import Places
+
+Given = tuple[tuple[int, int], ...]
+"""Direct reads by number, with the number of the layout in which the results that they read lie."""
 
 
 class Taken(NamedTuple):
@@ -42,10 +46,12 @@ class LeafFigures:
 
     def __init__(self, form: ClosedForm, floors: Floors, places: Places, loads: int) -> None:
         self.form, self.floors, self.places, self.loads = form, floors, places, loads
-        self._known: dict[tuple[int, int, bool, tuple[int, ...], bool], Taken] = {}
-        self._least: dict[tuple[int, bool, tuple[int, ...]], tuple[float, float]] = {}
+        self._known: dict[tuple[int, int, bool, tuple[int, ...], tuple[int, ...], bool], Taken] = {}
+        self._least: dict[tuple[int, bool, tuple[int, ...], tuple[int, ...]], tuple[float, float]] = {}
 
-    def of(self, layer: int, batch: int, stored: bool, fetched: int, settled: bool) -> Taken:
+    def of(
+        self, layer: int, batch: int, stored: bool, fetched: int, settled: bool, given: Given = ()
+    ) -> Taken:
         """Bounds on a leaf by its place.
 
         Parameters
@@ -53,32 +59,36 @@ class LeafFigures:
         stored : whether its results go to DRAM
         fetched : those of its reads that come from there, as a set of bits
         settled : whether nothing else is stored or fetched in the trees that are bounded
+        given : direct reads of which the layout is known
         """
-        away = self._away(layer, fetched)
-        count = len(self.form.network.layers[layer].producers)
-        exact = len(away) == count and (stored or settled)
-        key = self.form.engine.shapes[layer], batch, stored, away, exact
+        away, direct = self._away(layer, fetched), self.direct(layer, given)
+        known = len(away) + sum(one >= 0 for one in direct)
+        exact = known == len(direct) and (stored or settled)
+        key = self.form.engine.shapes[layer], batch, stored, away, direct, exact
         found = self._known.get(key)
         if found is None:
             if not self.places.apart:
                 found = self._by_number(layer, batch, stored, fetched)
             elif exact:
-                found = self._exact(layer, batch, stored)
+                found = self._exact(layer, batch, stored, direct)
             else:
-                found = self._bounded(layer, batch, stored, away)
+                found = self._bounded(layer, batch, stored, away, direct)
             self._known[key] = found
         return found
 
-    def least(self, layer: int, stored: bool, fetched: int) -> tuple[float, float]:
+    def least(self, layer: int, stored: bool, fetched: int, given: Given = ()) -> tuple[float, float]:
         """The least pJ and bytes of DRAM of a layer for the whole batch, over all batches and places."""
-        away = self._away(layer, fetched)
-        key = self.form.engine.shapes[layer], stored, away
+        away, direct = self._away(layer, fetched), self.direct(layer, given)
+        key = self.form.engine.shapes[layer], stored, away, direct
         found = self._least.get(key)
         if found is None:
             energy = moved = math.inf
             for batch in self.floors.batches:
                 if batch <= self.loads:
-                    taken, runs = self.of(layer, batch, stored, fetched, False), self.form.batch // batch
+                    taken, runs = (
+                        self.of(layer, batch, stored, fetched, False, given),
+                        self.form.batch // batch,
+                    )
                     energy = min(energy, float(taken.energy.min()))
                     moved = min(moved, float(taken.moved.min()) * runs)
             found = self._least[key] = energy, moved
@@ -89,13 +99,17 @@ class LeafFigures:
         reads = self.form.dataflow.numbers(layer)
         return tuple(one.place for one in reads if fetched >> one.number & 1)
 
+    def direct(self, layer: int, given: Given) -> tuple[int, ...]:
+        """Per producer of a layer, the number of its layout where that is given, or -1."""
+        known = dict(given)
+        return tuple(known.get(one.number, -1) for one in self.form.dataflow.numbers(layer))
+
     def _empty(self) -> Taken:
         infinite = np.full((3, len(self.places)), math.inf)
         return Taken(infinite[0], infinite[1], infinite[2])
 
-    def _exact(self, layer: int, batch: int, stored: bool) -> Taken:
-        form, found = self.form, self._empty()
-        runs, direct = self.form.batch // batch, (-1,) * len(form.network.layers[layer].producers)
+    def _exact(self, layer: int, batch: int, stored: bool, direct: tuple[int, ...]) -> Taken:
+        form, found, runs = self.form, self._empty(), self.form.batch // batch
         at = 0
         for tiles in range(1, self.places.total + 1):
             for first in range(self.places.total - tiles + 1):
@@ -111,11 +125,14 @@ class LeafFigures:
                 at += 1
         return found
 
-    def _bounded(self, layer: int, batch: int, stored: bool, away: tuple[int, ...]) -> Taken:
+    def _bounded(
+        self, layer: int, batch: int, stored: bool, away: tuple[int, ...], direct: tuple[int, ...]
+    ) -> Taken:
         form, found = self.form, self._empty()
         engine, rules, runs = form.engine, form.rules, form.batch // batch
         one = form.network.layers[layer]
-        part, once = self._copied(layer, away)
+        known = [place for place, layout in enumerate(direct) if layout >= 0 or place in away]
+        part, once = self._copied(layer, known)
         rounding = len(one.producers) * form.machine.hop_energy
         at = 0
         for tiles in range(1, self.places.total + 1):
@@ -123,8 +140,8 @@ class LeafFigures:
                 leaf, mesh, menu, energy, cycles = engine.statement(layer, batch, first, tiles)
                 for streamed in (0, rules.streamed_bytes) if engine.may_stream(layer) else (0,):
                     loads = 1 if streamed else max(1, self.loads // batch)
-                    whole = engine.flow(layer, stored, loads, (-1,) * len(one.producers))
-                    flow = Flow(whole.producers[list(away)], whole.layouts, stored, loads)
+                    whole = engine.flow(layer, stored, loads, direct)
+                    flow = Flow(whole.producers[known], whole.layouts, stored, loads)
                     taken = least_of_rows(
                         leaf,
                         flow,
@@ -146,12 +163,16 @@ class LeafFigures:
                 at += 1
         return found
 
-    def _copied(self, layer: int, away: tuple[int, ...]) -> tuple[float, int]:
+    def _copied(self, layer: int, known: Sequence[int]) -> tuple[float, int]:
         """The part of a layer's inputs that is read directly and whole by all that receive them, and its
         bytes of one sample.
+
+        Parameters
+        ----------
+        known : places among its producers of the reads whose traffic is counted, which are not in it
         """
         form, one = self.form, self.form.network.layers[layer]
-        reads = [read for place, read in enumerate(one.producers) if place not in away]
+        reads = [read for place, read in enumerate(one.producers) if place not in known]
         data = [read for read in one.producers if not read.weights and not read.late]
         plain = one.window == CONVOLUTION and one.operands == 1 and not one.makes_weights
         plain = plain and not any(read.scattered for read in data)

@@ -18,7 +18,7 @@ from tilewright.heuristics.scheduling.tiled.set.tree_search import Clock, TreeSe
 from tilewright.solvers.scheduling.tiled.set.bounds import tree_bounds
 from tilewright.solvers.scheduling.tiled.set.exact import best_tree
 
-BEGUN, SHAKES = 0.25, 100
+BEGUN, SHAKES = 0.25, 1000
 """Part of the time for the tree that a proof begins with, and random changes of it at most."""
 
 SPACES = {"ls": "ls trees", "lp": "lp trees", "all": "all trees with two children or more a cut"}

@@ -12,16 +12,20 @@ path; paths that end in the same leaf with the same past are compared by energy 
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from math import inf
 
-from tilewright.formulation.scheduling.tiled.set.closed_form import ClosedForm, NodeCost
+from tilewright.formulation.scheduling.tiled.set.closed_form import HUGE, ClosedForm, NodeCost
 from tilewright.formulation.scheduling.tiled.set.intra_layer import LeafCost
 from tilewright.formulation.scheduling.tiled.set.tree import Cut, Leaf, Node
 from tilewright.heuristics.scheduling.tiled.set.chains import Segment, Segments, shortest
 from tilewright.heuristics.scheduling.tiled.set.growing import ready_layers
 from tilewright.solvers.scheduling.tiled.set.hopeful import HopefulTrees
+
+SPAN, SPANS = 1.04, 8
+"""How many times as long as its beginning a span of cycles ends, and how many there are at most."""
 
 
 @dataclass
@@ -93,13 +97,18 @@ class SegmentMaker:
         energy, cycles = self._others(hopeful, start, end)
         least = hopeful.classes.least_of_segment(hopeful.segment(end ^ start, self.samples))
         most = form.most(value, energy + least[0], cycles + runs * least[1])
-        spend, last = most[0] - energy, (most[1] - cycles) / runs
-        for tree in hopeful.over(end ^ start, self.samples, spend, last):
-            if form.value(energy + tree.energy, cycles + runs * tree.cycles) * (1 - 1e-9) >= value:
-                continue
-            cost = self._cost(hopeful, tree.node)
-            if cost is not None:
-                yield Segment(start, end, cost.energy, cost.cycles, cost.node)
+        fastest, last = least[1], (most[1] - cycles) / runs
+        spans = [(fastest, last)] if HUGE in most else parts_of_time(fastest, last)
+        for number, (fastest, last) in enumerate(spans):
+            spend = form.most(value, energy + least[0], cycles + runs * fastest)[0] - energy
+            for tree in hopeful.over(end ^ start, self.samples, spend, last, number):
+                if form.value(energy + tree.energy, cycles + runs * tree.cycles) * (1 - 1e-9) >= value:
+                    continue
+                cost = self._cost(hopeful, tree.node)
+                if cost is not None:
+                    yield Segment(start, end, cost.energy, cost.cycles, cost.node)
+                    if end ^ start == (1 << len(form.network)) - 1:  # nothing is beside it
+                        value = min(value, form.value(runs * cost.energy, runs * cost.cycles))
 
     def _others(self, hopeful: HopefulTrees, start: int, end: int) -> tuple[float, float]:
         """pJ and cycles that all segments beside one take at least."""
@@ -197,6 +206,18 @@ class SegmentMaker:
         inner = tuple(Leaf(layer, 1) for layer in order)
         tree: Node = inner[0] if len(inner) == 1 else Cut("T", 1, 1, inner)
         return Segment(start, past.done, path.energy + last.energy, cycles, tree)
+
+
+def parts_of_time(least: float, last: float) -> list[tuple[float, float]]:
+    """Spans of cycles that follow each other from the least that a segment takes to the most that it may.
+
+    The energy that is left for a segment falls with its cycles.  Within a span it is known better than over
+    all of them, and what is frugal but slow is not let in together with what is fast but costly.
+    """
+    ends, longest = [least], last / SPAN
+    while least > 0 and ends[-1] < longest and len(ends) < SPANS:
+        ends.append(ends[-1] * SPAN)
+    return [*itertools.pairwise([*ends, last])]
 
 
 Ends = dict[int, tuple[float, float]]

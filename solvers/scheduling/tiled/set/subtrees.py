@@ -5,7 +5,8 @@ its reads come through DRAM, and its normalized processing time, by which tiles 
 in all of that are one class; its energy, cycles and bytes of DRAM are bounded for every place (`places.py`)
 by the closed form itself, with bounds for its leaves (`leaf_figures.py`):
 
-- children of a T cut have its place; energies, cycles and bytes add up;
+- children of a T cut have its place; energies, cycles and bytes add up; a leaf on all tiles is mapped as it
+  will be where it is known what it reads, so that those who read its results are told where these lie;
 - those of an S cut have the places that their processing times come to, in the best order of theirs; what
   they pass on moves as far as these places are apart (`distances.py`), and no cut is faster than its traffic
   through DRAM.
@@ -20,8 +21,6 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
-from typing import NamedTuple
 
 import numpy as np
 
@@ -29,79 +28,17 @@ from tilewright.formulation.scheduling.tiled.set.closed_form import ClosedForm, 
 from tilewright.solvers.scheduling.tiled.set.distances import ANY, Distances
 from tilewright.solvers.scheduling.tiled.set.divisions import Divisions
 from tilewright.solvers.scheduling.tiled.set.floors import Floors
-from tilewright.solvers.scheduling.tiled.set.leaf_figures import LeafFigures, Taken
+from tilewright.solvers.scheduling.tiled.set.leaf_figures import Given, LeafFigures, Taken
 from tilewright.solvers.scheduling.tiled.set.places import places_of
 from tilewright.solvers.scheduling.tiled.set.places_kernel import fewer, side_by_side, wider
 from tilewright.solvers.scheduling.tiled.set.rows import Kind, Row, Rows
+from tilewright.solvers.scheduling.tiled.set.subtree_terms import Asked, Limit, Subtrees, Way
 
 PARTS = 2**14
 """Parts of a cycle in which processing times are counted, if they can be."""
 
 SLACK = 1 + 1e-9
 """For sums in another order."""
-
-
-class Asked(NamedTuple):
-    """Subtrees that the same tree may have in the same place.
-
-    Parameters
-    ----------
-    mask : layers, as a set of bits
-    samples : of one run
-    stored : layers whose results go to DRAM for others, as a set of bits
-    fetched : reads of results from outside that are not direct, as a set of bits
-    timed : whether the processing time matters
-    """
-
-    mask: int
-    samples: int
-    stored: int
-    fetched: int
-    timed: bool
-
-
-class Limit(NamedTuple):
-    """By place, the most pJ of the whole batch and cycles of one run that leave hope."""
-
-    energy: Floats
-    cycles: Floats
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Subtrees:
-    """A class of subtrees.
-
-    Parameters
-    ----------
-    asked : what it answers
-    time : normalized processing time of all; 0 where it does not matter
-    taken : bounds by place
-    ways : cuts that make them; none of a leaf
-    """
-
-    asked: Asked
-    time: float
-    taken: Taken
-    ways: list[Way]
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Way:
-    """Cuts of one kind over classes of children.
-
-    Parameters
-    ----------
-    slots : times that the slowest child of an S cut takes, children's runs of a T cut
-    passed : pJ of a hop of all that one child passes on to another, by producer and reader; of an S cut
-    tables : per child, the table of `Distances` for its results
-    """
-
-    kind: Kind
-    groups: int
-    slots: int
-    passed: Floats
-    tables: Longs
-    children: tuple[Subtrees, ...]
 
 
 def sums_are_exact(times: tuple[float, ...], batch: int) -> bool:
@@ -132,31 +69,33 @@ class SubtreeClasses:
         self.rows = Rows(form.dataflow, sums_are_exact(form.dataflow.times, form.batch))
         bound_inside = not form.rules.segment_bounds_only
         self.rate = float(form.machine.dram_rate) if bound_inside else math.inf
-        self._kept: dict[Asked, tuple[Limit, list[Subtrees]]] = {}
+        self._kept: dict[tuple[int, Asked], tuple[Limit, list[Subtrees]]] = {}
         self.divisions = Divisions(self.places.total, form.rules.least_utilization, self.rows.any_order)
         self._leasts: dict[Asked, Taken] = {}
-        self._within: dict[tuple[int, int, bool, int], Taken] = {}
+        self._within: dict[tuple[int, int, bool, int, tuple[int, ...]], Taken] = {}
 
     def of(self, asked: Asked, limit: Limit) -> list[Subtrees]:
         """All classes with hope within a limit."""
-        known = self._kept.get(asked)
+        known = self._kept.get((limit.number, asked))
         if known is not None:
-            if bool((limit.energy <= known[0].energy).all() and (limit.cycles <= known[0].cycles).all()):
+            if known[0].covers(limit):
                 return known[1]
-            limit = Limit(*(np.maximum(one, other) for one, other in zip(limit, known[0], strict=True)))
+            limit = limit.widened(known[0])
         found = self._leaf(asked) if asked.mask & (asked.mask - 1) == 0 else self._cuts(asked, limit)
         if not self.stop():
-            self._kept[asked] = limit, found
+            self._kept[limit.number, asked] = limit, found
         return found
 
     def least_of_segment(self, asked: Asked) -> tuple[float, float]:
         """pJ and cycles of one run that a segment takes at least, before any subtree is made."""
-        energy = moved = 0.0
+        energy = moved = work = 0.0
         for layer in range(asked.mask.bit_length()):
             if asked.mask >> layer & 1:
                 one = self.leaves.least(layer, bool(asked.stored >> layer & 1), asked.fetched)
                 energy, moved = energy + one[0], moved + one[1]
-        return energy, moved * asked.samples / self.form.batch / self.form.machine.dram_rate
+                work += self.floors.work[layer]
+        cycles = max(work / self.places.total, moved / self.form.machine.dram_rate)
+        return energy, cycles * asked.samples / self.form.batch
 
     def others(self, mask: int) -> tuple[float, float]:
         """pJ and cycles of the segments of all other layers, which pass everything on through DRAM."""
@@ -174,7 +113,7 @@ class SubtreeClasses:
 
     def _leaf(self, asked: Asked) -> list[Subtrees]:
         layer = asked.mask.bit_length() - 1
-        taken = self.leaves.of(layer, asked.samples, bool(asked.stored), asked.fetched, True)
+        taken = self.leaves.of(layer, asked.samples, bool(asked.stored), asked.fetched, True, asked.given)
         time = self.form.dataflow.times[layer] if asked.timed else 0.0
         return [Subtrees(asked, time, taken, [])]
 
@@ -215,19 +154,46 @@ class SubtreeClasses:
                 key = layer, stored >> layer & 1, fetched & own
                 one = known.get(key)
                 if one is None:
-                    one = known[key] = self.leaves.least(layer, bool(key[1]), fetched)
+                    one = known[key] = self.leaves.least(layer, bool(key[1]), fetched, asked.given)
                 energy, moved = energy + one[0], moved + one[1]
             return energy > spend or moved * part / self.rate > last
 
         return hopeless
 
     def _children(self, asked: Asked, kind: Kind, groups: int, row: Row) -> list[Asked]:
-        timed = kind == "S" or asked.timed
+        """The children of a cut over a row.
+
+        A leaf on all tiles passes its results on in a layout that follows from where it reads its own.
+        """
+        timed, whole = kind == "S" or asked.timed, kind == "T" and asked.whole
         stored, fetched = asked.stored | row.stored, asked.fetched | row.fetched
-        return [
-            Asked(part, asked.samples // groups, stored & part, fetched & self.rows.crossing(part), timed)
-            for part in row.parts
-        ]
+        given, found = dict(asked.given), list[Asked]()
+        for part in row.parts:
+            crossing = self.rows.crossing(part)
+            near = crossing & ~fetched
+            known = tuple((read, layout) for read, layout in given.items() if near >> read & 1)
+            samples = asked.samples // groups
+            child = Asked(part, samples, stored & part, fetched & crossing, timed, whole, known)
+            found.append(child)
+            layout = self._layout(child)
+            if layout is not None:
+                own = (read.number for read in self.rows.reads if part >> read.producer & 1)
+                given.update(dict.fromkeys(own, layout))
+        return found
+
+    def _layout(self, asked: Asked) -> int | None:
+        """The number of the layout of a leaf on all tiles that knows where it reads everything."""
+        if not (asked.whole and self.places.apart) or asked.mask & (asked.mask - 1):
+            return None
+        layer = asked.mask.bit_length() - 1
+        known = asked.fetched | sum(1 << read for read, _ in asked.given)
+        if self.rows.crossing(asked.mask) & ~known:
+            return None
+        runs, direct = max(1, self.leaves.loads // asked.samples), self.leaves.direct(layer, asked.given)
+        cost = self.form.engine.leaf(
+            layer, asked.samples, 0, self.places.total, bool(asked.stored), runs, direct
+        )
+        return None if cost is None else cost.layout
 
     def _ways(self, asked: Asked, limit: Limit, kind: Kind, groups: int, row: Row) -> Iterator[Way]:
         """Cuts over a row: every choice of classes for its children, where these leave hope."""
@@ -262,8 +228,8 @@ class SubtreeClasses:
             else:
                 energy = energy - fewer(one.energy, begin, apart)
         if kind == "T":
-            return Limit(energy, cycles)
-        return Limit(wider(energy, begin, apart), wider(cycles, begin, apart))
+            return Limit(energy, cycles, limit.number)
+        return Limit(wider(energy, begin, apart), wider(cycles, begin, apart), limit.number)
 
     @staticmethod
     def _hope(least: Taken, limit: Limit) -> bool:
@@ -372,23 +338,28 @@ class SubtreeClasses:
                 continue
             if lone:
                 return self._leaf(asked)[0].taken
-            one = self._inside(layer, asked.samples, bool(asked.stored >> layer & 1), asked.fetched)
+            stored = bool(asked.stored >> layer & 1)
+            one = self._inside(layer, asked.samples, stored, asked.fetched, asked.given)
             energy, moved = energy + one.energy, moved + one.moved
             slowest = np.maximum(slowest, one.cycles)
             work += self.floors.work[layer] * asked.samples / self.form.batch
         slowest = np.maximum(slowest, work / self.places.tiles)
         return Taken(energy, np.maximum(slowest, _over(moved, self.rate)), moved)
 
-    def _inside(self, layer: int, samples: int, stored: bool, fetched: int) -> Taken:
+    def _inside(self, layer: int, samples: int, stored: bool, fetched: int, given: Given) -> Taken:
         """The least of a leaf within a place, for ``samples`` of a run of what holds it, by any batch."""
-        key = layer, samples, stored, fetched & self.rows.crossing(1 << layer)
+        direct = self.leaves.direct(layer, given)
+        key = layer, samples, stored, fetched & self.rows.crossing(1 << layer), direct
         found = self._within.get(key)
         if found is None:
             begin, apart = self.places.begin, self.places.apart
             every = []
             for batch in range(1, samples + 1):
                 if samples % batch == 0:
-                    taken, runs = self.leaves.of(layer, batch, stored, fetched, False), samples // batch
+                    taken, runs = (
+                        self.leaves.of(layer, batch, stored, fetched, False, given),
+                        samples // batch,
+                    )
                     here = [taken.energy, taken.cycles * runs, taken.moved * runs]
                     every.append([np.minimum(one, fewer(one, begin, apart)) for one in here])
             found = self._within[key] = Taken(*(np.minimum.reduce(one) for one in zip(*every, strict=True)))

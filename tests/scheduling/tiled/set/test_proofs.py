@@ -14,6 +14,7 @@ from tilewright.formulation.scheduling.tiled.set.allocation import allocate
 from tilewright.formulation.scheduling.tiled.set.closed_form import (
     HUGE,
     ClosedForm,
+    NodeCost,
     UnfitTreeError,
     program_form,
 )
@@ -23,7 +24,7 @@ from tilewright.formulation.scheduling.tiled.set.tree import Cut, Leaf, Node, ch
 from tilewright.heuristics.scheduling.tiled.set.annealing import FOREVER, Cooling, anneal, first_tree
 from tilewright.heuristics.scheduling.tiled.set.growing import Growth
 from tilewright.heuristics.scheduling.tiled.set.tree_search import Clock, TreeSearch
-from tilewright.solvers.scheduling.tiled.set import places
+from tilewright.solvers.scheduling.tiled.set import hopeful, places
 from tilewright.solvers.scheduling.tiled.set.any_order import allocations_in_any_order
 from tilewright.solvers.scheduling.tiled.set.bounds import TreeBounds, tree_bounds
 from tilewright.solvers.scheduling.tiled.set.enumeration import (
@@ -35,7 +36,9 @@ from tilewright.solvers.scheduling.tiled.set.enumeration import (
 from tilewright.solvers.scheduling.tiled.set.exact import best_tree
 from tilewright.solvers.scheduling.tiled.set.floors import Floors
 from tilewright.solvers.scheduling.tiled.set.hopeful import HopefulTrees
-from tilewright.solvers.scheduling.tiled.set.subtrees import Asked, Limit
+from tilewright.solvers.scheduling.tiled.set.leaf_figures import Given
+from tilewright.solvers.scheduling.tiled.set.segments import parts_of_time
+from tilewright.solvers.scheduling.tiled.set.subtree_terms import Asked, Limit
 from tilewright.workloads.errors import InputError
 
 SMALL = [
@@ -74,6 +77,30 @@ def test_all_trees_are_proven(network: str, layers: tuple[int, ...], batch: int)
         assert found.tree is not None
         assert value_of(form, found.tree) == pytest.approx(want, rel=1e-12)
     assert tree_bounds(form).value <= want
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", range(8))
+def test_random_parts_are_proven(seed: int) -> None:
+    """Parts of networks that branch, drawn at random, in several spans of time from the first value on."""
+    numbers, done = Random(seed), 0
+    while done < 3:
+        name = numbers.choice(("goog", "ires", "resnet", "darknet", "trans_cell"))
+        count, batch = numbers.choice(((4, 1), (5, 1), (5, 1), (4, 2), (3, 4)))
+        first = numbers.randrange(len(program_network(name)) - count)
+        try:
+            network = part(name, tuple(range(first, first + count)))
+        except InputError:  # reads layers inside and outside of the part
+            continue
+        form = form_of(network, batch)
+        ranked = valued(form)
+        if not ranked:
+            continue
+        done += 1
+        for known in (None, ranked[min(len(ranked) - 1, 40)][1]):
+            found = best_tree(form, "all", known=known)
+            assert found.proven
+            assert found.value == pytest.approx(ranked[0][0], rel=1e-12)
 
 
 def segments_of(form: ClosedForm, batch: int) -> list[Node]:
@@ -122,6 +149,25 @@ def asked_of(form: ClosedForm, tree: Node, node: Node) -> Asked:
     return Asked(node.mask, node.batch, stored, fetched, True)
 
 
+def given_of(form: ClosedForm, cost: NodeCost, asked: Asked) -> Given:
+    """The layouts in a tree as it is mapped of all that a subtree reads directly from leaves on all tiles."""
+    tiles = form.engine.grid.tiles
+    layouts = {
+        one.node.mask.bit_length() - 1: one.leaf.layout
+        for one in cost.walk()
+        if one.leaf is not None and one.tiles == tiles
+    }
+    return tuple(
+        (read.number, layouts[read.producer])
+        for layer in range(len(form.network))
+        for read in form.dataflow.numbers(layer)
+        if asked.mask >> layer & 1
+        and not asked.mask >> read.producer & 1
+        and not asked.fetched >> read.number & 1
+        and read.producer in layouts
+    )
+
+
 @pytest.mark.parametrize("most_tiles", [36, 0])
 @pytest.mark.parametrize(("network", "layers", "batch"), QUICK)
 def test_no_subtree_undercuts_its_class(
@@ -140,13 +186,50 @@ def test_no_subtree_undercuts_its_class(
         cost = form.segment(tree, batch)
         assert not isinstance(cost, str)
         for one in cost.walk():
-            time = form.dataflow.processing_time(one.node)
-            alike = [two for two in classes.of(asked_of(form, tree, one.node), every) if two.time == time]
-            assert len(alike) == 1
-            at, taken = numbers.begin[one.tiles] + one.first * numbers.apart, alike[0].taken
-            assert taken.energy[at] <= one.energy * batch / one.node.batch * (1 + 1e-9)
-            assert taken.cycles[at] <= one.cycles * (1 + 1e-9)
-            assert taken.moved[at] <= one.dram
+            asked = asked_of(form, tree, one.node)
+            given = given_of(form, cost, asked) if most_tiles else ()
+            told = asked._replace(whole=one.tiles == form.engine.grid.tiles, given=given)
+            for each in (asked, told):
+                alike = [two for two in classes.of(each, every) if two.time == time_of(form, one.node)]
+                assert len(alike) == 1
+                at, taken = numbers.begin[one.tiles] + one.first * numbers.apart, alike[0].taken
+                assert taken.energy[at] <= one.energy * batch / one.node.batch * (1 + 1e-9)
+                assert taken.cycles[at] <= one.cycles * (1 + 1e-9)
+                assert taken.moved[at] <= one.dram
+
+
+def time_of(form: ClosedForm, node: Node) -> float:
+    """The normalized processing time of a subtree."""
+    return form.dataflow.processing_time(node)
+
+
+def test_leaves_are_known_where_they_know_what_they_read() -> None:
+    """A pool on all tiles in front of four branches: what the branches that read it take is what they take
+    in the tree, not only a bound.
+    """
+    form = form_of(part("goog", (19, 20, 21, 23)))
+    tree = Cut("T", 1, 1, (Leaf(0, 1), Cut("S", 1, 1, (Leaf(1, 1), Leaf(2, 1), Leaf(3, 1)))))
+    cost = form.segment(tree, 1)
+    assert not isinstance(cost, str)
+    classes = HopefulTrees(form, Floors(form), 1).classes
+    for one in cost.children[1].children:
+        asked = asked_of(form, tree, one.node)
+        told = asked._replace(given=given_of(form, cost, asked))
+        assert told.given
+        at = classes.places.begin[one.tiles] + one.first
+        every = Limit(*(np.full(len(classes.places), HUGE) for _ in range(2)))
+        (blind,), (known,) = classes.of(asked, every), classes.of(told, every)
+        assert blind.taken.energy[at] <= known.taken.energy[at] == pytest.approx(one.energy, rel=1e-12)
+        assert known.taken.cycles[at] == one.cycles
+
+
+def test_spans_of_time_leave_no_gap() -> None:
+    """They begin with the least cycles, follow each other, and end with the most."""
+    for last in (90.0, 100.0, 103.0, 104.0, 150.0, 1e300):
+        spans = parts_of_time(100.0, last)
+        assert (spans[0][0], spans[-1][1]) == (100.0, last)
+        assert all(one[1] == other[0] for one, other in itertools.pairwise(spans))
+    assert parts_of_time(0.0, 5.0) == [(0.0, 5.0)]
 
 
 @pytest.mark.parametrize(("network", "layers", "batch"), QUICK)
@@ -216,6 +299,25 @@ def test_trees_left_out_as_needless_have_a_flat_one(
             for one in costs
         )
     assert left_out
+
+
+@pytest.mark.parametrize(
+    ("network", "layers", "batch"), [("goog", (5, 6, 7, 8), 1), ("resnet", (10, 11, 12), 4)]
+)
+def test_trees_that_are_kept_are_those_that_are_made(
+    network: str, layers: tuple[int, ...], batch: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The same trees are found where subtrees are made anew whenever they are asked for."""
+    form = form_of(part(network, layers), batch)
+
+    def found() -> list[Node]:
+        every = HopefulTrees(form, Floors(form), batch).over((1 << len(layers)) - 1, batch, HUGE, HUGE)
+        return sorted((one.node for one in every), key=repr)
+
+    kept = found()
+    monkeypatch.setattr(hopeful, "MOST_TREES", -1)
+    assert kept == found()
+    assert kept
 
 
 def test_orders_that_only_buffers_tell_apart_cost_the_same() -> None:
@@ -320,13 +422,20 @@ def test_no_leaf_undercuts_its_floor(network: str, layers: tuple[int, ...], batc
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("network", "layers", "seconds"),
-    [("resnet", range(2, 10), 60), ("darknet", range(4, 16), 60), ("goog", range(5, 13), 90)],
+    [
+        ("resnet", range(2, 10), 60),
+        ("darknet", range(4, 16), 60),
+        ("goog", range(5, 13), 90),
+        ("goog", range(19, 27), 90),
+        ("goog", range(4, 12), 90),
+        ("ires", range(6, 14), 60),
+    ],
 )
 def test_larger_ones_are_proven_in_time(network: str, layers: range, seconds: float) -> None:
     """Branching parts of eight layers and a chain of twelve are proven in a minute or so of CPU time."""
     form = form_of(part(network, tuple(layers)))
     start = time.process_time()
-    known, _ = search(form, 1, 100, Growth())
+    known, _ = search(form, 1, 1000, Growth())
     found = best_tree(form, "all", lambda: time.process_time() - start > seconds, known)
     assert found.proven
     assert found.tree is not None
