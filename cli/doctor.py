@@ -23,6 +23,7 @@ from tilewright.workloads.errors import one_line
 _PACKAGES = ("numpy", "numba", "onnx", "networkx", "ortools", "pydantic", "pyyaml", "rich", "typer")
 _LAYER = "conv:K=64,C=64,P=14,Q=14,R=3,S=3,pad=1"
 _ARCH = "eyeriss-256"
+_NETWORK, _TILED = "lenet", "atomic-2x2"
 _SLOW = 30.0
 
 
@@ -82,6 +83,7 @@ def _findings() -> Iterator[Finding]:
         "models": _models,
         "proof": _proof,
         "schedule": _schedule,
+        "plan": _plan,
         "kept files": _kept,
     }
     for name, look in looks.items():
@@ -182,3 +184,22 @@ def _schedule() -> tuple[bool, str]:
     search = ScheduleSearch(ScheduleGoal(problem, ScheduleObjective.MAKESPAN), limits)
     ScheduleAnnealing(problem, feasible_options(problem), seed=0).run(search, rounds=1)
     return search.key == 3, f"annealing two tasks: {search.key} cycles in {seconds_text(limits.elapsed)}"
+
+
+def _plan() -> tuple[bool, str]:
+    """Plans a small network on a tiled machine; the first time after an installation it compiles for minutes."""
+    from tilewright.formulation.limits import Limits
+    from tilewright.formulation.scheduling.tiled.problem import TiledProblem, tiled_objective
+    from tilewright.hardware.scheduling.tiled.load import load_tiled_machine
+    from tilewright.report.text.quantities import seconds_text
+    from tilewright.solvers.scheduling.tiled.running import plan_run
+    from tilewright.workloads.catalog import resolve_model
+
+    machine, objective = load_tiled_machine(_TILED), tiled_objective("makespan")
+    problem = TiledProblem(resolve_model(_NETWORK, 1), machine, objective)
+    limits = Limits(seconds=_SLOW, gap=1.0)
+    result = plan_run(lambda: problem, "set-ls", limits).run()
+    return (
+        result.answer is not None,
+        f"{_NETWORK} on {_TILED}: {result.status} in {seconds_text(limits.elapsed)}",
+    )

@@ -167,7 +167,7 @@ def test_without_any_room_functions_are_compiled_all_the_same(
 
 CALLS = {
     "map": ("map", "gemm:M=96,N=80,K=72", "-a", "eyeriss-168", "--deterministic"),  # compiled search alone
-    "schedule": ("schedule", "lenet", "--system", "atomic-2x2", "--method", "set", "-t", "5"),
+    "schedule": ("schedule", "alexnet", "--system", "atomic-2x2", "--method", "set", "-t", "5"),
 }
 
 

@@ -12,7 +12,8 @@ from tilewright.formulation.scheduling.tiled.problem import TiledProblem
 from tilewright.formulation.scheduling.tiled.search import AtomicPlan, TiledGoal, TiledSearch
 from tilewright.solvers.running import SearchRun
 from tilewright.solvers.scheduling.tiled.bounds import Bounds
-from tilewright.solvers.scheduling.tiled.compiling import counted_from_now_on
+from tilewright.solvers.scheduling.tiled.compiling import Kernels, counted_from_now_on
+from tilewright.solvers.scheduling.tiled.plan_kernels import PLANS
 from tilewright.solvers.scheduling.tiled.registry import METHODS
 from tilewright.solvers.scheduling.tiled.size_bounds import size_bounds
 
@@ -39,6 +40,15 @@ def claimed_space(run: TiledRun) -> str:
     return "" if run.search is None else run.search.problem.space
 
 
+def _kernels_of(planner: object) -> tuple[Kernels, ...]:
+    """The machine code that a method needs."""
+    if not getattr(planner, "on_trees", False):
+        return (PLANS,)
+    from tilewright.solvers.scheduling.tiled.tree_kernels import TREES  # late: other methods start without
+
+    return (PLANS, TREES)
+
+
 def plan_run(
     state: Callable[[], TiledProblem],
     method: str,
@@ -63,7 +73,7 @@ def plan_run(
     InputError : for an unknown method or option; from the run for a plan to begin with that is not legal
     """
     planner = METHODS.make(method)
-    limits = counted_from_now_on(limits, phase)
+    limits = counted_from_now_on(limits, _kernels_of(planner), phase)
 
     def begin(heard: Callable[[TracePoint], None]) -> TiledSearch:
         goal = TiledGoal(state())

@@ -6,7 +6,7 @@ from __future__ import annotations
 import random
 import resource
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 import pytest
 from delay import DELAY
@@ -15,6 +15,7 @@ from tiled_plans import random_network, random_plan, random_problem
 from tilewright.formulation.limits import LimitReachedError, Limits
 from tilewright.formulation.result import Status
 from tilewright.formulation.scheduling.tiled.completion import complete
+from tilewright.formulation.scheduling.tiled.kapla import floor_kernel
 from tilewright.formulation.scheduling.tiled.problem import TiledProblem, tiled_objective
 from tilewright.hardware.scheduling.tiled.load import load_tiled_machine
 from tilewright.heuristics.scheduling.tiled import coarsening
@@ -31,7 +32,10 @@ from tilewright.heuristics.scheduling.tiled.placement import place
 from tilewright.heuristics.scheduling.tiled.rounds import RoundOrder
 from tilewright.heuristics.scheduling.tiled.shares import shared_sizes
 from tilewright.solvers.scheduling.tiled import compiling
+from tilewright.solvers.scheduling.tiled.compiling import Kernels, counted_from_now_on
+from tilewright.solvers.scheduling.tiled.plan_kernels import PLANS
 from tilewright.solvers.scheduling.tiled.running import plan_run
+from tilewright.solvers.scheduling.tiled.tree_kernels import TREES
 from tilewright.workloads.catalog import resolve_model
 
 PAPER = "atomic[atoms=printed,order=rules,mapping=permutations,buffering=occupation,refine=off]"
@@ -87,27 +91,43 @@ def test_compiling_is_told_and_does_not_count(monkeypatch: pytest.MonkeyPatch) -
             yielded.append(call)
             yield
 
-    monkeypatch.setattr(compiling, "is_compiled", lambda: False)
-    monkeypatch.setattr(compiling, "_calls", slowly)
+    kernels = Kernels((floor_kernel,), slowly)
+    monkeypatch.setattr(compiling, "is_kept", lambda one: False)
     limits, told = Limits(5.0), list[str]()
-    moved = compiling.counted_from_now_on(limits, told.append)
+    moved = counted_from_now_on(limits, (kernels,), told.append)
     assert told == [compiling.PHASE]
     assert moved.started >= limits.started + 0.3
+    assert counted_from_now_on(limits, (kernels,), told.append) is limits
     limits.stop.set()
     yielded.clear()
-    compiling.counted_from_now_on(limits, told.append)
+    counted_from_now_on(limits, (Kernels((floor_kernel,), slowly),), told.append)
     assert len(yielded) <= 1
 
 
-def test_everything_is_compiled_beforehand() -> None:
+PLANNERS = ("ls", "rammer", "cnn-p", "il-pipe", PAPER, "atomic[moves=3]", "lns[steps=4,proof=0.5]")
+ON_TREES = (
+    "set[shakes=5]",
+    "set-sa[steps=20]",
+    "set-ls",
+    "kapla[bands=2]",
+    "chains",
+    "tangram",
+    "set[figures=program,rules=program,shakes=5]",
+)
+
+
+@pytest.mark.parametrize(
+    ("kernels", "methods"), [(PLANS, PLANNERS), (TREES, ON_TREES)], ids=["plans", "trees"]
+)
+def test_everything_is_compiled_beforehand(kernels: Kernels, methods: Sequence[str]) -> None:
     """Once the calls that compile have been made, no method meets types of arguments that are new."""
-    for _ in compiling._calls():
+    for _ in kernels.calls():
         pass
 
     def known() -> dict[str, int]:
         return {
             f"{module.__name__}.{name}": len(one.signatures)
-            for module in compiling.MODULES
+            for module in kernels.modules
             for name, one in vars(module).items()
             if hasattr(one, "signatures")
         }
@@ -115,7 +135,7 @@ def test_everything_is_compiled_beforehand() -> None:
     before = known()
     machine = load_tiled_machine("atomic-8x8[engines=3x2,link=8]")
     problem = TiledProblem(random_network(random.Random(3)), machine, tiled_objective("makespan"), batch=2)
-    for method in ("ls", "rammer", "cnn-p", "il-pipe", PAPER, "atomic[moves=3]", "lns[steps=4,proof=0.5]"):
+    for method in methods:
         assert plan_run(lambda: problem, method, Limits(20.0)).run().answer is not None
     assert known() == before
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from random import Random
+from typing import ClassVar
 
 from tilewright.formulation.method import Outcome
 from tilewright.formulation.options import option
@@ -52,6 +53,9 @@ class TreeMethod(Heuristic):
         "engine", "costs of shares: the machine's engine, or the program's tile", choices=FIGURES
     )
     rules: str = option("paper", "closed form: the paper's, or with the program's defects", choices=RULES)
+
+    on_trees: ClassVar = True
+    """Whether the machine code of trees is needed beside that of plans."""
 
     def form(self, search: TiledSearch) -> ClosedForm:
         """The closed form of the problem."""
