@@ -23,7 +23,7 @@ from tilewright.workloads.errors import one_line
 _PACKAGES = ("numpy", "numba", "onnx", "networkx", "ortools", "pydantic", "pyyaml", "rich", "typer")
 _LAYER = "conv:K=64,C=64,P=14,Q=14,R=3,S=3,pad=1"
 _ARCH = "eyeriss-256"
-_NETWORK, _TILED = "lenet", "atomic-2x2"
+_NETWORK, _TILED = "alexnet", "atomic-2x2"
 _SLOW = 30.0
 
 
@@ -187,7 +187,7 @@ def _schedule() -> tuple[bool, str]:
 
 
 def _plan() -> tuple[bool, str]:
-    """Plans a small network on a tiled machine; the first time after an installation it compiles for minutes."""
+    """Plans a small network on a tiled machine; the first time after an installation it compiles at length."""
     from tilewright.formulation.limits import Limits
     from tilewright.formulation.scheduling.tiled.problem import TiledProblem, tiled_objective
     from tilewright.hardware.scheduling.tiled.load import load_tiled_machine
@@ -199,7 +199,6 @@ def _plan() -> tuple[bool, str]:
     problem = TiledProblem(resolve_model(_NETWORK, 1), machine, objective)
     limits = Limits(seconds=_SLOW, gap=1.0)
     result = plan_run(lambda: problem, "set-ls", limits).run()
-    return (
-        result.answer is not None,
-        f"{_NETWORK} on {_TILED}: {result.status} in {seconds_text(limits.elapsed)}",
-    )
+    took = seconds_text(limits.elapsed)
+    text = f"{_NETWORK} on {_TILED}: {result.status} in {took} ({result.method})"
+    return result.answer is not None, text

@@ -198,7 +198,17 @@ def test_list_of_nothing(call: Call, monkeypatch: pytest.MonkeyPatch) -> None:
 def test_doctor(call: Call) -> None:
     """The doctor finds every package and times a proof; it complains where something is missing."""
     findings = {row["name"]: row for row in call("doctor", "-f", "json").document}
-    for name in ("python", "machine", "tilewright", "ortools", "machines", "models", "proof", "schedule"):
+    for name in (
+        "python",
+        "machine",
+        "tilewright",
+        "ortools",
+        "machines",
+        "models",
+        "proof",
+        "schedule",
+        "plan",
+    ):
         assert findings[name]["ok"], findings[name]
     outcome = call("doctor")
     assert outcome.code == (0 if all(row["ok"] for row in findings.values()) else 1)
