@@ -187,7 +187,7 @@ def _schedule() -> tuple[bool, str]:
 
 
 def _plan() -> tuple[bool, str]:
-    """Plans a small network on a tiled machine; the first time after an installation it compiles at length."""
+    """Plans a small network on a tiled machine; the first time after an installation it compiles long."""
     from tilewright.formulation.limits import Limits
     from tilewright.formulation.scheduling.tiled.problem import TiledProblem, tiled_objective
     from tilewright.hardware.scheduling.tiled.load import load_tiled_machine
