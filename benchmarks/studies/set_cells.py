@@ -6,11 +6,11 @@ cell begin with SET's first tree (all layers one after the other), which is made
 
 from __future__ import annotations
 
+import threading
 import time
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
-from random import Random
 from typing import Final
 
 from tilewright.benchmarks.studies.answers import AnswerStore
@@ -23,7 +23,7 @@ from tilewright.formulation.scheduling.tiled.set.program_networks import PROGRAM
 from tilewright.formulation.scheduling.tiled.set.rules import PUBLISHED, Rules
 from tilewright.formulation.scheduling.tiled.units import units_of
 from tilewright.hardware.scheduling.tiled.load import load_tiled_machine
-from tilewright.heuristics.scheduling.tiled.set.tree_search import Clock, TreeSearch
+from tilewright.solvers.scheduling.tiled import tree_kernels
 from tilewright.solvers.scheduling.tiled.set.bounds import tree_bounds
 from tilewright.workloads.catalog import resolve_model
 from tilewright.workloads.errors import one_line
@@ -142,9 +142,7 @@ def _told(cell: TreeCell, found: TreeFound) -> str:
 
 @cache
 def _warm() -> None:
-    network = program_network("resnet").part((2, 3, 4), "warm")
-    form = program_form(network, load_tiled_machine("set-edge-4x4"), 1, Rules())
-    TreeSearch(form, Clock(lambda: False, lambda: 0.0), Random(0), lambda t, v: None, shakes=3).run()
+    tree_kernels.TREES.compile(threading.Event())
 
 
 TREES = Work(tree_store, compute, failed, _told)
