@@ -26,10 +26,9 @@ from tilewright.formulation.scheduling.tiled.set.intra_layer import (
     INPUTS_IN_BUFFERS,
     IntraLayerEngine,
     LeafCost,
-    share_tiles,
 )
 from tilewright.formulation.scheduling.tiled.set.leaf_kernel import Flow, Mesh
-from tilewright.formulation.scheduling.tiled.set.partition import Partition, divisions, orders
+from tilewright.formulation.scheduling.tiled.set.partition import Partition, divisions, orders, share_tiles
 from tilewright.formulation.scheduling.tiled.set.traffic_kernel import DRAM, HOPS, LINKS
 
 Longs = npt.NDArray[np.int64]

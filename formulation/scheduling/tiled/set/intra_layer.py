@@ -17,7 +17,13 @@ from tilewright.formulation.scheduling.tiled.set import leaf_kernel, leaf_search
 from tilewright.formulation.scheduling.tiled.set.bands import band_shares
 from tilewright.formulation.scheduling.tiled.set.layers import SetLayer, SetNetwork, shares
 from tilewright.formulation.scheduling.tiled.set.leaf_kernel import Flow, Mesh, Prices
-from tilewright.formulation.scheduling.tiled.set.partition import Partition, divisions, ordered, row_numbers
+from tilewright.formulation.scheduling.tiled.set.partition import (
+    Partition,
+    divisions,
+    ordered,
+    row_numbers,
+    share_tiles,
+)
 from tilewright.formulation.scheduling.tiled.set.placement import grid_of
 from tilewright.formulation.scheduling.tiled.set.rules import Rules
 from tilewright.formulation.scheduling.tiled.set.tile_costs import TileCosts
@@ -397,11 +403,3 @@ class IntraLayerEngine:
                 start += len(used[-1])
         layouts = np.concatenate(used) if used else np.zeros(0, dtype=np.int64)
         return Flow(rows, layouts, stored, runs)
-
-
-def share_tiles(partition: Partition) -> Longs:
-    """Per share, K outermost, its tile counted from the leaf's first."""
-    found = np.zeros(1, dtype=np.int64)
-    for count, step in zip(partition.parts, partition.steps, strict=True):
-        found = np.add.outer(found, step * np.arange(count, dtype=np.int64)).ravel()
-    return found

@@ -10,6 +10,8 @@ from itertools import permutations
 import numpy as np
 import numpy.typing as npt
 
+Longs = npt.NDArray[np.int64]
+
 DIMENSIONS = "KBHW"
 """Output channels, samples, rows, columns: the order in which shares are numbered."""
 
@@ -148,3 +150,11 @@ def ordered(parts: tuple[int, int, int, int]) -> tuple[tuple[Partition, ...], np
     """A division in every order, and the rows of shares and steps that kernels read."""
     found = tuple(Partition(parts, order) for order in orders(parts))
     return found, np.array([(*one.parts, *one.steps) for one in found], dtype=np.int64)
+
+
+def share_tiles(partition: Partition) -> Longs:
+    """Per share, K outermost, its tile counted from the leaf's first."""
+    found = np.zeros(1, dtype=np.int64)
+    for count, step in zip(partition.parts, partition.steps, strict=True):
+        found = np.add.outer(found, step * np.arange(count, dtype=np.int64)).ravel()
+    return found

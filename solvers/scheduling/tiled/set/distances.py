@@ -7,9 +7,8 @@ from collections.abc import Callable
 import numpy as np
 
 from tilewright.formulation.scheduling.tiled.set.closed_form import ClosedForm, Floats
-from tilewright.formulation.scheduling.tiled.set.intra_layer import share_tiles
 from tilewright.formulation.scheduling.tiled.set.layers import shares
-from tilewright.formulation.scheduling.tiled.set.partition import Partition
+from tilewright.formulation.scheduling.tiled.set.partition import Partition, share_tiles
 from tilewright.solvers.scheduling.tiled.set.places import Places
 
 ANY = 0
