@@ -176,7 +176,7 @@ class IntraLayerEngine:
             return None
         flow = self.flow(shape, stored, runs, direct)
         found = self._cost(shape, batch, first, flow, partition, cycles, energy)
-        if found is None and self._may_stream(shape):
+        if found is None and self.may_stream(shape):
             flow = self.flow(shape, stored, 1, direct)
             found = self._cost(shape, batch, first, flow, partition, cycles, energy, streamed=True)
         return found
@@ -195,7 +195,9 @@ class IntraLayerEngine:
 
     def may_stream(self, layer: int) -> bool:
         """Whether a layer's weights may pass through the buffers at every run."""
-        return self._may_stream(self.shapes[layer])
+        one = self.network.layers[layer]
+        stored = one.weight_bytes > 0 and not one.makes_weights
+        return self.rules.streamed_bytes > 0 and (stored or one.is_summed)
 
     def layout(
         self, layer: int, batch: int, first: int, partition: Partition, borders: tuple[int, ...] = ()
@@ -224,7 +226,7 @@ class IntraLayerEngine:
         menu = self._menu(layer, batch, tiles)
         if not menu.partitions:
             return None
-        for streamed in (False, True) if self._may_stream(layer) else (False,):
+        for streamed in (False, True) if self.may_stream(layer) else (False,):
             flow = self.flow(layer, stored, 1 if streamed else runs, direct)
             best = leaf_search_kernel.search(
                 self.numbers(layer, batch),
@@ -247,11 +249,6 @@ class IntraLayerEngine:
                     layer, batch, first, flow, partition, tile_cycles, share_energy, streamed=streamed
                 )
         return None
-
-    def _may_stream(self, layer: int) -> bool:
-        one = self.network.layers[layer]
-        stored = one.weight_bytes > 0 and not one.makes_weights
-        return self.rules.streamed_bytes > 0 and (stored or one.is_summed)
 
     def share_cost(self, layer: int, batch: int, parts: tuple[int, int, int, int]) -> tuple[float, Floats]:
         """Cycles of the largest share on its tile (0 where it cannot be mapped), and its pJ by component."""
