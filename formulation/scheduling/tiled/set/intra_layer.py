@@ -356,12 +356,9 @@ class IntraLayerEngine:
         key = (layer, batch)
         if key not in self._numbers:
             one = self.network.layers[layer]
-            names = {
-                field
-                for field in leaf_kernel.Leaf._fields
-                if field not in ("late", "weighs", "made", "batch", "first_row", "known_row", "hop_rows")
-            }
-            values = {field.name: getattr(one, field.name) for field in fields(one) if field.name in names}
+            told = {"late", "weighs", "made", "batch", "first_row", "known_row", "hop_rows"}
+            names = {field.name for field in fields(one)} & set(leaf_kernel.Leaf._fields) - told
+            values = {name: getattr(one, name) for name in names}
             made = one.makes_weights and not one.is_summed
             weighs = one.weight_bytes > 0 or made
             self._numbers[key] = leaf_kernel.Leaf(
