@@ -51,7 +51,7 @@ def plain(problem: LayerProblem) -> Stated:
 
 
 @pytest.mark.parametrize(("model", "factors"), SPACES)
-@settings(max_examples=effort(21))
+@settings(max_examples=effort(12))
 @given(data=st.data())
 def test_model_alone_has_the_optimum(model: str, factors: str, data: st.DataObject) -> None:
     """Without cutoff, filter or table, the model's optimum is the least key of all mappings."""

@@ -58,7 +58,7 @@ def test_lexicographic_optimum(model: str, solver: str, data: st.DataObject) -> 
     assert answer.second.key == answer.second.bound == least(tied)
 
 
-@pytest.mark.parametrize("solver", ["cpsat", "exhaustive"])
+@pytest.mark.parametrize("solver", [pytest.param("cpsat", marks=pytest.mark.slow), "exhaustive"])
 def test_front_by_repeated_solves_is_the_front(solver: str) -> None:
     """Every exact solver finds the same front as the search tree at once."""
     problem = problem_of(EDP)
