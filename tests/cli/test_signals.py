@@ -73,6 +73,7 @@ def test_signal_returns_the_incumbent(tmp_path: Path, number: signal.Signals) ->
     assert 0 < layer["bound"] < layer["value"]
 
 
+@pytest.mark.slow
 def test_signal_skips_the_remaining_layers(tmp_path: Path) -> None:
     """Finished layers stay, those that run are interrupted, the others are listed as missing."""
     other = HARD.replace("N=64", "N=32")
