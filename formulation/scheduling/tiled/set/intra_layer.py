@@ -380,7 +380,6 @@ class IntraLayerEngine:
                 self._ports,
                 rules.idle_tiles_receive,
                 rules.free_concatenation,
-                rules.undivided_links,
             )
         return self._meshes[key]
 

@@ -97,7 +97,6 @@ class Mesh(NamedTuple):
     ports: Ports
     idle_receive: bool
     free_concatenation: bool
-    undivided_links: bool
 
 
 class Prices(NamedTuple):

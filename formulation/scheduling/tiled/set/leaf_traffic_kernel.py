@@ -20,7 +20,6 @@ from tilewright.formulation.scheduling.tiled.set.leaf_kernel import (
 )
 from tilewright.formulation.scheduling.tiled.set.traffic_kernel import (
     HOPS,
-    LINKS,
     Targets,
     aim,
     fetch,
@@ -221,11 +220,10 @@ def add_operand(
     if not has_operand(leaf, which):
         return
     operand = operand_of(leaf, flow, which)
-    ratio, whole_links = operand.ratio, operand.direct and not operand.scattered and mesh.undivided_links
     part[:] = 0
-    _receive_parts(part, leaf, operand, flow, mesh, shares, targets, loads, (enough + 1) * ratio)
+    _receive_parts(part, leaf, operand, flow, mesh, shares, targets, loads, (enough + 1) * operand.ratio)
     for i in range(len(counts)):
-        counts[i] += part[i] if ratio == 1 or (whole_links and i >= LINKS) else part[i] // ratio
+        counts[i] += part[i] // operand.ratio
 
 
 @compiled

@@ -25,8 +25,6 @@ class Rules:
     idle_tiles_receive : a defect: tiles whose share is empty are sent inputs and weights
     segment_bounds_only : a defect: links bound the time of children of the root alone, and DRAM that of
         leaves and of children of the root
-    undivided_links : a defect: where a producer runs on more samples than its reader, links are loaded for
-        all of them at every run of the reader
     streamed_bytes : room in every buffer through which a layer streams its weights, anew at each run, where
         no partition leaves room for all of them; 0 rejects such layers, as the program does
     least_utilization : an allocation of tiles to an S cut below that is not tried; 0.75 in the program
@@ -38,19 +36,12 @@ class Rules:
     free_concatenation: bool = False
     idle_tiles_receive: bool = False
     segment_bounds_only: bool = False
-    undivided_links: bool = False
     streamed_bytes: int = 64 * 1024
     least_utilization: float = 0.75
     result_bytes: int = 10 * 1024
 
 
-DEFECTS = (
-    "split_root_weights_once",
-    "free_concatenation",
-    "idle_tiles_receive",
-    "segment_bounds_only",
-    "undivided_links",
-)
+DEFECTS = ("split_root_weights_once", "free_concatenation", "idle_tiles_receive", "segment_bounds_only")
 """Names of the fields of `Rules` that are defects of the released program."""
 
 

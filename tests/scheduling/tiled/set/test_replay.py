@@ -1,14 +1,17 @@
 """Imported trees of our own against a replay that follows every byte (`set_replay.py`)."""
 
 import re
+from dataclasses import replace
 
 import numpy as np
 import pytest
-from set_cases import form_of
+from set_cases import EDGE, form_of
 from set_replay import Replay
 
+from tilewright.formulation.scheduling.tiled.set.closed_form import program_form
 from tilewright.formulation.scheduling.tiled.set.layers import SetNetwork
 from tilewright.formulation.scheduling.tiled.set.program_builder import NetworkBuilder
+from tilewright.formulation.scheduling.tiled.set.rules import PUBLISHED
 from tilewright.formulation.scheduling.tiled.set.traffic_kernel import (
     LINKS,
     aim,
@@ -58,6 +61,40 @@ def test_every_byte_of_a_tree(name: str) -> None:
     assert not isinstance(cost, str), cost
     replay = Replay(form, cost)
     assert not replay.faults
+
+
+def chain_network() -> SetNetwork:
+    """A chain: nothing is concatenated, so that all of a producer's results travel by any rules."""
+    net = NetworkBuilder("chain")
+    net.conv("a", 16, 16, 8, source=(8, 8))
+    net.conv("b", 16, 16, 8, taps=3)
+    net.pool("c", 16, 4, taps=2, stride=2)
+    net.conv("d", 16, 32, 4)
+    net.conv("e", 32, 16, 4, taps=3)
+    return net.build()
+
+
+MIXED = {
+    "one segment": "T 8/1; T 8/1;; a 8;; S 8/8;;; b 1;;; c 1;; d 8;; S 8/4;;; e 2",
+    "fewer and fewer": "T 8/1; S 8/1;; a 8;; T 8/2;;; b 4;;; T 4/2;;;; c 2;;;; T 2/2;;;;; d 1;;;;; e 1",
+    "root S": "S 8/2; T 4/1;; a 4;; b 4; T 4/4;; c 1;; S 1/1;;; d 1;;; e 1",
+    "more again": "T 8/1; T 8/1;; a 8;; T 8/8;;; b 1;; S 8/2;;; c 4;;; d 4;; e 8",
+}
+"""Producers run on other numbers of samples than their readers."""
+
+
+@pytest.mark.parametrize("name", MIXED)
+def test_links_of_readers_of_fewer_samples(name: str) -> None:
+    """By the program's rules, too, a reader of fewer samples than its producer loads links with its own share
+    of them: without idle tiles that receive, and with time bound everywhere, every figure is the replay's.
+    """
+    network = chain_network()
+    text = re.sub(r"(;+) ", lambda match: "\n" + "\t" * len(match[1]), MIXED[name])
+    rules = replace(PUBLISHED, idle_tiles_receive=False, segment_bounds_only=False)
+    form = program_form(network, EDGE, 8, rules)
+    cost = form.attempt(parse_tree(text, network, 8))
+    assert not isinstance(cost, str), cost
+    assert not Replay(form, cost).faults
 
 
 def test_every_byte_of_a_recurrent_cell() -> None:
