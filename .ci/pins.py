@@ -1,10 +1,9 @@
-"""Print the lowest version that ``pyproject.toml`` allows of each dependency and of the build, on the Python that
-runs this.
+"""Print the lowest version that ``pyproject.toml`` allows of each dependency, on the Python that runs this.
 
     python .ci/pins.py PYPROJECT [EXTRA ...]
 
-One ``name==version`` per line, as pip reads them; needs the package ``packaging``.  Exit code 1 for a requirement
-without a lower bound, which cannot be tried.
+One ``name==version`` per line, as pip reads them, what builds the package included; needs the package
+``packaging``.  Exit code 1 for a requirement without a lower bound, which cannot be tried.
 """
 
 from __future__ import annotations
