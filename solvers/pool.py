@@ -139,7 +139,8 @@ def computed(
                 try:
                     company = idle.pop() if idle else _Worker(replies)
                 except OSError as error:  # no interpreter, or no room for a process
-                    warnings.warn(f"computed in this process, for want of another: {error}", stacklevel=2)
+                    why = f"computed in this process, for want of another: {error}"
+                    warnings.warn(why, RuntimeWarning, stacklevel=2)
                     yield call.item, _computed_here(run, call)
                     continue
                 busy[company] = call
@@ -149,10 +150,12 @@ def computed(
             with suppress(queue.Empty):
                 company, content = replies.get(timeout=_STEP)
                 if company in busy:
-                    answered = busy.pop(company)
-                    if content and not fresh:
+                    answered, future = busy.pop(company), company.outcome(content)
+                    if fresh:
+                        company.end()
+                    elif content:
                         idle.append(company)
-                    yield answered.item, company.outcome(content)
+                    yield answered.item, future
             for company in [one for one in busy if one.is_late]:
                 company.end()
                 late: Future[Answer] = Future()
