@@ -48,9 +48,7 @@ QUICK: Calls = {
             "json",
         )
     ],
-    "bench": [
-        ("tiny", "-a", "tpu-edge", "--layers", "000*", "-m", "random", "-t", "1", "-j", "2", "-f", "json")
-    ],
+    "bench": [("tiny", "-a", "tpu-edge", "--layers", "000*", "-m", "kapla", "-j", "2", "-f", "json")],
     "runs": [("-f", "json")],
 }
 """Calls of one verb after the other in one folder."""
@@ -71,7 +69,7 @@ LONG: Calls = {
 }
 """Calls that take longer: solvers in processes of their own, cost tables, compiling."""
 PASSING = re.compile(
-    r"wall|trace|second|took|time|version|date|gap|bound|history|_s$|memory|host|machine|command|inputs|store|path"
+    r"wall|trace|second|took|time|version|date|gap|bound|history|_s$|memory|host|machine|command|inputs|store|path|integral"
 )
 """Fields that differ between two runs of one call."""
 
