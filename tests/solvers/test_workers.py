@@ -226,6 +226,33 @@ def test_the_program_that_was_started_is_not_run_again(tmp_path: Path) -> None:
     assert "mine stands in the program that was started" in done.stdout
 
 
+EXTENDED = """
+from tilewright.cli.main import run
+from tilewright.formulation.registry import Entry
+from tilewright.heuristics.mapping.registry import HEURISTICS
+from tilewright.heuristics.mapping.kapla import Kapla
+
+class Mine(Kapla):
+    name = "mine"
+
+HEURISTICS.add("mine", Entry("__main__", "Mine", "a method of this program"))
+code = run(["bench", "tiny", "-a", "tpu-edge", "--layers", "000*", "-m", "mine,kapla", "-j", "2", "-q"])
+print("code", code)
+"""
+
+
+def test_methods_of_a_program_run_in_it(tmp_path: Path) -> None:
+    """What a script registers workers do not know: it is computed in its process, and a line says so."""
+    (tmp_path / "script.py").write_text(EXTENDED)
+    done = subprocess.run(
+        [sys.executable, "script.py"], cwd=tmp_path, capture_output=True, text=True, timeout=100
+    )
+    assert "code 0" in done.stdout
+    assert "mine" in done.stdout
+    (line,) = done.stderr.splitlines()
+    assert line.startswith("tilewright: computed in this process: workers do not know 'mine', ")
+
+
 def test_one_module_alone_starts_python() -> None:
     """Every child of this program is started by one module: nothing else can forget where not to look."""
     wrong = []
