@@ -8,9 +8,9 @@ import subprocess
 import threading
 import time
 import warnings
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Generator, Iterable, Iterator
 from concurrent.futures import Future
-from contextlib import suppress
+from contextlib import closing, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Generic, Protocol, TypeVar
@@ -105,8 +105,9 @@ def local_answers(
         here = f"workers do not know {own[0]!r}, which was registered by this program" if own else ""
         return Call(task, (task, task.key), 2 * task.seconds + work.grace, here)
 
-    for task, future in computed(work.run, call, jobs, stop.is_set):
-        yield task, _outcome(work, future)
+    with closing(computed(work.run, call, jobs, stop.is_set)) as answers:
+        for task, future in answers:
+            yield task, _outcome(work, future)
 
 
 def _outcome(work: Work[AnyTask, Answer], future: Future[Answer]) -> Answer:
@@ -125,7 +126,7 @@ def computed(
     is_over: Callable[[], bool],
     *,
     fresh: bool = False,
-) -> Iterator[tuple[Item, Future[Answer]]]:
+) -> Generator[tuple[Item, Future[Answer]]]:
     """What a function returns for some items, computed in processes; they end with the iteration.
 
     Parameters
@@ -180,8 +181,11 @@ def _free_worker(
     """A process that can take a call; ``None``, with a warning, where there can be none."""
     why = call.here
     if not why:
+        while idle:
+            if (company := idle.pop()).is_alive:
+                return company
         try:
-            return idle.pop() if idle else _Worker(replies)
+            return _Worker(replies)
         except OSError as error:  # no interpreter, or no room for a process
             why = one_line(error)
     warnings.warn(f"computed in this process: {why}", RuntimeWarning, stacklevel=3)
@@ -217,6 +221,10 @@ class _Worker:
             )
         self._send(worker.main_module().encode())
         threading.Thread(target=self._listen, args=(replies,), daemon=True).start()
+
+    @property
+    def is_alive(self) -> bool:
+        return self._process.poll() is None
 
     @property
     def is_late(self) -> bool:

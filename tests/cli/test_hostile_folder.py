@@ -28,7 +28,7 @@ SYSTEM = "hda-edge-maelstrom"
 Calls = dict[str, list[tuple[str, ...]]]
 QUICK: Calls = {
     "map": [(LAYER, "-a", ARCH, "-f", "json", "--out", "r.json", "--save-mappings", "m")],
-    "evaluate": [("mapping.yaml", LAYER, "-a", ARCH, "-f", "json")],
+    "evaluate": [("mapping.yaml", "--layer", LAYER, "-a", ARCH, "-f", "json")],
     "check": [("r.json", "-f", "json")],
     "convert": [(ARCH, "--to", "timeloop", "--lossy")],
     "list": [("archs",), ("models",), ("methods",)],
@@ -69,7 +69,7 @@ LONG: Calls = {
 }
 """Calls that take longer: solvers in processes of their own, cost tables, compiling."""
 PASSING = re.compile(
-    r"wall|trace|second|took|time|version|date|gap|bound|history|_s$|memory|host|machine|command|inputs|store|path|integral"
+    r"wall|trace|second|took|time|version|date|gap|bound|history|_s$|memory|host|machine|command|inputs|store|path|integral|ended"
 )
 """Fields that differ between two runs of one call."""
 

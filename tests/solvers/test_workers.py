@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import re
+import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -193,6 +194,17 @@ def test_what_a_function_raises_is_raised_here() -> None:
     assert isinstance(ended["end"].exception(), WorkerDiedError)
     assert "exit code 7" in str(ended["end"].exception())
     assert "exit code 0" in str(ended["next"].exception())
+
+
+def test_a_worker_that_dies_between_two_items_is_replaced() -> None:
+    """Nobody waits for it, and no item fails."""
+    calls = iter([Call(number, (number, 2)) for number in (3, 4)])
+    answers = computed(pow, lambda: next(calls, None), 1, lambda: False)
+    assert next(answers)[1].result() == 9
+    (worker,) = children_of(os.getpid())
+    os.kill(worker, signal.SIGKILL)
+    os.waitid(os.P_PID, worker, os.WEXITED | os.WNOWAIT)
+    assert [future.result() for _, future in answers] == [16]
 
 
 def test_where_no_process_can_be_started_one_computes_here(monkeypatch: pytest.MonkeyPatch) -> None:
