@@ -114,7 +114,7 @@ def _held(folder: Path, module: Path | None) -> Iterator[int]:
     real = Path(os.path.realpath(folder.parent)) / folder.name
     if module is None:
         for above in reversed(real.parents):
-            fault = _fault(above.lstat(), owners, above=True)
+            fault = _fault(above.lstat(), {*owners, _root_owner()}, above=True)
             if fault:
                 raise DistrustError(f"{folder}: lies in {above}, which {fault}")
     if stat.S_ISLNK(real.lstat().st_mode):
@@ -132,6 +132,11 @@ def _held(folder: Path, module: Path | None) -> Iterator[int]:
 def _owners(module: Path | None) -> set[int]:
     """Who is trusted: this user, root, and who owns the module."""
     return {os.geteuid(), _ROOT, *(() if module is None else (module.stat().st_uid,))}
+
+
+def _root_owner() -> int:
+    """Root as it is seen here: in a container that does not know root's number it has another one."""
+    return os.stat("/").st_uid
 
 
 def _fault(found: os.stat_result, owners: set[int], *, above: bool = False) -> str:

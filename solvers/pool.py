@@ -182,8 +182,10 @@ def _free_worker(
     why = call.here
     if not why:
         while idle:
-            if (company := idle.pop()).is_alive:
+            company = idle.pop()
+            if company.is_alive:
                 return company
+            company.end()
         try:
             return _Worker(replies)
         except OSError as error:  # no interpreter, or no room for a process
