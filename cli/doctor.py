@@ -154,13 +154,17 @@ def _proof() -> tuple[bool, str]:
 
 
 def _kept() -> tuple[bool, str]:
-    """Where calls keep what later ones use: all of it may be deleted at any time."""
-    from tilewright.formulation.caches import cache_folder
+    """Where calls keep what later ones use, all of which may be deleted, and why not elsewhere."""
+    from tilewright.formulation import trust
+    from tilewright.formulation.caches import cache_folder, code_folders, usual_folder
     from tilewright.solvers.mapping.program import CODE
 
     folder = CODE.folder
     code = "nowhere" if folder is None else f"{folder} and its like (*.code, *.nbi, *.nbc)"
-    return True, f"costs of layers in {cache_folder()}; machine code in {code}"
+    places = [*code_folders(CODE.sources[0]), (usual_folder(), None)]
+    doubts = [doubt for place in places if (doubt := trust.doubt(*place)) is not None]
+    untrusted = f"; not trusted: {'; '.join(dict.fromkeys(doubts))}" if doubts else ""
+    return folder is not None, f"costs of layers in {cache_folder()}; machine code in {code}{untrusted}"
 
 
 def _schedule() -> tuple[bool, str]:

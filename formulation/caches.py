@@ -1,8 +1,8 @@
-"""Folders for what is kept between calls, and substitutes where nothing can be written.
+"""Folders for what is kept between calls, and substitutes where nothing can be kept.
 
-A package on a read-only file system, a user without a home, a full disk: none of them stops a search.  Caches
-then go to a folder of this user's own under the temporary directory, and where not even that can be had, to
-one that ends with the process, or nowhere.
+A package on a read-only file system, a user without a home, a full disk, a folder that others can write to:
+none of them stops a search.  Caches then go to a folder of this user's own under the temporary directory, and
+where not even that can be had, to one that ends with the process, or nowhere.
 """
 
 from __future__ import annotations
@@ -10,30 +10,57 @@ from __future__ import annotations
 import atexit
 import os
 import shutil
-import stat
 import tempfile
+from collections.abc import Iterator
 from contextlib import suppress
 from functools import cache
 from pathlib import Path
+
+from tilewright.formulation import trust
 
 VARIABLE = "TILEWRIGHT_CACHE"
 
 
 def cache_folder() -> Path:
-    """The folder that ``TILEWRIGHT_CACHE`` names, else the user's, else a temporary one."""
+    """The folder that ``TILEWRIGHT_CACHE`` names, else the user's, else a temporary one.
+
+    What is read from a cache is run or believed, so one that others can write to is none
+    (:mod:`tilewright.formulation.trust`).
+    """
+    usual = usual_folder()
+    if trust.doubt(usual) is None and (os.environ.get(VARIABLE) or is_writable(usual)):
+        return usual  # one that was named and takes nothing is told by whoever writes
+    return temporary_folder() or _passing_folder()
+
+
+def usual_folder() -> Path:
+    """The folder that ``TILEWRIGHT_CACHE`` names, else the user's, whether or not it can be used."""
     named = os.environ.get(VARIABLE)
     if named:
-        return Path(named)
+        return Path(named).absolute()
     import platformdirs
 
-    usual = Path(platformdirs.user_cache_dir("tilewright"))
-    return usual if is_writable(usual) else temporary_folder() or _passing_folder()
+    return Path(platformdirs.user_cache_dir("tilewright")).absolute()
 
 
-def is_writable(folder: Path) -> bool:
-    """Whether files can be made in a folder, which is made itself where it does not exist."""
+def code_folders(module: Path) -> Iterator[tuple[Path, Path | None]]:
+    """Where machine code made of a module is kept: beside it, else in the cache folder.
+
+    Yields
+    ------
+    Folders as `trust` takes them: with the module where they lie beside it
+    """
+    yield module.parent / "__pycache__", module
+    with suppress(OSError):
+        yield cache_folder() / "compiled", None
+
+
+def is_writable(folder: Path, module: Path | None = None) -> bool:
+    """Whether files can be kept in a folder, which is made itself where it does not exist."""
     try:
-        folder.mkdir(parents=True, exist_ok=True)
+        trust.make(folder, module)
+        if trust.doubt(folder, module):
+            return False
         with tempfile.TemporaryFile(dir=folder):
             return True
     except OSError:
@@ -41,22 +68,10 @@ def is_writable(folder: Path) -> bool:
 
 
 def temporary_folder() -> Path | None:
-    """This user's own folder under the temporary directory; ``None`` where there can be none.
-
-    What is read from a cache is run or believed, so one that others could fill is no cache.
-    """
-    # where users have no numbers, the temporary directory is the user's own
-    owner = f"-{os.getuid()}" if hasattr(os, "getuid") else ""
+    """This user's own folder under the temporary directory; ``None`` where there can be none."""
     try:
-        folder = Path(tempfile.gettempdir()) / f"tilewright{owner}"
-        with suppress(FileExistsError):
-            folder.mkdir(mode=0o700)
-        found = folder.lstat()
+        folder = Path(tempfile.gettempdir()).absolute() / f"tilewright-{os.geteuid()}"
     except OSError:
-        return None
-    if not stat.S_ISDIR(found.st_mode):
-        return None
-    if owner and (found.st_uid != os.getuid() or found.st_mode & (stat.S_IWGRP | stat.S_IWOTH)):
         return None
     return folder if is_writable(folder) else None
 

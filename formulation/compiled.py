@@ -3,7 +3,7 @@
 Numba keeps machine code and takes it for as long as the file of the function is unchanged, and never looks at
 the other files of which the code was made.  Here every kept piece carries a digest of all of them: the
 function's own module and the modules that it imports, followed through those that are compiled themselves.
-Where nothing can be written, functions are compiled by every process that needs them, and nothing fails.
+Where nothing can be kept, functions are compiled by every process that needs them, and nothing fails.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from functools import cache, partial
 from pathlib import Path
 from typing import Any, TypeVar, overload
 
-from tilewright.formulation.caches import temporary_folder
+from tilewright.formulation.numba_files import cache_class
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 
@@ -44,23 +44,9 @@ def compiled(function: Function | None = None, *, inline: bool = False) -> Any:
         return partial(compiled, inline=inline)
     import numba  # late: who asks for anything else of a module does without
 
-    settings: Any = numba.config
     made: Any = numba.njit(nogil=True, inline="always" if inline else "never")(function)
-    try:
-        made.enable_caching()
-    except (RuntimeError, OSError):  # neither beside the module nor in the user's folder
-        folder = temporary_folder()
-        if folder is None:
-            return made
-        before = settings.CACHE_DIR
-        settings.CACHE_DIR = str(folder / "compiled")
-        try:
-            made.enable_caching()
-        except (RuntimeError, OSError):
-            return made
-        finally:
-            settings.CACHE_DIR = before
-    made._cache = _Kept(made._cache, function.__module__)
+    with suppress(RuntimeError, OSError):  # of a text that is in no file
+        made._cache = _Kept(function)
     return made
 
 
@@ -76,9 +62,8 @@ class _Kept:
     A disk may be full, a file cut short; an earlier version may have kept types of modules that are gone.
     """
 
-    def __init__(self, inner: Any, module: str) -> None:
-        inner._cache_file._source_stamp = digest_of(module)
-        self._inner = inner
+    def __init__(self, function: Callable[..., Any]) -> None:
+        self._inner = cache_class()(function, digest_of(function.__module__))
 
     @property
     def is_filled(self) -> bool:

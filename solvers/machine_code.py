@@ -3,22 +3,21 @@
 To import numba and to make it ready for what it has kept takes half a second of every process; an object file
 is loaded in some milliseconds by llvmlite alone.  It has to be complete for that: a function that allocates
 nothing, raises nothing, and calls nothing but the C library; other code runs where it was compiled, and is
-not kept.  The file is believed as other caches are (:mod:`tilewright.formulation.caches`): its name tells
-what it was made from and for which processor, its first bytes the digest of the rest.
+not kept.  A file is run where nobody else can have written it (:mod:`tilewright.formulation.trust`): its name
+tells what it was made from and for which processor, its first bytes the digest of the rest.
 """
 
 from __future__ import annotations
 
 import ctypes
 import hashlib
-import os
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from tilewright.formulation.caches import cache_folder, is_writable
+from tilewright.formulation import trust
+from tilewright.formulation.caches import code_folders, is_writable
 
 _ENTRY = "tilewright_entry"
 _DIGEST = 32  # bytes
@@ -52,7 +51,7 @@ class MachineCode:
     @property
     def kept(self) -> Path | None:
         """The file that holds it, whole and for this processor."""
-        return next((file for file in self._places() if _read(file) is not None), None)
+        return next((place[0] for place in self._places() if _read(*place) is not None), None)
 
     @property
     def folder(self) -> Path | None:
@@ -60,12 +59,13 @@ class MachineCode:
         kept = self.kept
         if kept is not None:
             return kept.parent
-        return next((file.parent for file in self._places() if is_writable(file.parent)), None)
+        places = ((file.parent, module) for file, module in self._places())
+        return next((folder for folder, module in places if is_writable(folder, module)), None)
 
     def load(self) -> Callable[..., int]:
         """The function; compiled at first, for some seconds, and kept if it is complete and there is room."""
-        for file in self._places():
-            code = _read(file)
+        for place in self._places():
+            code = _read(*place)
             if code is not None:
                 return self._loaded(code)
         compiled = self.compile()
@@ -75,20 +75,19 @@ class MachineCode:
             self._engines.append(compiled)
             return ctypes.CFUNCTYPE(ctypes.c_int64, *self.arguments)(compiled.address)
         function = self._loaded(code)
-        for file in self._places():
-            if _written(file, code):
+        for file, module in self._places():
+            if trust.write(file, hashlib.sha256(code).digest() + code, module):
                 break
         return function
 
-    def _places(self) -> Iterator[Path]:
-        """Beside the sources, else in this user's folder."""
+    def _places(self) -> Iterator[tuple[Path, Path | None]]:
+        """Files where it may be kept, with the module that they lie beside."""
         digest = hashlib.sha256(repr(_processor()).encode())
         for source in self.sources:
             digest.update(source.read_bytes())
         name = f"{self.name}-{digest.hexdigest()[:24]}.code"
-        yield self.sources[0].parent / "__pycache__" / name
-        with suppress(OSError):
-            yield cache_folder() / "compiled" / name
+        for folder, module in code_folders(self.sources[0]):
+            yield folder / name, module
 
     def _loaded(self, code: bytes) -> Callable[..., int]:
         import llvmlite.binding as llvm
@@ -164,25 +163,8 @@ def _object_code(function: Any) -> bytes:
     return code
 
 
-def _read(file: Path) -> bytes | None:
+def _read(file: Path, module: Path | None) -> bytes | None:
     """The code in a file; ``None`` where there is none, or it is not what was written."""
-    try:
-        content = file.read_bytes()
-    except OSError:
-        return None
+    content = trust.read(file, module) or b""
     code = content[_DIGEST:]
     return code if code and hashlib.sha256(code).digest() == content[:_DIGEST] else None
-
-
-def _written(file: Path, code: bytes) -> bool:
-    """Whether the code could be written; another process sees all of it or nothing."""
-    beside = file.with_suffix(f".{os.getpid()}")
-    try:
-        file.parent.mkdir(parents=True, exist_ok=True)
-        beside.write_bytes(hashlib.sha256(code).digest() + code)
-        beside.replace(file)
-    except OSError:
-        with suppress(OSError):
-            beside.unlink()
-        return False
-    return True
