@@ -1,16 +1,23 @@
-"""Running CP-SAT under the limits of a search: solutions and bounds passed on as they come."""
+"""Running CP-SAT under the limits of a search: solutions and bounds passed on as they come.
+
+Every solver is made here.  What it says is a proof only where the release passes its self-test
+(`cpsat_probe`) and the model's enforced rows are narrow (`cpsat_rows`).
+"""
 
 from __future__ import annotations
 
 import math
 import threading
 from collections.abc import Callable
+from functools import cache
 from typing import Protocol
 
 from ortools.sat.python import cp_model
 
 from tilewright.formulation.limits import Limits
 from tilewright.solvers.background import Background
+from tilewright.solvers.cpsat_probe import fault
+from tilewright.solvers.cpsat_rows import narrowed
 
 POLL = 0.02
 """Seconds between two looks at the limits."""
@@ -27,6 +34,23 @@ class Values(Protocol):
         """The value of a literal."""
 
 
+def _new_solver() -> cp_model.CpSolver:
+    """A solver with the parameters that all runs share."""
+    solver = cp_model.CpSolver()
+    parameters = solver.parameters
+    parameters.catch_sigint_signal = False  # else Ctrl-C is no longer this process's to handle
+    parameters.presolve_inclusion_work_limit = 0  # turns off what adds up enforced rows in 32 bits
+    parameters.relative_gap_limit = 0.0
+    parameters.absolute_gap_limit = 0.0
+    return solver
+
+
+@cache
+def release_fault() -> str:
+    """Why proofs of the installed release are not believed, or nothing; found out once per process."""
+    return fault(_new_solver)
+
+
 class _Told(cp_model.CpSolverSolutionCallback):
     """Passes solutions on."""
 
@@ -40,6 +64,9 @@ class _Told(cp_model.CpSolverSolutionCallback):
 
 class CpSatRun:
     """Solves one model once, in a thread of its own.
+
+    Wide enforced rows are restated in the model.  Where its answer is no proof, ``doubt`` says why: the
+    status is then never ``OPTIMAL`` or ``INFEASIBLE``, and the bound is that of the variables' domains.
 
     Parameters
     ----------
@@ -68,7 +95,8 @@ class CpSatRun:
         effort: float | None = None,
         brief: bool = False,
     ) -> None:
-        self.solver = cp_model.CpSolver()
+        self.solver = _new_solver()
+        self.doubt = ""
         self.status: cp_model.CpSolverStatus = cp_model.UNKNOWN
         self._model = model
         self._limits = limits
@@ -80,13 +108,8 @@ class CpSatRun:
         parameters = self.solver.parameters
         parameters.num_workers = max(1, limits.threads if workers is None else workers)
         parameters.random_seed = limits.seed
-        parameters.catch_sigint_signal = False
-        parameters.relative_gap_limit = 0.0
-        parameters.absolute_gap_limit = 0.0
         parameters.interleave_search = limits.deterministic
-        left = limits.share(longest=seconds).remaining
-        if left is not None:
-            parameters.max_time_in_seconds = max(0.01, left)
+        self._mine = limits.share(longest=seconds)
         if effort is not None:
             parameters.max_deterministic_time = effort
         if brief:
@@ -106,12 +129,23 @@ class CpSatRun:
     @property
     def bound(self) -> int:
         """The lower bound of the objective at the end."""
-        return integer_bound(self.solver.best_objective_bound)
+        bound = self.solver.best_objective_bound
+        return self._floor if self.doubt or not math.isfinite(bound) else integer_bound(bound)
 
     @property
     def exact_bound(self) -> int:
         """The same without a float in between; of models whose objective is one variable."""
-        return int(self.solver.response_proto.inner_objective_lower_bound)
+        return self._floor if self.doubt else int(self.solver.response_proto.inner_objective_lower_bound)
+
+    @property
+    def _floor(self) -> int:
+        """What the domains of its variables leave of the objective."""
+        objective, variables = self._model.proto.objective, self._model.proto.variables
+        least = math.floor(objective.offset)
+        for index, c in zip(objective.vars, objective.coeffs, strict=True):
+            domain = variables[index].domain
+            least += c * (domain[0] if c > 0 else domain[len(domain) - 1])
+        return least
 
     def solve(self) -> cp_model.CpSolverStatus:
         """Run until the model is closed, a limit strikes, the search is over or ``on_solution`` has enough.
@@ -135,15 +169,23 @@ class CpSatRun:
         return self.status
 
     def _work(self) -> None:
-        if self._limits.deterministic:
-            self.status = self.solver.solve(self._model)
-            if self.has_solution:
-                self._found(self.solver)
-            return
-        if self._on_bound is not None:
+        self.doubt = release_fault() or narrowed(self._model)
+        left = self._mine.remaining
+        if left is not None:
+            self.solver.parameters.max_time_in_seconds = max(0.01, left)
+        silent = self._limits.deterministic
+        if self._on_bound is not None and not (silent or self.doubt):
             self.solver.best_bound_callback = self._bounded
-        told = None if self._on_solution is None else _Told(self._found)
-        self.status = self.solver.solve(self._model, told)
+        told = None if silent or self._on_solution is None else _Told(self._found)
+        self.status = self._believed(self.solver.solve(self._model, told))
+        if silent and self.has_solution:
+            self._found(self.solver)
+
+    def _believed(self, status: cp_model.CpSolverStatus) -> cp_model.CpSolverStatus:
+        """The status, without a proof that is none."""
+        if not self.doubt:
+            return status
+        return {cp_model.OPTIMAL: cp_model.FEASIBLE, cp_model.INFEASIBLE: cp_model.UNKNOWN}.get(status, status)
 
     def _found(self, values: Values) -> None:
         if self._on_solution is not None:
