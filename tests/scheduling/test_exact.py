@@ -20,6 +20,7 @@ from tilewright.formulation.scheduling.herald.problem import (
     feasible_options,
 )
 from tilewright.formulation.scheduling.herald.search import ScheduleGoal, ScheduleResult, ScheduleSearch
+from tilewright.solvers import cpsat_rows
 from tilewright.solvers.running import run_method
 from tilewright.solvers.scheduling.herald.annealing import ScheduleAnnealing
 from tilewright.solvers.scheduling.herald.bounds import basic_bounds
@@ -44,6 +45,20 @@ def test_optimum_equals_enumeration_of_orders(
 ) -> None:
     """On small random problems the proven optimum is that of all orders and options."""
     result = solved(problem, objective)
+    assert result.status is Status.OPTIMAL
+    assert result.key == optimum_by_orders(problem, objective)
+
+
+@settings(max_examples=effort(10), deadline=None)
+@given(small_problems(), st.sampled_from(ScheduleObjective))
+def test_rows_stated_by_digits_give_the_same_optimum(
+    problem: SchedulingProblem, objective: ScheduleObjective
+) -> None:
+    """Where rows of 4 count as wide and digits have two bits, the proven optimum is that of all orders."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(cpsat_rows, "WIDE", 4)
+        patch.setattr(cpsat_rows, "_DIGIT", 2)
+        result = solved(problem, objective)
     assert result.status is Status.OPTIMAL
     assert result.key == optimum_by_orders(problem, objective)
 
