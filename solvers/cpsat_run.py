@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 import threading
 from collections.abc import Callable
-from functools import cache
+from functools import cache, cached_property
 from typing import Protocol
 
 from ortools.sat.python import cp_model
@@ -21,7 +21,9 @@ from tilewright.solvers.cpsat_rows import narrowed
 
 POLL = 0.02
 """Seconds between two looks at the limits."""
-_EXACT, _COARSE = 2**53, 2**-50
+_SPARE, _DIGITS, _CEILING, _WHOLE = 6, 50, 1 << 62, 0.25
+"""Bits that an objective's numbers may grow by in presolve, those of a float that are relied on, the largest
+number that CP-SAT computes with, and how far below an integer its float may be."""
 
 
 class Values(Protocol):
@@ -39,7 +41,8 @@ def _new_solver() -> cp_model.CpSolver:
     solver = cp_model.CpSolver()
     parameters = solver.parameters
     parameters.catch_sigint_signal = False  # else Ctrl-C is no longer this process's to handle
-    parameters.presolve_inclusion_work_limit = 0  # turns off what adds up enforced rows in 32 bits
+    parameters.presolve_inclusion_work_limit = 0  # leaves out what adds up enforced rows in 32 bits
+    parameters.auto_detect_greater_than_at_least_one_of = False  # takes clauses as they are stated
     parameters.relative_gap_limit = 0.0
     parameters.absolute_gap_limit = 0.0
     return solver
@@ -128,24 +131,26 @@ class CpSatRun:
 
     @property
     def bound(self) -> int:
-        """The lower bound of the objective at the end."""
-        bound = self.solver.best_objective_bound
-        return self._floor if self.doubt or not math.isfinite(bound) else integer_bound(bound)
+        """The lower bound of the objective at the end, as the integer that CP-SAT computes with."""
+        if self.doubt or not math.isfinite(self.solver.best_objective_bound):
+            return self._span[0]
+        return int(self.solver.response_proto.inner_objective_lower_bound) + self._offset
 
     @property
-    def exact_bound(self) -> int:
-        """The same without a float in between; of models whose objective is one variable."""
-        return self._floor if self.doubt else int(self.solver.response_proto.inner_objective_lower_bound)
+    def _offset(self) -> int:
+        """What the objective is beside its terms."""
+        return math.floor(self._model.proto.objective.offset)
 
-    @property
-    def _floor(self) -> int:
-        """What the domains of its variables leave of the objective."""
-        objective, variables = self._model.proto.objective, self._model.proto.variables
-        least = math.floor(objective.offset)
-        for index, c in zip(objective.vars, objective.coeffs, strict=True):
-            domain = variables[index].domain
-            least += c * (domain[0] if c > 0 else domain[len(domain) - 1])
-        return least
+    @cached_property
+    def _span(self) -> tuple[int, int]:
+        """What the domains of its variables leave of the objective, and the largest number among both."""
+        proto, largest = self._model.proto, 0
+        ends = [(v.domain[0], v.domain[len(v.domain) - 1]) for v in proto.variables]
+        least = self._offset
+        for index, c in zip(proto.objective.vars, proto.objective.coeffs, strict=True):
+            least += min(c * end for end in ends[index])
+            largest += abs(c)
+        return least, largest * max((abs(end) for pair in ends for end in pair), default=0)
 
     def solve(self) -> cp_model.CpSolverStatus:
         """Run until the model is closed, a limit strikes, the search is over or ``on_solution`` has enough.
@@ -185,7 +190,9 @@ class CpSatRun:
         """The status, without a proof that is none."""
         if not self.doubt:
             return status
-        return {cp_model.OPTIMAL: cp_model.FEASIBLE, cp_model.INFEASIBLE: cp_model.UNKNOWN}.get(status, status)
+        return {cp_model.OPTIMAL: cp_model.FEASIBLE, cp_model.INFEASIBLE: cp_model.UNKNOWN}.get(
+            status, status
+        )
 
     def _found(self, values: Values) -> None:
         if self._on_solution is not None:
@@ -195,7 +202,7 @@ class CpSatRun:
     def _bounded(self, bound: float) -> None:
         if self._on_bound is not None and math.isfinite(bound):
             use = self._on_bound
-            self._guarded(lambda: use(integer_bound(bound)))
+            self._guarded(lambda: use(integer_bound(bound, self._span[1])))
 
     def _guarded(self, call: Callable[[], bool | None]) -> None:
         """Exceptions must not cross into CP-SAT: the first one is kept, and ends the run."""
@@ -211,6 +218,16 @@ class CpSatRun:
             self.solver.stop_search()
 
 
-def integer_bound(bound: float) -> int:
-    """The bound on an integer objective that CP-SAT gives as a float; lowered where floats are coarser."""
-    return round(bound) if abs(bound) < _EXACT else int(bound * (1 - _COARSE))
+def integer_bound(bound: float, largest: int) -> int:
+    """The bound on an integer objective that CP-SAT gives as a float while it runs.
+
+    Presolve replaces variables of the objective by others and takes out what their coefficients share.  The
+    float is a number of that objective times the shared factor, plus an offset that may be as large as any
+    number of the model; where such numbers leave a float's digits, the bound is lowered by as much.
+
+    Parameters
+    ----------
+    largest : number that can occur in the objective
+    """
+    error = min(largest << _SPARE, _CEILING) >> _DIGITS
+    return math.floor(bound) - error if error else math.floor(bound + _WHOLE)

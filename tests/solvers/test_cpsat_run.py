@@ -6,7 +6,9 @@ import ast
 import os
 import signal
 import threading
+from collections.abc import Callable
 from importlib.metadata import version
+from itertools import product
 from pathlib import Path
 
 import pytest
@@ -20,8 +22,8 @@ from tilewright.formulation.mapping.problem import layer_problem
 from tilewright.formulation.objective import parse_objective
 from tilewright.hardware.mapping.load import load_engine
 from tilewright.solvers import cpsat_run
-from tilewright.solvers.cpsat_probe import SHOWING, fault, probe
-from tilewright.solvers.cpsat_run import CpSatRun, release_fault
+from tilewright.solvers.cpsat_probe import SHOWING, Probe, fault, products, wide_rows
+from tilewright.solvers.cpsat_run import CpSatRun, integer_bound, release_fault
 from tilewright.solvers.mapping.solve import solve
 from tilewright.workloads.mapping.layer_text import parse_layer
 
@@ -85,9 +87,10 @@ def test_reading_sees_who_makes_solvers(text: str) -> None:
 def test_every_run_has_the_parameters_that_make_it_right() -> None:
     """Presolve leaves inclusions out, signals are not caught, gaps are closed; whatever the run is asked."""
     for brief in (False, True):
-        run = CpSatRun(probe(0).model, Limits(), lambda: False, brief=brief, effort=1.0)
+        run = CpSatRun(products(0).model, Limits(), lambda: False, brief=brief, effort=1.0)
         parameters = run.solver.parameters
         assert parameters.presolve_inclusion_work_limit == 0
+        assert not parameters.auto_detect_greater_than_at_least_one_of
         assert not parameters.catch_sigint_signal
         assert parameters.relative_gap_limit == parameters.absolute_gap_limit == 0
 
@@ -95,7 +98,7 @@ def test_every_run_has_the_parameters_that_make_it_right() -> None:
 def test_a_run_leaves_the_handling_of_signals_alone() -> None:
     """After a solve Ctrl-C still belongs to whoever handled it before."""
     before = signal.getsignal(signal.SIGINT)
-    CpSatRun(probe(0).model, Limits(), lambda: False).solve()
+    CpSatRun(products(0).model, Limits(), lambda: False).solve()
     caught = threading.Event()
     signal.signal(signal.SIGINT, lambda *_: caught.set())
     try:
@@ -105,20 +108,35 @@ def test_a_run_leaves_the_handling_of_signals_alone() -> None:
         signal.signal(signal.SIGINT, before)
 
 
-def wrong_by_default(seed: int) -> bool:
-    """Whether a solver as it is made by default certifies another optimum than there is."""
-    asked, solver = probe(seed), cp_model.CpSolver()
+def wrong_by_default(asked: Probe) -> bool:
+    """Whether a solver as it is made by default says anything but the truth."""
+    solver = cp_model.CpSolver()
     solver.parameters.num_workers = 1
-    status = solver.solve(asked.model)
-    return bool(status != cp_model.OPTIMAL or solver.value(asked.objective) != asked.least)
+    return not asked.is_right(solver, solver.solve(asked.model))
 
 
 @pytest.mark.skipif(version("ortools") != WRONG, reason="another release")
 def test_the_self_test_shows_what_is_wrong() -> None:
     """By default this release is wrong on each model of the self-test, which it therefore fails."""
-    assert all(map(wrong_by_default, SHOWING))
+    for make, seeds in SHOWING:
+        assert all(wrong_by_default(make(seed)) for seed in seeds)
+    assert sum(wrong_by_default(wide_rows(seed)) for seed in range(200)) > 10
     assert fault(cp_model.CpSolver).startswith(f"OR-Tools {WRONG} fails its self-test")
-    assert sum(map(wrong_by_default, range(effort(200)))) > 10
+
+
+def half_mended(**parameters: object) -> cp_model.CpSolver:
+    """A solver with some parameters."""
+    solver = cp_model.CpSolver()
+    for name, value in parameters.items():
+        setattr(solver.parameters, name, value)
+    return solver
+
+
+@pytest.mark.skipif(version("ortools") != WRONG, reason="another release")
+def test_the_self_test_needs_both_parameters() -> None:
+    """With either parameter alone the release fails."""
+    assert fault(lambda: half_mended(presolve_inclusion_work_limit=0))
+    assert fault(lambda: half_mended(auto_detect_greater_than_at_least_one_of=False))
 
 
 def test_the_self_test_passes() -> None:
@@ -126,19 +144,53 @@ def test_the_self_test_passes() -> None:
     assert release_fault() == ""
 
 
-def test_runs_are_right_on_models_of_that_kind() -> None:
-    """The optimum of many such models is the least of all assignments, and less is found infeasible."""
-    for seed in range(100, 100 + effort(60)):
-        for workers in (1, 2):
-            asked = probe(seed)
-            run = CpSatRun(asked.model, Limits(), lambda: False, workers=workers)
-            assert run.solve() == cp_model.OPTIMAL
-            assert run.solver.value(asked.objective) == asked.least == run.bound
-        for bound, status in ((asked.least, cp_model.OPTIMAL), (asked.least - 1, cp_model.INFEASIBLE)):
-            again = probe(seed)
+@pytest.mark.parametrize("make", [wide_rows, products])
+def test_runs_are_right_on_models_of_that_kind(make: Callable[[int], Probe]) -> None:
+    """Optimum and bound of many such models are the least of all assignments, and less is infeasible."""
+    check_models(make, range(100, 100 + effort(80)), (1,))
+    check_models(make, range(2000, 2000 + effort(15)), (2,))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("make", [wide_rows, products])
+def test_many_runs_are_right_on_models_of_that_kind(make: Callable[[int], Probe]) -> None:
+    """The same over thousands of models, some on eight workers."""
+    check_models(make, range(10_000, 10_000 + effort(3_000)), (1,))
+    check_models(make, range(20_000, 20_000 + effort(200)), (2, 8))
+
+
+def check_models(make: Callable[[int], Probe], seeds: range, workers: tuple[int, ...]) -> None:
+    """Solve, and ask for as little and for less as a question without an objective."""
+    for seed, threads in product(seeds, workers):
+        asked, told = make(seed), list[int]()
+        run = CpSatRun(asked.model, Limits(threads=threads), lambda: False, None, told.append)
+        status = run.solve()
+        assert asked.is_right(run.solver, status), (seed, threads)
+        if asked.least is None:
+            continue
+        assert run.bound == asked.least, (seed, threads)
+        assert max(told, default=asked.least) <= asked.least, (seed, threads)
+        for bound, answer in ((asked.least, cp_model.OPTIMAL), (asked.least - 1, cp_model.INFEASIBLE)):
+            again = make(seed)
             again.model.clear_objective()
             again.model.add(again.objective <= bound)
-            assert CpSatRun(again.model, Limits(threads=1), lambda: False).solve() == status
+            limits = Limits(threads=threads)
+            assert CpSatRun(again.model, limits, lambda: False).solve() == answer, (seed, threads)
+
+
+@pytest.mark.parametrize(
+    ("bound", "largest", "least"),
+    [
+        (-7.0000002, 2**31, -7),
+        (7.2, 2**40, 7),
+        (6.9, 2**40, 7),
+        (710340893064.0, 2**50, 710340893000),
+        (3e18, 2**70, 3 * 10**18 - 4096),
+    ],
+)
+def test_bounds_given_as_floats_are_lowered(bound: float, largest: int, least: int) -> None:
+    """As far as the numbers of the model may have taken the float off; not at all where they are small."""
+    assert integer_bound(bound, largest) == least
 
 
 FAULT = "OR-Tools 0.0 fails its self-test: what it says is taken for no proof"
@@ -158,7 +210,7 @@ def test_a_failing_release_proves_nothing() -> None:
     result = solve(problem, "cpsat", Limits(20, threads=1))
     assert (result.status, result.message) == ("feasible", FAULT)
     assert result.answer is not None
-    assert result.bound is None or result.key is not None and result.bound < result.key
+    assert result.bound is None or (result.key is not None and result.bound < result.key)
 
 
 @pytest.mark.usefixtures("failing")

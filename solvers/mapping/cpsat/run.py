@@ -71,4 +71,4 @@ def run_stated(
     if status == cp_model.INFEASIBLE:
         return Report(Ending.CLOSED, None, run.effort)
     ending = Ending.CLOSED if status == cp_model.OPTIMAL else Ending.STOPPED
-    return Report(ending, run.exact_bound, run.effort, run.doubt)
+    return Report(ending, run.bound, run.effort, run.doubt)

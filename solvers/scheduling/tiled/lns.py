@@ -40,12 +40,7 @@ KINDS = ("sizes", "places", "transfers")
 
 
 def replaced(
-    dag: AtomicDag,
-    machine: TiledMachine,
-    engine: Ints,
-    step: Ints,
-    rounds: range,
-    limits: Limits,
+    dag: AtomicDag, machine: TiledMachine, engine: Ints, step: Ints, rounds: range, limits: Limits
 ) -> tuple[Ints, bool] | None:
     """Engines with those of some rounds chosen anew for the least bytes times hops between tasks.
 

@@ -110,12 +110,7 @@ def waits(producer: Candidate, reader: Candidate) -> int:
 
 
 def chosen_sizes(
-    problem: TiledProblem,
-    menus: list[list[Candidate]],
-    goal: str,
-    limits: Limits,
-    *,
-    slack: float = 0.05,
+    problem: TiledProblem, menus: list[list[Candidate]], goal: str, limits: Limits, *, slack: float = 0.05
 ) -> Choice | None:
     """The candidates of least time or spread; ``None`` where time is up before any choice is found.
 
