@@ -203,7 +203,7 @@ class Search(Generic[P, Answer, Evaluation]):
                 self._record(source, improved=False, origin=Origin.EXACT)
 
     def doubt(self, why: str) -> None:
-        """Tell why what a method has seen is no proof, if there is a reason; told where nothing else is one."""
+        """Tell why what a method has seen is no proof, if anything; told where nothing else is one."""
         if why:
             with self._best.lock:
                 self._best.doubts[why] = None

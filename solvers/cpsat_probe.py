@@ -86,7 +86,7 @@ def wide_rows(seed: int) -> Probe:
 
 
 def products(seed: int) -> Probe:
-    """A model of products, each of a sum of literals and an integer of few values, in rows with conditions."""
+    """A model of rows with conditions on products: of a sum of literals and an integer of few values."""
     chance = random.Random(seed)
     model, literals = cp_model.CpModel(), chance.randint(3, 5)
     choices = [[0, 1]] * literals
