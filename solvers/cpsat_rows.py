@@ -127,7 +127,7 @@ class _Hints:
         values = [self._known.get(index) for index in row.variables]
         if None in values:
             return None
-        return sum(c * v for c, v in zip(row.coefficients, values, strict=True) if v is not None)
+        return int(sum(c * v for c, v in zip(row.coefficients, values, strict=True) if v is not None))
 
 
 class _Rewriting:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from fractions import Fraction
 
 import pytest
@@ -61,6 +62,25 @@ def test_rows_stated_by_digits_give_the_same_optimum(
         result = solved(problem, objective)
     assert result.status is Status.OPTIMAL
     assert result.key == optimum_by_orders(problem, objective)
+
+
+@settings(max_examples=effort(15), deadline=None)
+@given(small_problems(most=4), st.sampled_from((ScheduleObjective.MAKESPAN, ScheduleObjective.ENERGY)))
+def test_tasks_of_billions_of_cycles(problem: SchedulingProblem, objective: ScheduleObjective) -> None:
+    """Where cycles pass 2^31 the proven optimum is that of all orders."""
+    long = 3 * 10**9 + 1
+    tasks = [
+        replace(
+            task,
+            options=tuple(replace(o, cycles=o.cycles * long, fetch=o.fetch * long) for o in task.options),
+        )
+        for task in problem.tasks
+    ]
+    slow = replace(problem, tasks=tuple(tasks), context_cycles=problem.context_cycles * long)
+    result = solved(slow, objective)
+    least = optimum_by_orders(slow, objective)
+    assert result.status is Status.OPTIMAL
+    assert result.key == least == result.bound
 
 
 @settings(max_examples=effort(25), deadline=None)

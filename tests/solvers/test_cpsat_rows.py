@@ -12,8 +12,20 @@ from effort import effort
 from ortools.sat.python import cp_model
 
 from tilewright.formulation.limits import Limits
+from tilewright.formulation.mapping.problem import layer_problem
+from tilewright.formulation.mapping.tables import Tables
+from tilewright.formulation.objective import parse_objective
+from tilewright.formulation.scheduling.tiled.problem import TiledProblem, tiled_objective
+from tilewright.hardware.mapping.load import load_engine
+from tilewright.hardware.scheduling.tiled.load import load_tiled_machine
+from tilewright.solvers import cpsat_run
 from tilewright.solvers.cpsat_rows import WIDE, narrowed
 from tilewright.solvers.cpsat_run import CpSatRun
+from tilewright.solvers.mapping.cpsat.statement import state
+from tilewright.solvers.mapping.presolve.intervals import whole_space
+from tilewright.solvers.scheduling.tiled.running import plan_run
+from tilewright.workloads.catalog import resolve_model
+from tilewright.workloads.mapping.layer_text import parse_layer
 
 
 @dataclass
@@ -241,3 +253,41 @@ def test_infeasible_is_not_claimed_in_doubt(stated: Callable[[], cp_model.CpMode
     model.add_bool_or([])
     run = CpSatRun(model, Limits(threads=1), lambda: False)
     assert run.solve() == cp_model.UNKNOWN
+
+
+@pytest.fixture
+def counted(monkeypatch: pytest.MonkeyPatch) -> list[tuple[int, int]]:
+    """Per model that is solved, its wide rows before and after."""
+    counts: list[tuple[int, int]] = []
+
+    def narrowed_and_counted(model: cp_model.CpModel) -> str:
+        before = wide_rows(model)
+        doubt = narrowed(model)
+        counts.append((before, wide_rows(model)))
+        return doubt
+
+    monkeypatch.setattr(cpsat_run, "narrowed", narrowed_and_counted)
+    return counts
+
+
+def test_models_of_layers_are_narrow(counted: list[tuple[int, int]]) -> None:
+    """A large layer's counts pass 2^31 in rows with conditions; none of these is left."""
+    operator = parse_layer("gemm:M=4096,N=4096,K=4096")[1]
+    engine, objective = load_engine("nvdla-256"), parse_objective("energy")
+    problem = layer_problem(operator, engine, objective, factors="perfect")
+    tables = Tables(problem.space.groups, [problem.statement.energy, problem.statement.cycles])
+    model = state(problem, tables, whole_space(problem, tables), None).decisions.model
+    run = CpSatRun(model, Limits(0.1, threads=1), lambda: False)
+    run.solve()
+    assert run.doubt == ""
+    assert counted[0][0] > 0 == counted[0][1]
+
+
+def test_models_of_plans_are_narrow(counted: list[tuple[int, int]]) -> None:
+    """So do the cycles of links with a rate of many digits."""
+    machine = load_tiled_machine("atomic-2x2[link=0.013]")
+    network = resolve_model("conv:K=32,C=16,P=8,Q=8,R=3,S=3", 1)
+    problem = TiledProblem(network, machine, tiled_objective("makespan"))
+    plan_run(lambda: problem, "exact", Limits(6, threads=1)).run()
+    assert max(before for before, _ in counted) > 0
+    assert not any(after for _, after in counted)
