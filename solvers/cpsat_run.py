@@ -131,10 +131,15 @@ class CpSatRun:
 
     @property
     def bound(self) -> int:
-        """The lower bound of the objective at the end, as the integer that CP-SAT computes with."""
-        if self.doubt or not math.isfinite(self.solver.best_objective_bound):
-            return self._span[0]
-        return int(self.solver.response_proto.inner_objective_lower_bound) + self._offset
+        """The lower bound of the objective at the end, as the integer that CP-SAT computes with.
+
+        Where it ends before it has one, it says 0.
+        """
+        least, told = self._span[0], int(self.solver.response_proto.inner_objective_lower_bound)
+        unsaid = not self.has_solution and not told
+        if self.doubt or unsaid or not math.isfinite(self.solver.best_objective_bound):
+            return least
+        return told + self._offset
 
     @property
     def _offset(self) -> int:

@@ -193,6 +193,18 @@ def test_bounds_given_as_floats_are_lowered(bound: float, largest: int, least: i
     assert integer_bound(bound, largest) == least
 
 
+def test_a_run_without_time_has_the_bound_of_its_domains() -> None:
+    """CP-SAT says 0 where it has none, which is no bound of what may be negative."""
+    model = cp_model.CpModel()
+    x = [model.new_int_var(0, 1000, "") for _ in range(3)]
+    model.add_multiplication_equality(x[0], x[1:])
+    model.minimize(5 - sum(x))
+    run = CpSatRun(model, Limits(threads=1), lambda: False, effort=0.0)
+    assert run.solve() == cp_model.UNKNOWN
+    assert run.solver.best_objective_bound == 0
+    assert run.bound == 5 - 3000
+
+
 FAULT = "OR-Tools 0.0 fails its self-test: what it says is taken for no proof"
 
 
