@@ -110,14 +110,15 @@ def _machine() -> str:
 def _solvers() -> tuple[bool, str]:
     from tilewright.solvers.mapping.registry import SOLVERS
 
-    import_module("ortools.sat.python.cp_model")
+    fault = import_module("tilewright.solvers.cpsat_run").release_fault()
     missing = []
     for name in SOLVERS.names():
         try:
             SOLVERS.make(name)
         except (ImportError, AttributeError) as error:
             missing.append(f"{name} ({one_line(error)})")
-    return not missing, f"cannot load {', '.join(missing)}" if missing else ", ".join(SOLVERS.names())
+    faults = [fault] * bool(fault) + [f"cannot load {', '.join(missing)}"] * bool(missing)
+    return not faults, "; ".join(faults) or ", ".join(SOLVERS.names())
 
 
 def _presets() -> tuple[bool, str]:

@@ -83,6 +83,7 @@ class _Incumbent(Generic[Answer, Evaluation]):
     beside: Beside[Answer, Evaluation] | None = None
     improved_at: float | None = None
     trace: list[TracePoint] = field(default_factory=list)
+    doubts: dict[str, None] = field(default_factory=dict)
     lock: threading.RLock = field(default_factory=threading.RLock)
 
 
@@ -201,6 +202,12 @@ class Search(Generic[P, Answer, Evaluation]):
                 self._best.bound = Fraction(bound)
                 self._record(source, improved=False, origin=Origin.EXACT)
 
+    def doubt(self, why: str) -> None:
+        """Tell why what a method has seen is no proof, if anything; told where nothing else is one."""
+        if why:
+            with self._best.lock:
+                self._best.doubts[why] = None
+
     def _set_beside(self, judgement: Judgement[Answer, Evaluation], source: str) -> None:
         """Keep the best legal answer from outside the searched space beside the claim."""
         known = self._best.beside
@@ -232,6 +239,7 @@ class Search(Generic[P, Answer, Evaluation]):
             if key is not None and bound is not None and bound > key:
                 raise UnsoundBoundError(f"{method} claims the bound {bound}, but {key} was reached")
             status = self._status(exhausted=exhausted, error=error)
+            doubts = () if status in (Status.OPTIMAL, Status.INFEASIBLE) else self._best.doubts
             return Result(
                 status=status,
                 answer=self._best.answer,
@@ -244,7 +252,7 @@ class Search(Generic[P, Answer, Evaluation]):
                 seed=self.limits.seed,
                 wall_seconds=self.limits.elapsed,
                 input_hash=self.problem.content_hash,
-                message=message,
+                message="; ".join(filter(None, (message, *doubts))),
                 beside=self._best.beside,
             )
 

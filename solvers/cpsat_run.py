@@ -1,20 +1,29 @@
-"""Running CP-SAT under the limits of a search: solutions and bounds passed on as they come."""
+"""Running CP-SAT under the limits of a search: solutions and bounds passed on as they come.
+
+Every solver is made here.  What it says is a proof only where the release passes its self-test
+(`cpsat_probe`) and the model's enforced rows are narrow (`cpsat_rows`).
+"""
 
 from __future__ import annotations
 
 import math
 import threading
 from collections.abc import Callable
+from functools import cache, cached_property
 from typing import Protocol
 
 from ortools.sat.python import cp_model
 
 from tilewright.formulation.limits import Limits
 from tilewright.solvers.background import Background
+from tilewright.solvers.cpsat_probe import fault
+from tilewright.solvers.cpsat_rows import narrowed
 
 POLL = 0.02
 """Seconds between two looks at the limits."""
-_EXACT, _COARSE = 2**53, 2**-50
+_SPARE, _DIGITS, _CEILING, _WHOLE = 6, 50, 1 << 62, 0.25
+"""Bits that an objective's numbers may grow by in presolve, those of a float that are relied on, the largest
+number that CP-SAT computes with, and how far below an integer its float may be."""
 
 
 class Values(Protocol):
@@ -25,6 +34,24 @@ class Values(Protocol):
 
     def boolean_value(self, literal: cp_model.LiteralT) -> bool:
         """The value of a literal."""
+
+
+def _new_solver() -> cp_model.CpSolver:
+    """A solver with the parameters that all runs share."""
+    solver = cp_model.CpSolver()
+    parameters = solver.parameters
+    parameters.catch_sigint_signal = False  # else Ctrl-C is no longer this process's to handle
+    parameters.presolve_inclusion_work_limit = 0  # leaves out what adds up enforced rows in 32 bits
+    parameters.auto_detect_greater_than_at_least_one_of = False  # takes clauses as they are stated
+    parameters.relative_gap_limit = 0.0
+    parameters.absolute_gap_limit = 0.0
+    return solver
+
+
+@cache
+def release_fault() -> str:
+    """Why proofs of the installed release are not believed, or nothing; found out once per process."""
+    return fault(_new_solver)
 
 
 class _Told(cp_model.CpSolverSolutionCallback):
@@ -40,6 +67,9 @@ class _Told(cp_model.CpSolverSolutionCallback):
 
 class CpSatRun:
     """Solves one model once, in a thread of its own.
+
+    Wide enforced rows are restated in the model.  Where its answer is no proof, ``doubt`` says why: the
+    status is then never ``OPTIMAL`` or ``INFEASIBLE``, and the bound is that of the variables' domains.
 
     Parameters
     ----------
@@ -68,7 +98,8 @@ class CpSatRun:
         effort: float | None = None,
         brief: bool = False,
     ) -> None:
-        self.solver = cp_model.CpSolver()
+        self.solver = _new_solver()
+        self.doubt = ""
         self.status: cp_model.CpSolverStatus = cp_model.UNKNOWN
         self._model = model
         self._limits = limits
@@ -80,13 +111,8 @@ class CpSatRun:
         parameters = self.solver.parameters
         parameters.num_workers = max(1, limits.threads if workers is None else workers)
         parameters.random_seed = limits.seed
-        parameters.catch_sigint_signal = False
-        parameters.relative_gap_limit = 0.0
-        parameters.absolute_gap_limit = 0.0
         parameters.interleave_search = limits.deterministic
-        left = limits.share(longest=seconds).remaining
-        if left is not None:
-            parameters.max_time_in_seconds = max(0.01, left)
+        self._mine = limits.share(longest=seconds)
         if effort is not None:
             parameters.max_deterministic_time = effort
         if brief:
@@ -105,13 +131,31 @@ class CpSatRun:
 
     @property
     def bound(self) -> int:
-        """The lower bound of the objective at the end."""
-        return integer_bound(self.solver.best_objective_bound)
+        """The lower bound of the objective at the end, as the integer that CP-SAT computes with.
+
+        Where it ends before it has one, it says 0.
+        """
+        least, told = self._span[0], int(self.solver.response_proto.inner_objective_lower_bound)
+        unsaid = not self.has_solution and not told
+        if self.doubt or unsaid or not math.isfinite(self.solver.best_objective_bound):
+            return least
+        return told + self._offset
 
     @property
-    def exact_bound(self) -> int:
-        """The same without a float in between; of models whose objective is one variable."""
-        return int(self.solver.response_proto.inner_objective_lower_bound)
+    def _offset(self) -> int:
+        """What the objective is beside its terms."""
+        return math.floor(self._model.proto.objective.offset)
+
+    @cached_property
+    def _span(self) -> tuple[int, int]:
+        """What the domains of its variables leave of the objective, and the largest number among both."""
+        proto, largest = self._model.proto, 0
+        ends = [(v.domain[0], v.domain[len(v.domain) - 1]) for v in proto.variables]
+        least = self._offset
+        for index, c in zip(proto.objective.vars, proto.objective.coeffs, strict=True):
+            least += min(c * end for end in ends[index])
+            largest += abs(c)
+        return least, largest * max((abs(end) for pair in ends for end in pair), default=0)
 
     def solve(self) -> cp_model.CpSolverStatus:
         """Run until the model is closed, a limit strikes, the search is over or ``on_solution`` has enough.
@@ -135,15 +179,25 @@ class CpSatRun:
         return self.status
 
     def _work(self) -> None:
-        if self._limits.deterministic:
-            self.status = self.solver.solve(self._model)
-            if self.has_solution:
-                self._found(self.solver)
-            return
-        if self._on_bound is not None:
+        self.doubt = release_fault() or narrowed(self._model)
+        left = self._mine.remaining
+        if left is not None:
+            self.solver.parameters.max_time_in_seconds = max(0.01, left)
+        silent = self._limits.deterministic
+        if self._on_bound is not None and not (silent or self.doubt):
             self.solver.best_bound_callback = self._bounded
-        told = None if self._on_solution is None else _Told(self._found)
-        self.status = self.solver.solve(self._model, told)
+        told = None if silent or self._on_solution is None else _Told(self._found)
+        self.status = self._believed(self.solver.solve(self._model, told))
+        if silent and self.has_solution:
+            self._found(self.solver)
+
+    def _believed(self, status: cp_model.CpSolverStatus) -> cp_model.CpSolverStatus:
+        """The status, without a proof that is none."""
+        if not self.doubt:
+            return status
+        return {cp_model.OPTIMAL: cp_model.FEASIBLE, cp_model.INFEASIBLE: cp_model.UNKNOWN}.get(
+            status, status
+        )
 
     def _found(self, values: Values) -> None:
         if self._on_solution is not None:
@@ -153,7 +207,7 @@ class CpSatRun:
     def _bounded(self, bound: float) -> None:
         if self._on_bound is not None and math.isfinite(bound):
             use = self._on_bound
-            self._guarded(lambda: use(integer_bound(bound)))
+            self._guarded(lambda: use(integer_bound(bound, self._span[1])))
 
     def _guarded(self, call: Callable[[], bool | None]) -> None:
         """Exceptions must not cross into CP-SAT: the first one is kept, and ends the run."""
@@ -169,6 +223,16 @@ class CpSatRun:
             self.solver.stop_search()
 
 
-def integer_bound(bound: float) -> int:
-    """The bound on an integer objective that CP-SAT gives as a float; lowered where floats are coarser."""
-    return round(bound) if abs(bound) < _EXACT else int(bound * (1 - _COARSE))
+def integer_bound(bound: float, largest: int) -> int:
+    """The bound on an integer objective that CP-SAT gives as a float while it runs.
+
+    Presolve replaces variables of the objective by others and takes out what their coefficients share.  The
+    float is a number of that objective times the shared factor, plus an offset that may be as large as any
+    number of the model; where such numbers leave a float's digits, the bound is lowered by as much.
+
+    Parameters
+    ----------
+    largest : number that can occur in the objective
+    """
+    error = min(largest << _SPARE, _CEILING) >> _DIGITS
+    return math.floor(bound) - error if error else math.floor(bound + _WHOLE)

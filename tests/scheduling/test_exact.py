@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from fractions import Fraction
 
 import pytest
@@ -20,6 +21,7 @@ from tilewright.formulation.scheduling.herald.problem import (
     feasible_options,
 )
 from tilewright.formulation.scheduling.herald.search import ScheduleGoal, ScheduleResult, ScheduleSearch
+from tilewright.solvers import cpsat_rows
 from tilewright.solvers.running import run_method
 from tilewright.solvers.scheduling.herald.annealing import ScheduleAnnealing
 from tilewright.solvers.scheduling.herald.bounds import basic_bounds
@@ -46,6 +48,39 @@ def test_optimum_equals_enumeration_of_orders(
     result = solved(problem, objective)
     assert result.status is Status.OPTIMAL
     assert result.key == optimum_by_orders(problem, objective)
+
+
+@settings(max_examples=effort(10), deadline=None)
+@given(small_problems(), st.sampled_from(ScheduleObjective))
+def test_rows_stated_by_digits_give_the_same_optimum(
+    problem: SchedulingProblem, objective: ScheduleObjective
+) -> None:
+    """Where rows of 4 count as wide and digits have two bits, the proven optimum is that of all orders."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(cpsat_rows, "WIDE", 4)
+        patch.setattr(cpsat_rows, "_DIGIT", 2)
+        result = solved(problem, objective)
+    assert result.status is Status.OPTIMAL
+    assert result.key == optimum_by_orders(problem, objective)
+
+
+@settings(max_examples=effort(15), deadline=None)
+@given(small_problems(most=4), st.sampled_from((ScheduleObjective.MAKESPAN, ScheduleObjective.ENERGY)))
+def test_tasks_of_billions_of_cycles(problem: SchedulingProblem, objective: ScheduleObjective) -> None:
+    """Where cycles pass 2^31 the proven optimum is that of all orders."""
+    long = 3 * 10**9 + 1
+    tasks = [
+        replace(
+            task,
+            options=tuple(replace(o, cycles=o.cycles * long, fetch=o.fetch * long) for o in task.options),
+        )
+        for task in problem.tasks
+    ]
+    slow = replace(problem, tasks=tuple(tasks), context_cycles=problem.context_cycles * long)
+    result = solved(slow, objective)
+    least = optimum_by_orders(slow, objective)
+    assert result.status is Status.OPTIMAL
+    assert result.key == least == result.bound
 
 
 @settings(max_examples=effort(25), deadline=None)

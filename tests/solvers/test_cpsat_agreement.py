@@ -9,6 +9,8 @@ from hypothesis import strategies as st
 from instances import SPACES, Instance, instances
 
 from tilewright.formulation.result import Status
+from tilewright.solvers import cpsat_rows
+from tilewright.solvers.mapping.cpsat import decisions
 from tilewright.solvers.mapping.cpsat import statement as statement_module
 from tilewright.solvers.mapping.exhaustive import minima
 from tilewright.solvers.mapping.presolve import expansion as expansion_module
@@ -57,6 +59,19 @@ def test_scaled_objectives_stay_exact(model: str, factors: str, data: st.DataObj
         patch.setattr(Dive, "run", lambda *_args, **_kwargs: None)
         objectives = ("edp", "ed2p", "E^2*D^3")
         agrees(data.draw(instances(model, factors=factors, largest=4000, objectives=objectives)))
+
+
+@pytest.mark.parametrize(("model", "factors"), SPACES)
+@settings(max_examples=effort(5))
+@given(data=st.data())
+def test_rows_stated_by_digits_agree(model: str, factors: str, data: st.DataObject) -> None:
+    """Where rows of 64 count as wide and digits have five bits, optimum and infeasibility are the same."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(cpsat_rows, "WIDE", 1 << 6)
+        patch.setattr(cpsat_rows, "_DIGIT", 5)
+        patch.setattr(decisions, "WIDE", 1 << 6)
+        patch.setattr(Dive, "run", lambda *_args, **_kwargs: None)
+        agrees(data.draw(instances(model, factors=factors, largest=1000, constrained=True)))
 
 
 @settings(max_examples=effort(6))

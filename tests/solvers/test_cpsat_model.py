@@ -16,6 +16,7 @@ from tilewright.formulation.expression.exact import ExactReader, evaluate
 from tilewright.formulation.limits import Limits
 from tilewright.formulation.mapping.problem import LayerProblem
 from tilewright.formulation.mapping.tables import Tables
+from tilewright.solvers.cpsat_run import CpSatRun
 from tilewright.solvers.mapping.cpsat import statement as statement_module
 from tilewright.solvers.mapping.cpsat.outer_tiles import confined, join_outer_tiles
 from tilewright.solvers.mapping.cpsat.statement import Stated, state
@@ -38,10 +39,9 @@ def optimum(problem: LayerProblem) -> Fraction | None:
 
 def solved(stated: Stated) -> tuple[int, int | None]:
     """Status and objective of a model on its own."""
-    solver = cp_model.CpSolver()
-    solver.parameters.num_workers = 1
-    status = solver.solve(stated.decisions.model)
-    return status, solver.value(stated.objective) if status == cp_model.OPTIMAL else None
+    run = CpSatRun(stated.decisions.model, Limits(threads=1), lambda: False)
+    status = run.solve()
+    return status, run.solver.value(stated.objective) if status == cp_model.OPTIMAL else None
 
 
 def plain(problem: LayerProblem) -> Stated:

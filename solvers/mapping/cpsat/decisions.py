@@ -15,6 +15,7 @@ from tilewright.formulation.expression.batch import EXACT_LIMIT, Array, BatchRea
 from tilewright.formulation.limits import Limits
 from tilewright.formulation.mapping.problem import LayerProblem
 from tilewright.formulation.mapping.tables import Tables
+from tilewright.solvers.cpsat_rows import WIDE
 from tilewright.solvers.mapping.presolve.intervals import OpenSpace, TableIntervals
 
 Literal = Any  # a Boolean variable of ortools or its negation
@@ -138,8 +139,9 @@ class Decisions:
         parts = []
         for value in distinct:
             literal = self.subset(position, values == value)
-            self.model.add(variable == value).only_enforce_if(literal)
-            self.model.add(variable != value).only_enforce_if(~literal)
+            if high - low < WIDE:  # else the sum below says it alone
+                self.model.add(variable == value).only_enforce_if(literal)
+                self.model.add(variable != value).only_enforce_if(~literal)
             parts.append(value * literal)
         self.model.add(variable == sum(parts))
         return variable, low, high

@@ -31,7 +31,7 @@ class Report:
     ----------
     bound : no solution of the model has a smaller objective; ``None`` where there is none at all
     effort : deterministic time that it took
-    message : of a failure
+    message : of a failure, or why what CP-SAT says is no proof
     """
 
     ending: Ending
@@ -71,4 +71,4 @@ def run_stated(
     if status == cp_model.INFEASIBLE:
         return Report(Ending.CLOSED, None, run.effort)
     ending = Ending.CLOSED if status == cp_model.OPTIMAL else Ending.STOPPED
-    return Report(ending, run.exact_bound, run.effort)
+    return Report(ending, run.bound, run.effort, run.doubt)

@@ -137,6 +137,7 @@ class _Proof:
         report = run_stated(stated, limits, found, bounded, self._done, self.slice)
         if report.ending is Ending.FAILED:
             return Outcome(False, report.message, error=True)
+        self.search.doubt(report.message)
         if report.bound is None:
             return self._closed(cutoff)
         bounded(report.bound)

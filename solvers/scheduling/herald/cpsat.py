@@ -13,8 +13,6 @@ from collections.abc import Sequence
 from fractions import Fraction
 from importlib.metadata import version
 
-from ortools.sat.python import cp_model
-
 from tilewright.formulation.method import Outcome
 from tilewright.formulation.result import Origin
 from tilewright.formulation.scheduling.herald.problem import (
@@ -150,12 +148,7 @@ def _solve_whole(search: ScheduleSearch, options: Sequence[tuple[Option, ...]]) 
     def on_bound(bound: int) -> None:
         search.raise_bound(Fraction(bound, scale), "cpsat")
 
-    run = run_model(statement, search, search.limits.threads, on_bound=on_bound, on_solution=on_solution)
-    if run.status == cp_model.OPTIMAL:  # exact, where the bound above is a float
-        spent = Fraction(int(run.solver.value(statement.energy)), problem.energy_scale)
-        search.raise_bound(
-            search.problem.objective.of(int(run.solver.value(statement.makespan)), spent), "cpsat"
-        )
+    run_model(statement, search, search.limits.threads, on_bound=on_bound, on_solution=on_solution)
 
 
 def _solve_large(search: ScheduleSearch, options: Sequence[tuple[Option, ...]], front: Front) -> None:

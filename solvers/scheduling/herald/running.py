@@ -32,8 +32,10 @@ def run_model(
         brief=brief,
     )
     run.solve()
-    if on_bound is not None and run.has_solution:
-        on_bound(run.bound)
+    if on_bound is not None:
+        search.doubt(run.doubt)
+        if run.has_solution:
+            on_bound(run.bound)
     return run
 
 

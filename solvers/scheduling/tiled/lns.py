@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import random
 import time
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from operator import itemgetter
 
 import numpy as np
@@ -23,6 +23,7 @@ import numpy.typing as npt
 from ortools.sat.python import cp_model
 
 from tilewright import __version__
+from tilewright.formulation.limits import Limits
 from tilewright.formulation.method import Outcome
 from tilewright.formulation.options import option
 from tilewright.formulation.scheduling.tiled.dag import AtomicDag
@@ -32,21 +33,14 @@ from tilewright.heuristics.scheduling.tiled.atomic import AtomicDataflow
 from tilewright.heuristics.scheduling.tiled.planning import quiet_end
 from tilewright.heuristics.scheduling.tiled.refining import Judged, SizeMoves, Sizes, losses
 from tilewright.heuristics.scheduling.tiled.stages import Stages
+from tilewright.solvers.cpsat_run import CpSatRun
 
 Ints = npt.NDArray[np.int32]
 KINDS = ("sizes", "places", "transfers")
 
 
 def replaced(
-    dag: AtomicDag,
-    machine: TiledMachine,
-    engine: Ints,
-    step: Ints,
-    rounds: range,
-    *,
-    seconds: float,
-    threads: int = 1,
-    seed: int = 0,
+    dag: AtomicDag, machine: TiledMachine, engine: Ints, step: Ints, rounds: range, limits: Limits
 ) -> tuple[Ints, bool] | None:
     """Engines with those of some rounds chosen anew for the least bytes times hops between tasks.
 
@@ -92,16 +86,13 @@ def replaced(
             model.add(way >= end - begin)
             cost.append(size * way)
     model.minimize(sum(cost))
-    solver = cp_model.CpSolver()
-    solver.parameters.max_time_in_seconds = seconds
-    solver.parameters.num_workers = threads
-    solver.parameters.random_seed = seed
-    status = solver.solve(model)
-    if status not in (cp_model.OPTIMAL, cp_model.FEASIBLE):
+    run = CpSatRun(model, limits, lambda: limits.expired, workers=1)
+    status = run.solve()
+    if not run.has_solution:
         return None
     found = engine.copy()
     for moved, i in local.items():
-        found[moved] = solver.value(y[i]) * machine.width + solver.value(x[i])
+        found[moved] = run.solver.value(y[i]) * machine.width + run.solver.value(x[i])
     return found, status == cp_model.OPTIMAL
 
 
@@ -217,15 +208,13 @@ class LargeNeighbourhoods:
         np.maximum.at(longest, plan.first, answer.dag.cycles)
         lost = np.maximum(0.0, np.diff(result.step_start) - longest) + 1e-3
         last = numbers.choices(range(plan.steps), lost.tolist())[0]
-        left = search.limits.remaining
         found = replaced(
             answer.dag,
             problem.machine,
             plan.engine,
             plan.first,
             range(max(0, last - self.window + 1), last + 1),
-            seconds=self.proof if left is None else min(self.proof, left),
-            seed=turn,
+            replace(search.limits.share(longest=self.proof), seed=turn),
         )
         if found is None:
             return None

@@ -20,6 +20,7 @@ import numpy as np
 from ortools.sat.python import cp_model
 
 from tilewright import __version__
+from tilewright.formulation.limits import Limits
 from tilewright.formulation.method import Outcome
 from tilewright.formulation.options import option
 from tilewright.formulation.scheduling.tiled.coordinates import shape_of
@@ -30,6 +31,7 @@ from tilewright.heuristics.scheduling.tiled.coarsening import workable
 from tilewright.heuristics.scheduling.tiled.planning import quiet_end
 from tilewright.heuristics.scheduling.tiled.shares import HANDOVER, SizeMenu, fitting_menu, shared_sizes
 from tilewright.heuristics.scheduling.tiled.stages import MAPPINGS, ORDERS, Stages
+from tilewright.solvers.cpsat_run import CpSatRun
 
 GOALS = ("time", "spread")
 
@@ -108,14 +110,7 @@ def waits(producer: Candidate, reader: Candidate) -> int:
 
 
 def chosen_sizes(
-    problem: TiledProblem,
-    menus: list[list[Candidate]],
-    goal: str,
-    *,
-    slack: float = 0.05,
-    seconds: float | None = None,
-    threads: int = 1,
-    seed: int = 0,
+    problem: TiledProblem, menus: list[list[Candidate]], goal: str, limits: Limits, *, slack: float = 0.05
 ) -> Choice | None:
     """The candidates of least time or spread; ``None`` where time is up before any choice is found.
 
@@ -156,19 +151,15 @@ def chosen_sizes(
         least = sum(min(one.time for one in menu) for menu in menus)
         model.add(time <= int((1 + slack) * least))
         model.minimize(longest - shortest)
-    solver = cp_model.CpSolver()
-    solver.parameters.num_workers = threads
-    solver.parameters.random_seed = seed
-    if seconds is not None:
-        solver.parameters.max_time_in_seconds = seconds
-    status = solver.solve(model)
-    if status not in (cp_model.OPTIMAL, cp_model.FEASIBLE):
+    run = CpSatRun(model, limits, lambda: limits.expired)
+    status = run.solve()
+    if not run.has_solution:
         return None
     found = tuple(
-        next(one.size for one, pick in zip(menu, row, strict=True) if solver.value(pick))
+        next(one.size for one, pick in zip(menu, row, strict=True) if run.solver.value(pick))
         for menu, row in zip(menus, picks, strict=True)
     )
-    return Choice(found, round(solver.objective_value), status == cp_model.OPTIMAL)
+    return Choice(found, round(run.solver.objective_value), status == cp_model.OPTIMAL)
 
 
 @dataclass(frozen=True)
@@ -196,10 +187,8 @@ class ChosenSizes:
             problem,
             candidates(problem, self.most, self.room),
             self.goal,
+            limits.share(1 / 3),
             slack=self.slack,
-            seconds=None if limits.remaining is None else limits.remaining / 3,
-            threads=limits.threads,
-            seed=limits.seed,
         )
         told = "no time to choose sizes: shares of the layers instead"
         source = f"{self.name}, shares"

@@ -40,7 +40,7 @@ def test_chosen_sizes_equal_enumeration(seed: int) -> None:
     times = [
         sum(one.time for one in picks) + sum(waits(picks[p], picks[i]) for p, i in pairs) for picks in choices
     ]
-    found = chosen_sizes(problem, menus, "time")
+    found = chosen_sizes(problem, menus, "time", Limits())
     assert found is not None
     assert found.proven
     assert found.value == min(times)
@@ -50,7 +50,7 @@ def test_chosen_sizes_equal_enumeration(seed: int) -> None:
         for picks in choices
         if sum(one.time for one in picks) <= int(1.5 * least)
     ]
-    found = chosen_sizes(problem, menus, "spread", slack=0.5)
+    found = chosen_sizes(problem, menus, "spread", Limits(), slack=0.5)
     assert found is not None
     assert found.proven
     assert found.value == min(spreads)
@@ -99,7 +99,7 @@ def test_places_of_a_window_equal_enumeration(seed: int) -> None:
     engine, step = layer_sequential(dag, machine)
     rounds = range(int(step.max()) // 2, int(step.max()) // 2 + 2)
     mine = [np.flatnonzero(step == r) for r in rounds]
-    found = replaced(dag, machine, engine, step, rounds, seconds=20)
+    found = replaced(dag, machine, engine, step, rounds, Limits(20))
     assert found is not None
     assert found[1]
     tasks = {int(t) for one in mine for t in one}

@@ -346,6 +346,8 @@ class RoundProof:
         source: str = "rounds",
     ) -> bool:
         """Whether nothing better than the best plan is left; raises the bound accordingly."""
+        if run is not None:
+            self.search.doubt(run.doubt)
         if status is not None and run is not None and status == cp_model.OPTIMAL:
             self.raise_bound(run.bound, source)
             return self.search.done
