@@ -127,6 +127,7 @@ class CellAnswer:
     ----------
     trace : steps ``[seconds, value key, bound key, source, improved, heuristic]``
     metrics, mapping : as in the results document; ``None`` without a mapping
+    evidence : what a document needs to prove the run, as text, where that is more
     """
 
     status: str
@@ -140,3 +141,4 @@ class CellAnswer:
     mapping: list[dict[str, str | int]] | None = None
     trace: list[list[Any]] = field(default_factory=list)
     versions: dict[str, str] = field(default_factory=dict)
+    evidence: str | None = None

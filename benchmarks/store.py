@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from tilewright.benchmarks.cells import BenchmarkTask, CellAnswer, Entry, Part, Place, ProblemRecord
+from tilewright.report.records import evidence
 from tilewright.solvers.database import Database, Layout, seal
 from tilewright.workloads.errors import InputError
 
@@ -45,6 +46,7 @@ CREATE TABLE cell (
     trace TEXT NOT NULL,             -- [[seconds, value key, bound key, source, improved, heuristic], ...]
     versions TEXT NOT NULL,          -- of this program and its libraries, JSON
     ended TEXT NOT NULL,             -- UTC
+    evidence TEXT,                   -- hash of what a document needs to prove the run, where there is any
     seal TEXT NOT NULL DEFAULT ''
 ) WITHOUT ROWID""",
     """
@@ -55,11 +57,12 @@ CREATE TABLE place (
     seal TEXT NOT NULL DEFAULT '',
     PRIMARY KEY (suite, layer, arch, objective, part, method, seed)
 ) WITHOUT ROWID""",
+    evidence.TABLE,
     "CREATE INDEX place_key ON place (key)",
     "CREATE INDEX cell_problem ON cell (problem)",
 )
-_LAYOUT = Layout(application=0x546C5772, version=2, tables=_TABLES, name="a store", readable=(1,))  # "TlWr"
-"""Version 1 had no seals; it is brought up when it is opened."""
+_LAYOUT = Layout(application=0x546C5772, version=3, tables=_TABLES, name="a store", readable=(1, 2))  # "TlWr"
+"""Version 1 had no seals, version 2 no evidence; both are brought up when they are opened."""
 
 _PROBLEM = ("hash", "record")
 _PLACE = ("suite", "layer", "arch", "objective", "part", "method", "seed", "count", "key")
@@ -84,12 +87,18 @@ _CELL = (
     "trace",
     "versions",
     "ended",
+    "evidence",
 )
 
 
 @dataclass(frozen=True)
 class FinishedCell:
-    """A finished cell."""
+    """A finished cell.
+
+    Parameters
+    ----------
+    evidence : hash of what the store keeps to prove it
+    """
 
     key: str
     problem: str
@@ -99,6 +108,7 @@ class FinishedCell:
     time_limit_s: float
     threads: int
     ended: str
+    evidence: str | None
     answer: CellAnswer
 
     @property
@@ -148,18 +158,32 @@ class Store:
         self._base.rows("PRAGMA synchronous = FULL")
 
     def _bring_up(self) -> None:
-        """Seal the rows of a store of version 1 as they stand."""
+        """Seal the rows of a store of version 1 as they stand, and give an older one room for evidence."""
         with self._base.transaction():
-            if self._base.number("user_version") == _LAYOUT.version:
+            version = self._base.number("user_version")
+            if version == _LAYOUT.version:
                 return
-            for table, columns, keys in (("problem", _PROBLEM, 1), ("cell", _CELL, 1), ("place", _PLACE, 7)):
-                self._base.rows(f"ALTER TABLE {table} ADD COLUMN seal TEXT NOT NULL DEFAULT ''")
-                found = self._base.rows(f"SELECT {', '.join(columns)} FROM {table}")
-                chosen = " AND ".join(f"{key} = ?" for key in columns[:keys])
-                self._base.run_many(
-                    f"UPDATE {table} SET seal = ? WHERE {chosen}", [(seal(row), *row[:keys]) for row in found]
-                )
+            if version == 1:
+                for table, columns, keys in (("problem", _PROBLEM, 1), ("place", _PLACE, 7)):
+                    self._base.rows(f"ALTER TABLE {table} ADD COLUMN seal TEXT NOT NULL DEFAULT ''")
+                    self._seal(
+                        table, columns, keys, self._base.rows(f"SELECT {', '.join(columns)} FROM {table}")
+                    )
+                self._base.rows("ALTER TABLE cell ADD COLUMN seal TEXT NOT NULL DEFAULT ''")
+                cells = self._base.rows(f"SELECT {', '.join(_CELL[:-1])} FROM cell")
+            else:
+                cells = self._read("cell", _CELL[:-1], "")
+            self._base.rows("ALTER TABLE cell ADD COLUMN evidence TEXT")
+            self._seal("cell", _CELL, 1, [(*row, None) for row in cells])
+            self._base.rows(evidence.TABLE)
             self._base.rows(f"PRAGMA user_version = {_LAYOUT.version}")
+
+    def _seal(self, table: str, columns: tuple[str, ...], keys: int, rows: list[tuple[Any, ...]]) -> None:
+        """Seal the rows of a table, known by their first columns."""
+        chosen = " AND ".join(f"{key} = ?" for key in columns[:keys])
+        self._base.run_many(
+            f"UPDATE {table} SET seal = ? WHERE {chosen}", [(seal(row), *row[:keys]) for row in rows]
+        )
 
     def close(self) -> None:
         """Close the file; what was stored stays."""
@@ -221,6 +245,7 @@ class Store:
             json.dumps(answer.trace),
             json.dumps(answer.versions),
             datetime.now(UTC).isoformat(timespec="seconds"),
+            None if answer.evidence is None else evidence.keep(self._base, answer.evidence),
         )
         marks = ", ".join("?" * (len(_CELL) + 1))
         self._base.rows(
@@ -315,5 +340,6 @@ def _cell(row: dict[str, Any]) -> FinishedCell:
         time_limit_s=row["time_limit_s"],
         threads=row["threads"],
         ended=row["ended"],
+        evidence=row["evidence"],
         answer=told,
     )

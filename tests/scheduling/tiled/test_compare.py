@@ -9,7 +9,6 @@ from typing import Any
 import jsonschema
 import pytest
 from calls import finish, start
-from mutated import undetected
 
 from tilewright.benchmarks.arena.contest import Contest, entries
 from tilewright.benchmarks.arena.document import compare_document
@@ -17,7 +16,7 @@ from tilewright.benchmarks.arena.work import answer
 from tilewright.benchmarks.store import Store
 from tilewright.formulation.scheduling.tiled.problem import TiledProblem, tiled_objective
 from tilewright.hardware.scheduling.tiled.load import load_tiled_machine
-from tilewright.report.checks.scheduling.tiled.compare import compare_faults
+from tilewright.report.checks.scheduling.tiled.compare import check_compare
 from tilewright.report.html.scheduling.tiled.compare import write_contest_report
 from tilewright.report.records.files import parse_record
 from tilewright.report.records.scheduling.tiled.compare import CompareDocument
@@ -26,17 +25,6 @@ from tilewright.workloads.catalog import resolve_model
 from tilewright.workloads.errors import InputError
 
 LAYER = "conv:K=64,C=32,P=14,Q=14,R=3,S=3,pad=1"
-UNCHECKED = {
-    r"contestants\.\d+\.runs\.\d+\.(closed_form|wall_s|dram_bytes|hop_bytes|utilization|atoms)": "figures of"
-    " plans that are not in the document",
-    r"contestants\.\d+\.runs\.\d+\.message": "text for people",
-    r"contestants\.\d+\.runs\.\d+\.(status|seed)": "which run it was, and how it ended",
-    r"contestants\.\d+\.runs\.\d+\.(cycles|energy_pj)": "of the product only the value leaves evidence",
-    r"bound(_exact)?": "weaker: a lower bound than is known holds as well",
-    r"settings\.(time_limit_s|threads|seeds|clock)": "requests",
-    r"(.*\.)?description": "text for people",
-    r"versions(\..*)?": "what else was installed; that of tilewright must be there",
-}
 
 
 @pytest.fixture(scope="module")
@@ -65,30 +53,13 @@ def test_the_document_tells_who_is_ahead(document: CompareDocument) -> None:
     assert document.winner is not None
     medians = {name: one.median_key for name, one in ended.items()}
     assert medians[document.winner.method] == min(key for key in medians.values() if key is not None)
-    assert compare_faults(document, "document") == []
+    assert check_compare(document, "document").faults == ()
 
 
 def test_the_schema_is_that_of_the_records(document: CompareDocument) -> None:
     """The shipped schema is generated from the records, and a real document keeps to it."""
     assert result_schema(COMPARE) == json.loads(json.dumps(generated_schema(CompareDocument)))
     jsonschema.validate(document.to_data(), result_schema(COMPARE))
-
-
-def test_every_changed_claim_is_found(document: CompareDocument) -> None:
-    """Whatever leaf is changed, the document does not pass, save where nothing could tell."""
-
-    def faults_of(data: dict[str, Any]) -> list[str]:
-        try:
-            return compare_faults(parse_record(data, CompareDocument, "document"), "document")
-        except InputError as error:
-            return [str(error)]
-
-    def same(one: dict[str, Any], other: dict[str, Any]) -> bool:
-        parsed = [parse_record(data, CompareDocument, "document") for data in (one, other)]
-        return parsed[0] == parsed[1]
-
-    data = json.loads(json.dumps(document.to_data()))
-    assert undetected(data, faults_of, same, UNCHECKED) == []
 
 
 def test_a_page_shows_every_method(document: CompareDocument, tmp_path: Path) -> None:
@@ -109,7 +80,7 @@ def test_the_command_resumes(tmp_path: Path) -> None:
     assert "2 of them in compare.sqlite already" in second.err
     assert second.document == json.loads((tmp_path / "c.json").read_text())
     checked = finish(start(tmp_path, "check", "c.json"))
-    assert (checked.code, checked.out.strip()) == (0, "all claims hold")
+    assert (checked.code, checked.out.splitlines()) == (0, ["2 plans evaluated anew", "all claims hold"])
 
 
 @pytest.mark.parametrize(
