@@ -82,6 +82,8 @@ def _verdict(claim: PlanClaim, limits: Limits) -> tuple[Verdict, str, str]:
     problem, bound, own = claim.problem, claim.bound, claim.answer
     if problem is None:
         return Verdict.UNDECIDED, "-", "the problem cannot be stated"
+    if claim.status is Status.INFEASIBLE and claim.space:
+        return Verdict.UNDECIDED, "-", "the document does not tell the atoms of the space"
     if claim.status is Status.INFEASIBLE:
         return _questioned(problem, None, limits)
     if bound is None:

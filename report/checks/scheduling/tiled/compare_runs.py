@@ -1,4 +1,4 @@
-"""Whether the runs of a contest are what the store's evidence says, and whether that is true of their plans."""
+"""Whether the runs of a contest are what the store's evidence says, and that is true of their plans."""
 
 from __future__ import annotations
 
@@ -121,11 +121,11 @@ def _proof(check: RunCheck, problem: TiledProblem, limits: Limits) -> Proof:
     if check.kept is None:
         told = "no evidence is told" if run.evidence is None else "its evidence is not there"
         return Proof(Verdict.UNDECIDED, "-", told)
-    if not run.space and run.status != Status.INFEASIBLE:
+    status = Status(run.status)
+    if not run.space and status is not Status.INFEASIBLE:
         if check.answer is None:
             return Proof(Verdict.NOTHING, "-", "no plan is claimed")
         return Proof(Verdict.CONFIRMED, "evaluator", "its plan has the value")
-    status = Status(run.status)
     return prove_plan(
         PlanClaim(status, run.bound_key, check.method, problem, check.answer, run.space), limits
     )

@@ -51,7 +51,7 @@ def write_contest_report(path: Path, document: CompareDocument, command: str = "
     ]
     sections: list[Section] = [_methods(document)]
     if any(one.best is not None for one in document.contestants):
-        note = "Bars: the median over all seeds, where that run has a plan. Dots: every run. Dashed: what no plan undercuts."
+        note = "Bars: the median, where that run has a plan. Dots: every run. Dashed: what no plan undercuts."
         sections.append(Plot("Values", [("", values_figure(document))], note))
     sections.append(_runs(document))
     write_page(path, f"{document.workload} on {document.system}: methods compared", facts, sections, command)

@@ -12,7 +12,7 @@ from tilewright.report.text.scheduling.tiled.compare import typical
 
 
 def draw_contest(document: CompareDocument, path: Path) -> None:
-    """Draw to a PNG, PDF or SVG file: a bar up to each median that there is, a dot per run, a line at the bound."""
+    """Draw to a PNG, PDF or SVG file: a bar up to each median there is, a dot per run, the bound."""
     from matplotlib.figure import Figure
 
     scale, label = unit(str(tiled_objective(document.objective)))
