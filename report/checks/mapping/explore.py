@@ -177,6 +177,8 @@ def _result_faults(
     result, design = best.result, space.designs[best.index]
     if design.engine is None or result.arch.hash != engine_hash(design.engine):
         yield "best.result.arch: not the machine of the best design's fields"
+    elif result.arch.name != design.engine.name:
+        yield f"best.result.arch.name: {result.arch.name}, the design is {design.engine.name}"
     for name in ("model", "batch", "objective", "cost_model", "constraints"):
         if getattr(result, name) != getattr(document, name):
             yield f"best.result.{name}: {getattr(result, name)}, expected {getattr(document, name)}"
