@@ -98,8 +98,12 @@ class BenchmarkTask:
     @property
     def key(self) -> str:
         """Content hash of everything that the answer depends on, this program's version included."""
+        return self.key_of(__version__)
+
+    def key_of(self, version: str) -> str:
+        """The same hash for some version of this program."""
         content = [
-            __version__,
+            version,
             self.input_hash,
             self.method,
             self.method_version,

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from tilewright.benchmarks.cells import BenchmarkTask, CellAnswer, Entry, Part, Place, ProblemRecord
+from tilewright.formulation.result import Status
 from tilewright.report.records import evidence
 from tilewright.solvers.database import Database, Layout, seal
 from tilewright.workloads.errors import InputError
@@ -253,12 +254,20 @@ class Store:
         )
 
     def problem(self, hashed: str) -> ProblemRecord:
-        """The problem of that input hash."""
+        """The mapping problem of that input hash."""
+        with self._base.reading(f"problem {hashed[:12]}"):
+            return ProblemRecord.model_validate_json(self._problem_text(hashed))
+
+    def is_contest(self, hashed: str) -> bool:
+        """Whether the problem of that input hash is one of `compare`, whose documents tell of its runs."""
+        with self._base.reading(f"problem {hashed[:12]}"):
+            return "clock" in json.loads(self._problem_text(hashed))
+
+    def _problem_text(self, hashed: str) -> str:
         found = self._read("problem", _PROBLEM, "WHERE hash = ?", (hashed,))
         if not found:
             raise self._base.damaged(f"problem {hashed[:12]}, which a cell names, is missing")
-        with self._base.reading(f"problem {hashed[:12]}"):
-            return ProblemRecord.model_validate_json(found[0][1])
+        return str(found[0][1])
 
     def cells(self) -> Iterator[FinishedCell]:
         """All cells that ever ended, those included whose inputs have changed since."""
@@ -266,6 +275,10 @@ class Store:
             with self._base.reading(f"cell {str(row[0])[:12]}"):
                 cell = _cell(dict(zip(_CELL, row, strict=True)))
             yield cell
+
+    def evidence(self, hashed: str) -> str | None:
+        """What is kept to prove a run, by its hash."""
+        return evidence.kept(self._base, hashed)
 
     def placed(self) -> list[Placed]:
         """Every place, in the order suite, layer, machine, objective, part, method, seed."""
@@ -317,7 +330,7 @@ def _cell(row: dict[str, Any]) -> FinishedCell:
         if row[field] is not None:
             Fraction(row[field])
     told = CellAnswer(
-        status=row["status"],
+        status=Status(row["status"]).value,
         value_key=row["value_key"],
         bound_key=row["bound_key"],
         value=row["value"],
@@ -329,6 +342,9 @@ def _cell(row: dict[str, Any]) -> FinishedCell:
         trace=read("trace"),
         versions=read("versions"),
     )
+    for data, kind in ((told.metrics, dict), (told.mapping, list), (told.trace, list), (told.versions, dict)):
+        if data is not None and not isinstance(data, kind):
+            raise ValueError(f"expected {kind.__name__}, got {type(data).__name__}")
     for _, value, bound, *_ in told.trace:
         _ = [Fraction(key) for key in (value, bound) if key is not None]
     return FinishedCell(

@@ -90,7 +90,7 @@ class EvidenceFile:
 
 
 def places_of(store: str, document: str) -> Sequence[Path]:
-    """Where the store that a document names may lie: beside the document first, then in the current folder."""
+    """Where the store that a document names may lie: beside it first, then in the current folder."""
     named, folder = Path(store), Path(document).parent
     return [*dict.fromkeys([folder / named, named, folder / named.name])]
 

@@ -45,7 +45,9 @@ class SetsClaim:
     clash: Sequence[str] = ()
 
 
-def prove_sets(claim: SetsClaim, problem: LayerProblem, others: Sequence[str], limits: Limits) -> Proof | None:
+def prove_sets(
+    claim: SetsClaim, problem: LayerProblem, others: Sequence[str], limits: Limits
+) -> Proof | None:
     """Ask for every list again; ``None`` where nothing is claimed.
 
     Parameters

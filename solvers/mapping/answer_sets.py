@@ -231,9 +231,7 @@ def clashing_constraints(problem: LayerProblem, limits: Limits | None = None) ->
     return (*demands, *names)
 
 
-def clash_together(
-    problem: LayerProblem, names: Sequence[str], limits: Limits | None = None
-) -> bool | None:
+def clash_together(problem: LayerProblem, names: Sequence[str], limits: Limits | None = None) -> bool | None:
     """Whether no mapping satisfies these constraints together; ``None`` where time ran out.
 
     Parameters

@@ -10,13 +10,12 @@ from tilewright.hardware.mapping.design_cost import CAPACITY, PES, design_costs,
 from tilewright.hardware.mapping.design_space import Design, DesignSpace, design_space
 from tilewright.hardware.mapping.identity import engine_hash
 from tilewright.hardware.mapping.variations import Variation
-from tilewright.report.records.claims import number, shown_gap
 from tilewright.report.checks.mapping.explore_head import head_faults, layer_best_faults, shown_faults
+from tilewright.report.records.claims import number, shown_gap
 from tilewright.report.records.mapping.explore import BestDesign, DesignRecord, ExploreDocument
 from tilewright.report.records.mapping.explore_build import plain_data
 from tilewright.solvers.mapping.explore.bounds import SAFE
 from tilewright.workloads.errors import InputError
-
 
 _CLOSE = 1e-9
 """Energies are shown rounded."""

@@ -1,4 +1,4 @@
-"""What of an exploration's document contradicts its head: settings, completeness, the layers' own best designs."""
+"""What of an exploration contradicts its head: settings, completeness, the layers' own best designs."""
 
 from __future__ import annotations
 
@@ -85,7 +85,8 @@ def layer_best_faults(document: ExploreDocument) -> Iterator[str]:
         if bound > value:
             yield f"{here}.bound: {one.bound} above the value {one.value}"
         if one.optimal != (value == bound):
-            yield f"{here}.optimal: {one.optimal}, value and bound are {'' if value == bound else 'not '}equal"
+            equal = "equal" if value == bound else "not equal"
+            yield f"{here}.optimal: {one.optimal}, value and bound are {equal}"
         designs = document.designs
         if not 0 <= one.index < len(designs) or designs[one.index].status == "refused":
             yield f"{here}.index: {one.index}, which is no machine of the grid"

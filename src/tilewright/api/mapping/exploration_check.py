@@ -113,7 +113,11 @@ def design_proofs(record: ExploreDocument, where: str, limits: Limits) -> tuple[
     if best is None:
         told = Proof(Verdict.UNDECIDED, "-", "without a best design the document does not tell the layers")
         return tuple((_about(one), told) for one in claims if one.status not in ("refused", "open"))
-    space, objective, layers = stated_space(record, where), parse_objective(record.objective), best.result.layers
+    space, objective, layers = (
+        stated_space(record, where),
+        parse_objective(record.objective),
+        best.result.layers,
+    )
 
     def state(design: int, layer: int) -> LayerProblem:
         engine, stated = space.designs[design].engine, layers[layer]
