@@ -80,9 +80,9 @@ def check_layer(
         faults.append(f"bounds: {layer.bounds}, the operator has {operator.bounds}")
     if layer.count != len(layer.names):
         faults.append(f"count: {layer.count}, but {len(layer.names)} names")
-    if layer.factors != factors_of(problem) and (layer.input_hash or layer.mapping):
+    if layer.factors != factors_of(problem) and _is_stated(layer):
         faults.append(f"factors: {layer.factors}, the problem's are {factors_of(problem)}")
-    if layer.input_hash != problem.content_hash and (layer.input_hash or layer.mapping):
+    if layer.input_hash != problem.content_hash and _is_stated(layer):
         faults.append("input_hash: operator, machine, objective, constraints or factors are not those solved")
     faults += _space_faults(layer, problem)
     if layer.mapping is not None:
@@ -92,11 +92,17 @@ def check_layer(
     return LayerCheck(layer, problem, tuple(faults))
 
 
+def _is_stated(layer: LayerRecord) -> bool:
+    """Whether the layer's problem was stated before the limit struck: whoever claims anything has stated it."""
+    claims = layer.mapping is not None or layer.bound is not None or layer.status in ("optimal", "infeasible")
+    return claims or layer.input_hash is not None
+
+
 def _space_faults(layer: LayerRecord, problem: LayerProblem) -> Iterator[str]:
     """The claim names the space that was searched; a mapping beside it is legal and outside."""
     fresh = space_record(problem)
     if layer.space is None:
-        if layer.input_hash or layer.mapping:
+        if _is_stated(layer):
             yield f"space: missing, expected {record_text(fresh)}"
     elif layer.space != fresh:
         yield f"space: {record_text(layer.space)}, the problem's is {record_text(fresh)}"
