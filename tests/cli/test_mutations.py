@@ -42,21 +42,22 @@ UNCHECKED = {
     r"(.*\.)?(wall_s|tables_s)": "a clock's figures; they must not contradict the trace",
     r"(.*\.)?trace\.\d+\.(seconds|source|heuristic|bound)": "when and by what something was known; only their"
     " order and their end leave evidence",
-    r"(.*\.)?settings\.(time_limit_s|layer_limit_s|gap|threads|deterministic|seed|best|all_optimal)": "requests;"
-    " they must not contradict the answer",
+    r"(.*\.)?settings\.(time_limit_s|layer_limit_s|gap|threads|deterministic|seed|best|all_optimal)": "asked;"
+    " it must not contradict the answer",
     r"(.*\.)?layers\.\d+\.(solver|solver_version|then\.solver)": "who found it",
     r"layers: reversed|layers\.\d+\.(best|optima)\.mappings: reversed": "an order that claims nothing",
-    r"layers\.\d+\.best\.mappings: shorter": "whether others are as good, which only the proof tells",
-    r"layers\.\d+(\.clash)?: (shorter|without clash)": "whether fewer constraints clash, which only the proof tells",
+    r"layers\.\d+\.(best\.mappings|front\.points): shorter": "whether there are others, which only the proof"
+    " tells",
+    r"layers\.\d+(\.clash)?: (shorter|without clash)": "fewer of them, which only the proof tells",
     r"model|batch": "of a file of layers: its name, and what it was read with",
     r"points\.\d+\.herald_(cycles|energy_pj)": "what herald alone found, which --prove makes again",
-    r"contestants\.\d+\.runs\.\d+\.evidence|contestants\.\d+\.runs\.\d+: without evidence": "where the plan"
-    " is kept; without it --prove is undecided",
+    r"contestants\.\d+\.runs\.\d+(\.evidence|: without evidence)": "where the plan is kept; without it"
+    " --prove is undecided",
     r"settings\.store|settings: without store": "the same",
-    r"machine_file: without description|machine_file\.levels\.\d+(\.capacity|: without capacity)": "text, and what"
-    " every design changes",
-    r"machine_file\.levels\.\d+\.(energy_by_capacity|fanout)(\..*)?(: without .*)?": "what no design of the grid"
-    " uses, or a default",
+    r"machine_file: without description": "text for people",
+    r"machine_file\.levels\.\d+(\.capacity|: without capacity)": "what every design changes",
+    r"machine_file\.levels\.\d+\.(energy_by_capacity|fanout)(\..*)?(: without .*)?": "of no design, or"
+    " a default",
     r"best\.result\.layers\.\d+\.mapping\.nodes: longer": "one more loop of one trip: the same mapping",
     r"designs\.\d+\.(energy_pj|cycles)": "of designs but the best; they must be able to make the value",
     r"designs\.\d+\.carried_from": "where a proof came from",

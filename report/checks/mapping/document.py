@@ -93,7 +93,7 @@ def check_layer(
 
 
 def _is_stated(layer: LayerRecord) -> bool:
-    """Whether the layer's problem was stated before the limit struck: whoever claims anything has stated it."""
+    """Whether the layer's problem was stated before the limit struck, as whoever claims anything has."""
     claims = layer.mapping is not None or layer.bound is not None or layer.status in ("optimal", "infeasible")
     return claims or layer.input_hash is not None
 
