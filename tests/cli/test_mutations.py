@@ -161,7 +161,7 @@ CALLS = {
     "clash": ("map", "gemm:M=8,N=8,K=8", "-a", "nvdla-256", "--constraint", "cycles<=3"),
     "schedule": ("schedule", "model.yaml", "--system", "system.yaml", *SCHEDULING),
     "codesign": ("codesign", "model.yaml", "--class", "edge", "--gap", "0.01", *SCHEDULING),
-    "plan": ("schedule", CONV, "--system", "atomic-2x2", "-m", "ls", *SCHEDULING),
+    "plan": ("schedule", "layers.yaml", "--system", "atomic-2x2", "--batch", 2, "-m", "ls", *SCHEDULING),
     "explore": ("explore", "gemm:M=4,N=16,K=32", "-a", "dmazerunner-256", *VARY, "--each-layer"),
 }
 SCHEMAS = {
