@@ -15,6 +15,7 @@ from mutated import mutations, undetected
 from systems import LAYERS, SYSTEM
 
 from tilewright.api.documents import checked, parsed
+from tilewright.api.scheduling.contest import ContestCheck
 from tilewright.benchmarks.arena.contest import Contest, entries
 from tilewright.benchmarks.arena.document import compare_document
 from tilewright.benchmarks.arena.work import answer
@@ -31,6 +32,7 @@ from tilewright.report.checks.mapping import document as verify
 from tilewright.report.records import schemas
 from tilewright.report.records.scheduling.herald.document import ScheduleDocument, inputs_hash
 from tilewright.report.records.scheduling.herald.files import parse_schedule
+from tilewright.report.records.scheduling.tiled.compare import CompareDocument, contestant, winner_of
 from tilewright.workloads.catalog import resolve_model
 from tilewright.workloads.errors import InputError
 
@@ -365,6 +367,37 @@ def test_lies_that_fit_each_other_are_never_confirmed(call: Call, name: str) -> 
     assert faults_of(document) == []
     found = checked(parsed(document, PLACE), PLACE, Limits(60, threads=1))
     assert found.undecided or not found.holds
+
+
+def test_a_contest_is_proven_with_its_plans(call: Call) -> None:
+    """What an exact method claims over its space is proven anew; an invented winner is refuted."""
+    document = contest(("ls", "exact"))
+    found = checked(parsed(document, PLACE), PLACE, Limits(60, threads=1))
+    assert isinstance(found, ContestCheck)
+    assert document["contestants"][1]["runs"][0]["space"]
+    assert [proof.verdict.value for proof in found.proofs] == ["confirmed"] * 3
+    assert found.proofs[2].solver in ("exact, again", "computed bounds")
+    assert found.proof.verdict.value == "confirmed"
+    document["winner"] = {"method": "ls", "second": "exact", "lead": 0.3, "clear": True}
+    found = checked(parsed(document, PLACE), PLACE, Limits(60, threads=1))
+    assert isinstance(found, ContestCheck)
+    assert (found.holds, found.proof.verdict.value) == (False, "refuted")
+
+
+def test_a_contest_that_was_stopped_proves_no_winner(call: Call) -> None:
+    """A run that is said not to have been computed leaves the ranking undecided."""
+    document = contest(("ls", "atomic[moves=5]"))
+    read = parsed(document, PLACE)
+    assert isinstance(read, CompareDocument)
+    first, second = read.contestants
+    parts = [first, contestant(second.method, second.runs[:1], 1, read.bound_key)]
+    winner = winner_of(parts)
+    assert winner is not None
+    document.update(
+        complete=False, winner=winner.model_dump(), contestants=[one.model_dump() for one in parts]
+    )
+    assert faults_of(document) == []
+    assert checked(parsed(document, PLACE), PLACE, Limits(60, threads=1)).undecided
 
 
 def test_contests_without_their_plans_are_undecided(call: Call) -> None:

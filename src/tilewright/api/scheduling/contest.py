@@ -55,7 +55,7 @@ class Contest(Displayed):
 
 @dataclass(frozen=True, repr=False)
 class ContestCheck(Check):
-    """What a check of a contest found; proofs are of the bound, then one per run.
+    """What a check of a contest found; proofs are of the bound, one per run, and of what was not computed.
 
     Parameters
     ----------
@@ -106,8 +106,10 @@ class ContestCheck(Check):
 
     @property
     def proof(self) -> Proof:
-        """All second opinions in one: refuted by the first that is, undecided where one is."""
+        """All second opinions in one: refuted where a claim fails, undecided where one is."""
         seconds = sum(proof.seconds for proof in self.proofs)
+        if self.faults:
+            return Proof(Verdict.REFUTED, "check", self.faults[0], seconds)
         for verdict in (Verdict.REFUTED, Verdict.UNDECIDED):
             mine = [proof for proof in self.proofs if proof.verdict is verdict]
             if mine:
@@ -119,20 +121,18 @@ class ContestCheck(Check):
     def views(self) -> Sequence[RenderableType]:
         """Every fault, what of it rests on plans, and a summary."""
         lines = [Text(fault, "red") for fault in self.faults]
-        planned = sum(run.run.value_exact is not None for run in self.runs)
-        if self.evaluated < planned:
+        lines.append(Text(f"{self.evaluated} plans evaluated anew"))
+        unseen = sum(run.kept is None for run in self.runs)
+        if unseen:
             named = self.record.settings.store
             where = "no store is named" if named is None else f"looked for in {self.evidence or named}"
-            text = f"{planned - self.evaluated} of {planned} plans were not evaluated: {where}"
-            lines.append(Text(text, "yellow"))
-        else:
-            lines.append(Text(f"{planned} plans evaluated anew"))
+            lines.append(Text(f"{unseen} of {len(self.runs)} runs without evidence: {where}", "yellow"))
         if self.proofs:
             proof = self.proof
             lines.append(Text(f"{proof.verdict.value} by {proof.solver}: {proof.text}"))
         if not self.holds:
             summary = Text("the claims fail", "bold red")
-        elif self.undecided or self.evaluated < planned:
+        elif self.undecided or unseen:
             summary = Text("no claim fails; not all were held against plans", "yellow")
         else:
             summary = Text("all claims hold", "bold green")
@@ -172,6 +172,9 @@ def check_contest(
         status = Status.FEASIBLE
         claim = PlanClaim(status, record.bound_key, record.settings.methods[0], stated.problem, None)
         proofs = [prove_plan(claim, limits), *prove_runs(runs, stated.problem, limits)]
+        missing = sum(one.missing for one in record.contestants)
+        if missing:
+            proofs.append(Proof(Verdict.UNDECIDED, "-", f"{missing} runs were not computed"))
     faults = (*stated.faults, *(fault for run in runs for fault in run.faults))
     path = None if evidence is None else evidence.path
     return ContestCheck(faults, tuple(proofs), record, tuple(runs), path)
