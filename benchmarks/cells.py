@@ -98,8 +98,12 @@ class BenchmarkTask:
     @property
     def key(self) -> str:
         """Content hash of everything that the answer depends on, this program's version included."""
+        return self.key_of(__version__)
+
+    def key_of(self, version: str) -> str:
+        """The same hash for some version of this program."""
         content = [
-            __version__,
+            version,
             self.input_hash,
             self.method,
             self.method_version,
@@ -127,6 +131,7 @@ class CellAnswer:
     ----------
     trace : steps ``[seconds, value key, bound key, source, improved, heuristic]``
     metrics, mapping : as in the results document; ``None`` without a mapping
+    evidence : what a document needs to prove the run, as text, where that is more
     """
 
     status: str
@@ -140,3 +145,4 @@ class CellAnswer:
     mapping: list[dict[str, str | int]] | None = None
     trace: list[list[Any]] = field(default_factory=list)
     versions: dict[str, str] = field(default_factory=dict)
+    evidence: str | None = None

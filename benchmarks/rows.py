@@ -14,6 +14,9 @@ from tilewright.formulation.objective import parse_objective
 from tilewright.report.records.mapping.operator import shape_text
 from tilewright.workloads.errors import InputError, unknown_name
 
+CONTESTS = "arena"
+"""The suite of `compare`'s runs, which are no mappings."""
+
 MISSING = "missing"
 """Status of a cell that was planned and has not ended."""
 
@@ -130,12 +133,14 @@ class Filters:
 
 
 def read_rows(store: Store) -> list[Row]:
-    """All rows of a store: the proof first, then the methods, problem by problem."""
+    """All rows of a store's mappings: the proof first, then the methods, problem by problem."""
     optima = store.optima()
     problems: dict[str, ProblemRecord] = {}
     rows = []
     for placed in store.placed():
         cell = placed.cell
+        if placed.place.suite == CONTESTS:
+            continue
         if cell is None:
             rows.append(_row(placed, ""))
             continue

@@ -14,6 +14,8 @@ from pathlib import Path
 from typing import Any
 
 from tilewright.benchmarks.cells import BenchmarkTask, CellAnswer, Entry, Part, Place, ProblemRecord
+from tilewright.formulation.result import Status
+from tilewright.report.records import evidence
 from tilewright.solvers.database import Database, Layout, seal
 from tilewright.workloads.errors import InputError
 
@@ -45,6 +47,7 @@ CREATE TABLE cell (
     trace TEXT NOT NULL,             -- [[seconds, value key, bound key, source, improved, heuristic], ...]
     versions TEXT NOT NULL,          -- of this program and its libraries, JSON
     ended TEXT NOT NULL,             -- UTC
+    evidence TEXT,                   -- hash of what a document needs to prove the run, where there is any
     seal TEXT NOT NULL DEFAULT ''
 ) WITHOUT ROWID""",
     """
@@ -55,11 +58,12 @@ CREATE TABLE place (
     seal TEXT NOT NULL DEFAULT '',
     PRIMARY KEY (suite, layer, arch, objective, part, method, seed)
 ) WITHOUT ROWID""",
+    evidence.TABLE,
     "CREATE INDEX place_key ON place (key)",
     "CREATE INDEX cell_problem ON cell (problem)",
 )
-_LAYOUT = Layout(application=0x546C5772, version=2, tables=_TABLES, name="a store", readable=(1,))  # "TlWr"
-"""Version 1 had no seals; it is brought up when it is opened."""
+_LAYOUT = Layout(application=0x546C5772, version=3, tables=_TABLES, name="a store", readable=(1, 2))  # "TlWr"
+"""Version 1 had no seals, version 2 no evidence; both are brought up when they are opened."""
 
 _PROBLEM = ("hash", "record")
 _PLACE = ("suite", "layer", "arch", "objective", "part", "method", "seed", "count", "key")
@@ -84,12 +88,18 @@ _CELL = (
     "trace",
     "versions",
     "ended",
+    "evidence",
 )
 
 
 @dataclass(frozen=True)
 class FinishedCell:
-    """A finished cell."""
+    """A finished cell.
+
+    Parameters
+    ----------
+    evidence : hash of what the store keeps to prove it
+    """
 
     key: str
     problem: str
@@ -99,6 +109,7 @@ class FinishedCell:
     time_limit_s: float
     threads: int
     ended: str
+    evidence: str | None
     answer: CellAnswer
 
     @property
@@ -148,18 +159,32 @@ class Store:
         self._base.rows("PRAGMA synchronous = FULL")
 
     def _bring_up(self) -> None:
-        """Seal the rows of a store of version 1 as they stand."""
+        """Seal the rows of a store of version 1 as they stand, and give an older one room for evidence."""
         with self._base.transaction():
-            if self._base.number("user_version") == _LAYOUT.version:
+            version = self._base.number("user_version")
+            if version == _LAYOUT.version:
                 return
-            for table, columns, keys in (("problem", _PROBLEM, 1), ("cell", _CELL, 1), ("place", _PLACE, 7)):
-                self._base.rows(f"ALTER TABLE {table} ADD COLUMN seal TEXT NOT NULL DEFAULT ''")
-                found = self._base.rows(f"SELECT {', '.join(columns)} FROM {table}")
-                chosen = " AND ".join(f"{key} = ?" for key in columns[:keys])
-                self._base.run_many(
-                    f"UPDATE {table} SET seal = ? WHERE {chosen}", [(seal(row), *row[:keys]) for row in found]
-                )
+            if version == 1:
+                for table, columns, keys in (("problem", _PROBLEM, 1), ("place", _PLACE, 7)):
+                    self._base.rows(f"ALTER TABLE {table} ADD COLUMN seal TEXT NOT NULL DEFAULT ''")
+                    self._seal(
+                        table, columns, keys, self._base.rows(f"SELECT {', '.join(columns)} FROM {table}")
+                    )
+                self._base.rows("ALTER TABLE cell ADD COLUMN seal TEXT NOT NULL DEFAULT ''")
+                cells = self._base.rows(f"SELECT {', '.join(_CELL[:-1])} FROM cell")
+            else:
+                cells = self._read("cell", _CELL[:-1], "")
+            self._base.rows("ALTER TABLE cell ADD COLUMN evidence TEXT")
+            self._seal("cell", _CELL, 1, [(*row, None) for row in cells])
+            self._base.rows(evidence.TABLE)
             self._base.rows(f"PRAGMA user_version = {_LAYOUT.version}")
+
+    def _seal(self, table: str, columns: tuple[str, ...], keys: int, rows: list[tuple[Any, ...]]) -> None:
+        """Seal the rows of a table, known by their first columns."""
+        chosen = " AND ".join(f"{key} = ?" for key in columns[:keys])
+        self._base.run_many(
+            f"UPDATE {table} SET seal = ? WHERE {chosen}", [(seal(row), *row[:keys]) for row in rows]
+        )
 
     def close(self) -> None:
         """Close the file; what was stored stays."""
@@ -221,6 +246,7 @@ class Store:
             json.dumps(answer.trace),
             json.dumps(answer.versions),
             datetime.now(UTC).isoformat(timespec="seconds"),
+            None if answer.evidence is None else evidence.keep(self._base, answer.evidence),
         )
         marks = ", ".join("?" * (len(_CELL) + 1))
         self._base.rows(
@@ -228,12 +254,20 @@ class Store:
         )
 
     def problem(self, hashed: str) -> ProblemRecord:
-        """The problem of that input hash."""
+        """The mapping problem of that input hash."""
+        with self._base.reading(f"problem {hashed[:12]}"):
+            return ProblemRecord.model_validate_json(self._problem_text(hashed))
+
+    def is_contest(self, hashed: str) -> bool:
+        """Whether the problem of that input hash is one of `compare`, whose documents tell of its runs."""
+        with self._base.reading(f"problem {hashed[:12]}"):
+            return "clock" in json.loads(self._problem_text(hashed))
+
+    def _problem_text(self, hashed: str) -> str:
         found = self._read("problem", _PROBLEM, "WHERE hash = ?", (hashed,))
         if not found:
             raise self._base.damaged(f"problem {hashed[:12]}, which a cell names, is missing")
-        with self._base.reading(f"problem {hashed[:12]}"):
-            return ProblemRecord.model_validate_json(found[0][1])
+        return str(found[0][1])
 
     def cells(self) -> Iterator[FinishedCell]:
         """All cells that ever ended, those included whose inputs have changed since."""
@@ -241,6 +275,10 @@ class Store:
             with self._base.reading(f"cell {str(row[0])[:12]}"):
                 cell = _cell(dict(zip(_CELL, row, strict=True)))
             yield cell
+
+    def evidence(self, hashed: str) -> str | None:
+        """What is kept to prove a run, by its hash."""
+        return evidence.kept(self._base, hashed)
 
     def placed(self) -> list[Placed]:
         """Every place, in the order suite, layer, machine, objective, part, method, seed."""
@@ -292,7 +330,7 @@ def _cell(row: dict[str, Any]) -> FinishedCell:
         if row[field] is not None:
             Fraction(row[field])
     told = CellAnswer(
-        status=row["status"],
+        status=Status(row["status"]).value,
         value_key=row["value_key"],
         bound_key=row["bound_key"],
         value=row["value"],
@@ -304,6 +342,9 @@ def _cell(row: dict[str, Any]) -> FinishedCell:
         trace=read("trace"),
         versions=read("versions"),
     )
+    for data, kind in ((told.metrics, dict), (told.mapping, list), (told.trace, list), (told.versions, dict)):
+        if data is not None and not isinstance(data, kind):
+            raise ValueError(f"expected {kind.__name__}, got {type(data).__name__}")
     for _, value, bound, *_ in told.trace:
         _ = [Fraction(key) for key in (value, bound) if key is not None]
     return FinishedCell(
@@ -315,5 +356,6 @@ def _cell(row: dict[str, Any]) -> FinishedCell:
         time_limit_s=row["time_limit_s"],
         threads=row["threads"],
         ended=row["ended"],
+        evidence=row["evidence"],
         answer=told,
     )

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import math
 import statistics
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from tilewright.benchmarks.rows import MISSING, Row
 from tilewright.report.text.quantities import seconds_text
@@ -24,7 +26,8 @@ class Line:
     missing : planned ones that have not ended
     empty : those that ended without a mapping
     unjudged : those with a mapping of a problem whose optimum nobody proved
-    mean, median, worst : of the gap to the optimum, over runs with a mapping and a proven optimum
+    mean, median, worst : of the gap to the optimum, over runs whose problem has a proven optimum; a run
+        without a mapping is worse than any, and ``None`` is what that makes infinite
     within_10, within_1, at_optimum : shares of all runs whose problem has a proven optimum
     seconds : median wall time
     primal_integral : mean share of the time limit
@@ -64,10 +67,12 @@ def summary(rows: Iterable[Row], by: Sequence[str] = ("objective", "method")) ->
             groups.setdefault(tuple(str(getattr(row, field)) for field in by), []).append(row)
     lines = [_line(group, members) for group, members in groups.items()]
     outer = by.index("method") if "method" in by else 0
-    last = float("inf")
-    return sorted(
-        lines, key=lambda line: (line.group[:outer], last if line.mean is None else line.mean, line.group)
-    )
+
+    def rank(line: Line) -> tuple[Any, ...]:
+        gaps = (math.inf if gap is None else gap for gap in (line.mean, line.median))
+        return line.group[:outer], *gaps, line.group
+
+    return sorted(lines, key=rank)
 
 
 def proofs(rows: Iterable[Row]) -> list[Proofs]:
@@ -91,7 +96,7 @@ def proofs(rows: Iterable[Row]) -> list[Proofs]:
 def _line(group: tuple[str, ...], members: Sequence[Row]) -> Line:
     ended = [row for row in members if row.status != MISSING]
     judged = [row for row in ended if row.optimum is not None]
-    gaps = [row.gap for row in judged if row.gap is not None]
+    gaps = [math.inf if row.gap is None else row.gap for row in judged]
     integrals = [
         row.primal_integral_s / row.time_limit_s
         for row in judged
@@ -107,15 +112,20 @@ def _line(group: tuple[str, ...], members: Sequence[Row]) -> Line:
         missing=len(members) - len(ended),
         empty=sum(row.value is None for row in ended),
         unjudged=sum(row.value is not None and row.optimum is None for row in ended),
-        mean=statistics.fmean(gaps) if gaps else None,
-        median=statistics.median(gaps) if gaps else None,
-        worst=max(gaps, default=None),
+        mean=_finite(statistics.fmean(gaps)) if gaps else None,
+        median=_finite(statistics.median(gaps)) if gaps else None,
+        worst=_finite(max(gaps)) if gaps else None,
         within_10=share(lambda row: row.gap is not None and row.gap <= 0.1),
         within_1=share(lambda row: row.gap is not None and row.gap <= 0.01),
         at_optimum=share(lambda row: row.gap == 0),
         seconds=statistics.median(row.wall_s or 0.0 for row in ended) if ended else None,
         primal_integral=statistics.fmean(integrals) if integrals else None,
     )
+
+
+def _finite(gap: float) -> float | None:
+    """A gap as it is told; none where runs without a mapping make it infinite."""
+    return None if math.isinf(gap) else gap
 
 
 COLUMNS = ("runs", "none", "mean", "median", "worst", "≤10 %", "≤1 %", "=0", "time", "integral")

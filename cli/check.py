@@ -21,6 +21,10 @@ def check_command(
     prove: Annotated[
         bool, typer.Option("--prove", help="Ask another solver for anything below the claimed bounds.")
     ] = False,
+    store: Annotated[
+        Path | None,
+        typer.Option("--store", metavar="STORE", help="Plans of a contest, instead of the store it names."),
+    ] = None,
     time_limit: options.TimeLimit = None,
     threads: options.Threads = None,
     seed: options.Seed = 0,
@@ -45,7 +49,8 @@ def check_command(
     document = parsed(data, str(result))
     with graceful_stop() as stop:
         limits = Limits(seconds=seconds, threads=workers, seed=seed, stop=stop, started=call.moment)
-        found = checked(document, str(result), limits if prove else None, None if quiet else _tell)
+        told = None if quiet else _tell
+        found = checked(document, str(result), limits if prove else None, told, store)
         interrupted = stop.is_set()
     if format == "json":
         write(json.dumps(found.to_dict(), indent=2, ensure_ascii=False) + "\n")

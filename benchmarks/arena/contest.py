@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from tilewright.benchmarks.cells import BenchmarkTask, Entry, Part, Place
+from tilewright.benchmarks.rows import CONTESTS
 from tilewright.formulation.method import is_stochastic
 from tilewright.formulation.scheduling.tiled.problem import TiledProblem
 from tilewright.report.records.mapping.operator import Record
@@ -14,7 +15,7 @@ from tilewright.report.records.scheduling.tiled.document import inputs_hash
 from tilewright.report.records.scheduling.tiled.problem import TiledProblemRecord
 from tilewright.solvers.scheduling.tiled.registry import METHODS
 
-SUITE = "arena"
+SUITE = CONTESTS
 
 Clock = Literal["wall", "cpu"]
 """What a run's seconds are read from; those of the processor do not depend on what else the machine does."""

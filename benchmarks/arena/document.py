@@ -3,30 +3,30 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from fractions import Fraction
 
-from tilewright.benchmarks.arena.contest import Contest
-from tilewright.benchmarks.cells import Entry
+from tilewright.benchmarks.arena.contest import Clock, Contest
+from tilewright.benchmarks.cells import BenchmarkTask, CellAnswer, Entry
 from tilewright.benchmarks.store import FinishedCell
 from tilewright.formulation.scheduling.tiled.search import TiledGoal
 from tilewright.report.records.claims import number
+from tilewright.report.records.files import parse_record
 from tilewright.report.records.mapping.build import versions
 from tilewright.report.records.scheduling.tiled.compare import (
     COMPARE,
     CompareDocument,
-    RunRecord,
+    KeptRun,
     contestant,
-    gap_of,
     winner_of,
 )
-from tilewright.report.records.scheduling.tiled.document import inputs_hash
+from tilewright.report.records.scheduling.tiled.document import PlanMetricsRecord, inputs_hash
+from tilewright.report.records.scheduling.tiled.plan import PlanRecord
 from tilewright.report.records.scheduling.tiled.problem import TiledProblemRecord
 from tilewright.solvers.scheduling.tiled.running import bound_key
 from tilewright.solvers.scheduling.tiled.size_bounds import size_bounds
 
 
 def compare_document(
-    contest: Contest, cells: Sequence[Entry], finished: Iterable[FinishedCell]
+    contest: Contest, cells: Sequence[Entry], finished: Iterable[FinishedCell], store: str | None = None
 ) -> CompareDocument:
     """The document of the runs that have ended.
 
@@ -34,16 +34,21 @@ def compare_document(
     ----------
     cells : of the contest
     finished : cells of the store, among which those of the contest are looked up
+    store : name of the store's file, where whoever checks the document finds the plans
     """
     record = TiledProblemRecord.of(contest.problem)
+    asked = inputs_hash(record, contest.objective)
     bound = bound_key(TiledGoal(contest.problem), size_bounds(contest.problem))
     known = {cell.key: cell for cell in finished}
     contestants = []
     for method in contest.methods:
         mine = [entry for entry in cells if entry.place.method == method]
-        ended = [known[entry.task.key] for entry in mine if entry.task.key in known]
-        runs = [_run(cell, bound) for cell in ended]
-        contestants.append(contestant(method, runs, len(mine) - len(ended), bound))
+        runs = []
+        for task in (entry.task for entry in mine if entry.task.key in known):
+            cell = known[task.key]
+            run = kept_run(task, cell.answer, asked, contest.clock)
+            runs.append(run.shown(bound, cell.evidence))
+        contestants.append(contestant(method, runs, len(mine) - len(runs), bound))
     return CompareDocument.model_validate(
         {
             "schema": COMPARE,
@@ -59,34 +64,50 @@ def compare_document(
                 "seeds": contest.seeds,
                 "threads": contest.threads,
                 "clock": contest.clock,
+                "store": store,
             },
             "bound": number(bound),
             "bound_exact": str(bound),
             "contestants": contestants,
             "winner": winner_of(contestants),
-            "input_hash": inputs_hash(record, contest.objective),
+            "input_hash": asked,
             "problem": record,
             "versions": versions(),
         }
     )
 
 
-def _run(cell: FinishedCell, bound: Fraction) -> RunRecord:
-    found, metrics = cell.answer, cell.answer.metrics or {}
-    key = cell.value_key
-    return RunRecord(
-        seed=cell.seed,
-        status=found.status,  # type: ignore[arg-type]
-        value=None if key is None else number(key),
-        value_exact=found.value_key,
-        closed_form=metrics.get("closed_form"),
-        gap=gap_of(key, bound),
-        wall_s=found.wall_s,
-        cycles=metrics.get("cycles"),
-        energy_pj=metrics.get("energy_pj"),
-        dram_bytes=metrics["dram_read_bytes"] + metrics["dram_write_bytes"] if metrics else None,
-        hop_bytes=metrics.get("hop_bytes"),
-        utilization=metrics.get("utilization"),
-        atoms=metrics.get("atoms"),
-        message=found.message,
+def kept_run(
+    task: BenchmarkTask, answer: CellAnswer, asked: str, clock: Clock, plan: PlanRecord | None = None
+) -> KeptRun:
+    """A run as the store keeps it for evidence.
+
+    Parameters
+    ----------
+    asked : input hash of the contest's document
+    plan : what was found; left out where only its figures are wanted
+
+    Raises
+    ------
+    InputError : for figures that another version has stored
+    """
+    where, figures = f"{task.method}, seed {task.seed}", dict(answer.metrics or {})
+    closed, space = figures.pop("closed_form", None), figures.pop("space", "")
+    return KeptRun(
+        input_hash=asked,
+        method=task.method,
+        method_version=task.method_version,
+        seed=task.seed,
+        time_limit_s=task.seconds,
+        threads=task.threads,
+        clock=clock,
+        status=answer.status,  # type: ignore[arg-type]
+        value_exact=answer.value_key,
+        bound_exact=answer.bound_key,
+        space=space,
+        closed_form=closed,
+        wall_s=answer.wall_s,
+        message=answer.message,
+        metrics=parse_record(figures, PlanMetricsRecord, where) if figures else None,
+        plan=plan,
     )

@@ -29,7 +29,7 @@ from tilewright.formulation.scheduling.tiled.problem import TiledProblem, tiled_
 from tilewright.hardware.scheduling.tiled.load import load_tiled_machine
 from tilewright.report.records.scheduling.tiled.compare import CLEAR, CompareDocument, ContestantRecord
 from tilewright.report.text.quantities import objective_text, percent_text
-from tilewright.report.text.scheduling.tiled.compare import winner_text
+from tilewright.report.text.scheduling.tiled.compare import standing, winner_text
 from tilewright.solvers.pool import local_answers
 from tilewright.workloads.catalog import resolve_model
 from tilewright.workloads.errors import InputError
@@ -108,13 +108,17 @@ class Series:
 def documents(series: Series, store: Store) -> list[CompareDocument]:
     """What the store knows of every contest."""
     known = list(store.cells())
-    return [compare_document(contest, entries(contest), known) for contest in series.contests()]
+    return [
+        compare_document(contest, entries(contest), known, store.path.as_posix())
+        for contest in series.contests()
+    ]
 
 
 def standings(found: Sequence[CompareDocument]) -> str:
     """Who wins where, by how much, and what bound is left, as Markdown.
 
-    A method's cell is its median above the best median of the row, in brackets the spread of its seeds.
+    A method's cell is its median above the best median of the row, in brackets the spread of its seeds; a run
+    without a plan is worse than any plan.
     """
     methods = list(dict.fromkeys(one.method for document in found for one in document.contestants))
     heads = ("system", "network", "first", "result", "next it beats", "bound", "gap", *methods)
@@ -125,7 +129,8 @@ def standings(found: Sequence[CompareDocument]) -> str:
         goal = tiled_objective(document.objective)
         bound = objective_text(goal, document.bound)
         if document.winner is None or not keys:
-            row = (document.system, document.workload, "-", "not run", "-", bound, "-", *[""] * len(methods))
+            told = winner_text(document) if any(one.runs for one in document.contestants) else "not run"
+            row = (document.system, document.workload, "-", told, "-", bound, "-", *[""] * len(methods))
             lines.append(f"| {' | '.join(row)} |")
             continue
         least = min(keys)
@@ -161,13 +166,16 @@ def beaten(document: CompareDocument) -> str:
 def _above(one: ContestantRecord | None, least: float) -> str:
     if one is None or not one.runs:
         return "not run"
-    if one.median_key is None or one.best is None or one.worst is None:
-        return one.runs[0].status
+    if one.median_key is None:
+        return standing(one)
     text = f"{100 * (float(one.median_key) / least - 1):+.1f}"
     if one.missing:
         text += f", {one.missing} missing"
-    if len(one.runs) > 1:
-        text += f" ({100 * (float(one.worst) / float(one.best) - 1):.1f})"
+    if one.without_plan > one.missing:
+        text += f", {one.without_plan - one.missing} without plan"
+    elif len(one.runs) > 1:
+        values = [float(run.value) for run in one.runs if run.value is not None]
+        text += f" ({100 * (max(values) / min(values) - 1):.1f})"
     return text
 
 

@@ -3,19 +3,21 @@
 from __future__ import annotations
 
 import time
+from dataclasses import replace
 from functools import cache
 
 from tilewright.benchmarks.arena.contest import Clock, ContestProblem
+from tilewright.benchmarks.arena.document import kept_run
 from tilewright.benchmarks.cells import BenchmarkTask, CellAnswer
 from tilewright.benchmarks.work import answering, failed, told
 from tilewright.formulation.limits import Limits
 from tilewright.formulation.scheduling.tiled.problem import TiledProblem, tiled_objective
-from tilewright.formulation.scheduling.tiled.search import TiledResult
 from tilewright.hardware.scheduling.tiled.load import load_tiled_machine
 from tilewright.report.records.claims import number
-from tilewright.report.records.scheduling.tiled.document import plan_metrics
+from tilewright.report.records.scheduling.tiled.document import inputs_hash, plan_metrics
+from tilewright.report.records.scheduling.tiled.plan import PlanRecord
 from tilewright.solvers.pool import Work
-from tilewright.solvers.scheduling.tiled.running import plan_run
+from tilewright.solvers.scheduling.tiled.running import TiledRun, claimed_space, plan_run
 from tilewright.workloads.catalog import resolve_model
 
 _SMALL = "conv:K=64,C=64,P=14,Q=14,R=3,S=3,pad=1"
@@ -33,8 +35,7 @@ def answer(task: BenchmarkTask) -> CellAnswer:
     prepare(task.method)
     clock = time.monotonic if stated.clock == "wall" else time.process_time
     limits = Limits(task.seconds, threads=task.threads, seed=task.seed, clock=clock)
-    result = plan_run(lambda: problem, task.method, limits).run()
-    return _told(problem, stated.objective, result)
+    return _told(task, stated, problem, plan_run(lambda: problem, task.method, limits))
 
 
 _BUSY = 900.0
@@ -55,10 +56,15 @@ def prepare(method: str) -> None:
     plan_run(lambda: small, method, Limits(seconds=_COMPILING, gap=1.0)).run()
 
 
-def _told(problem: TiledProblem, objective: str, result: TiledResult) -> CellAnswer:
-    metrics = None
+def _told(task: BenchmarkTask, stated: ContestProblem, problem: TiledProblem, run: TiledRun) -> CellAnswer:
+    result = run.run()
+    metrics = plan = None
     if result.answer is not None and result.evaluation is not None:
         metrics = plan_metrics(problem, result.answer, result.evaluation).model_dump()
         closed = result.answer.closed_form
         metrics["closed_form"] = None if closed is None else number(closed)
-    return told(result, tiled_objective(objective), metrics)
+        metrics["space"] = claimed_space(run)
+        plan = PlanRecord.of(result.answer)
+    found = told(result, tiled_objective(stated.objective), metrics)
+    asked = inputs_hash(stated.problem, stated.objective)
+    return replace(found, evidence=kept_run(task, found, asked, stated.clock, plan).model_dump_json())

@@ -118,7 +118,7 @@ def compare_command(
         return Exit.ERROR
     if not document.complete:
         return Exit.INTERRUPTED
-    if document.winner is None:
+    if all(one.best is None for one in document.contestants):
         return Exit.ERROR if failed else Exit.LIMIT
     return Exit.OK
 
@@ -169,7 +169,7 @@ def _run(
                     prepare(method)
             counts = run_cells(store, cells, answers, stop, progress.done, begin, fresh=fresh)
             progress.end(counts)
-        return compare_document(contest, cells, store.cells()), counts.failed
+        return compare_document(contest, cells, store.cells(), path.as_posix()), counts.failed
 
 
 def _deliver(

@@ -129,10 +129,14 @@ def _check(store: object) -> int:
 
     assert isinstance(store, Store)
     faults = list(store_faults(store))
-    count = sum(1 for _ in store.cells())
+    cells = [cell.problem for cell in store.cells()]
+    contests = sum(store.is_contest(problem) for problem in cells)
+    count = len(cells)
     lines = [Text(fault, "red") for fault in faults]
     end = Text(f"all {count} runs hold", "bold green")
     if faults:
         end = Text(f"{len(faults)} faults in {count} runs", "bold red")
+    if contests:
+        end.append(f"; `check` of the documents of compare evaluates the plans of {contests}", "yellow")
     show(*lines, end)
     return Exit.CHECK_FAILED if faults else Exit.OK

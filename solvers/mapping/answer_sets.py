@@ -231,6 +231,20 @@ def clashing_constraints(problem: LayerProblem, limits: Limits | None = None) ->
     return (*demands, *names)
 
 
+def clash_together(problem: LayerProblem, names: Sequence[str], limits: Limits | None = None) -> bool | None:
+    """Whether no mapping satisfies these constraints together; ``None`` where time ran out.
+
+    Parameters
+    ----------
+    names : some of the user's demands and of the machine's limits
+    """
+    if problem.is_uneven:
+        return None
+    demands = [name for name in problem.constraints.texts if name in names]
+    feasible = _feasible(_relaxed(problem, demands, names), limits or Limits())
+    return None if feasible is None else not feasible
+
+
 def _relaxed(problem: LayerProblem, demands: Sequence[str], names: Sequence[str]) -> LayerProblem:
     """The problem with some of the user's demands and some of the machine's limits only."""
     perfect = "perfect" if problem.space.nest.perfect else "imperfect"

@@ -13,12 +13,14 @@ from tilewright.formulation.mapping.problem import LayerProblem
 from tilewright.formulation.objective import Objective
 from tilewright.formulation.result import Status, TracePoint
 from tilewright.formulation.stopping import WhenSet
+from tilewright.solvers.mapping.answer_set_opinion import SetsClaim, prove_sets
 from tilewright.solvers.mapping.registry import SOLVERS
 from tilewright.solvers.mapping.repeated_solves import tied
 from tilewright.solvers.mapping.solve import AUTO, layer_run
 from tilewright.solvers.second_opinion import Proof, Verdict
 from tilewright.workloads.errors import InputError
 
+NO_SETS = SetsClaim()
 _PORTFOLIO = {AUTO, "branch"}
 _ENUMERABLE = 2_000_000
 """Mappings up to which enumerating them all comes first."""
@@ -49,6 +51,7 @@ class Claim:
     bound : no mapping has a smaller key; ``None`` where none is claimed
     mapping : ``None`` where there is none
     solver : who claims it
+    sets : lists that are said to be complete
     """
 
     status: Status
@@ -57,6 +60,7 @@ class Claim:
     mapping: Mapping | None
     solver: str
     then: SecondClaim | None = None
+    sets: SetsClaim = NO_SETS
 
 
 def proof_solvers(problem: LayerProblem, recorded: str) -> list[str]:
@@ -83,7 +87,8 @@ def prove(claim: Claim, problem: LayerProblem, limits: Limits) -> Proof:
     """Ask other solvers, one after the other, until one decides.
 
     The claim is confirmed by a bound of at least the claimed one (or a proof that nothing exists), and
-    refuted by a mapping below it.  What is claimed of a second objective is asked after the first.
+    refuted by a mapping below it.  What is claimed of a second objective is asked after the first, and lists
+    that are said to be complete are asked for again.
     """
     if claim.bound is None and claim.status is not Status.INFEASIBLE:
         return Proof(Verdict.NOTHING, "-", "no bound is claimed")
@@ -91,6 +96,18 @@ def prove(claim: Claim, problem: LayerProblem, limits: Limits) -> Proof:
         reason = _strange(problem, claim.mapping)
         if reason is not None:
             return Proof(Verdict.REFUTED, "-", reason)
+    answer = _proven(claim, problem, limits)
+    if answer.verdict is not Verdict.CONFIRMED:
+        return answer
+    lists = prove_sets(claim.sets, problem, proof_solvers(problem, claim.solver), limits)
+    if lists is None:
+        return answer
+    by = answer.solver if lists.solver == answer.solver else f"{answer.solver}, {lists.solver}"
+    return Proof(lists.verdict, by, f"{answer.text}; {lists.text}", answer.seconds + lists.seconds)
+
+
+def _proven(claim: Claim, problem: LayerProblem, limits: Limits) -> Proof:
+    """What is said of the bound, and of the second objective's after it."""
     answer = _prove(claim, problem, limits)
     second = claim.then
     if answer.verdict is not Verdict.CONFIRMED or second is None or second.bound is None:

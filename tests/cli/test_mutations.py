@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
+from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
@@ -12,58 +14,74 @@ from effort import effort
 from mutated import mutations, undetected
 from systems import LAYERS, SYSTEM
 
+from tilewright.api.documents import checked, parsed
+from tilewright.api.scheduling.contest import ContestCheck
+from tilewright.benchmarks.arena.contest import Contest, entries
+from tilewright.benchmarks.arena.document import compare_document
+from tilewright.benchmarks.arena.work import answer
+from tilewright.benchmarks.store import Store
+from tilewright.formulation.limits import Limits
 from tilewright.formulation.mapping.evaluator import Evaluation
 from tilewright.formulation.mapping.mapping import Mapping
 from tilewright.formulation.mapping.problem import LayerProblem, layer_problem
+from tilewright.formulation.scheduling.tiled.problem import TiledProblem, tiled_objective
 from tilewright.hardware.scheduling.herald import classes
 from tilewright.hardware.scheduling.herald.classes import AcceleratorClass
+from tilewright.hardware.scheduling.tiled.load import load_tiled_machine
 from tilewright.report.checks.mapping import document as verify
-from tilewright.report.checks.mapping.document import check_document, totals_faults
-from tilewright.report.checks.scheduling.herald.codesign import check_codesign
-from tilewright.report.checks.scheduling.herald.schedule import check_schedule
-from tilewright.report.records.files import parse_document
+from tilewright.report.records import schemas
 from tilewright.report.records.scheduling.herald.document import ScheduleDocument, inputs_hash
-from tilewright.report.records.scheduling.herald.files import is_schedule, parse_schedule
+from tilewright.report.records.scheduling.herald.files import parse_schedule
+from tilewright.report.records.scheduling.tiled.compare import CompareDocument, contestant, winner_of
+from tilewright.workloads.catalog import resolve_model
 from tilewright.workloads.errors import InputError
 
 UNCHECKED = {
-    r"(.*\.)?complete": "weaker: a run that was killed may have had everything",
-    r"(front|.*\.(front|best|optima))\.complete": "proofs, which check does not repeat",
-    r"(.*\.)?message|(.*\.)?description": "text for people",
+    r"complete|best\.complete": "weaker: a run that was killed may have had everything",
+    r".*\.(front|best|optima)\.complete": "proofs, which --prove repeats",
+    r"(.*\.)?message|(.*\.)?description|layers\.\d+: without message": "text for people",
     r"(.*\.)?versions(\..*)?": "what else was installed; that of tilewright must be there",
     r"(.*\.)?(wall_s|tables_s)": "a clock's figures; they must not contradict the trace",
     r"(.*\.)?trace\.\d+\.(seconds|source|heuristic|bound)": "when and by what something was known; only their"
     " order and their end leave evidence",
-    r"(.*\.)?settings\.(time_limit_s|gap|threads|deterministic|seed|best|all_optimal)": "requests; they"
-    " must not contradict the answer",
-    r"layers\.\d+\.(solver|solver_version|then\.solver)": "who found it",
+    r"(.*\.)?settings\.(time_limit_s|layer_limit_s|gap|threads|deterministic|seed|best|all_optimal)": "asked;"
+    " it must not contradict the answer",
+    r"(.*\.)?layers\.\d+\.(solver|solver_version|then\.solver)": "who found it",
     r"layers: reversed|layers\.\d+\.(best|optima)\.mappings: reversed": "an order that claims nothing",
-    r"layers\.\d+\.best\.mappings: shorter": "whether others are as good, which only the proof tells",
+    r"layers\.\d+\.(best\.mappings|front\.points): shorter": "whether there are others, which only the proof"
+    " tells",
+    r"layers\.\d+(\.clash)?: (shorter|without clash)": "fewer of them, which only the proof tells",
     r"model|batch": "of a file of layers: its name, and what it was read with",
-    r"points\.\d+\.herald_(cycles|energy_pj)": "what herald alone found, beside the point's own figures",
+    r"points\.\d+\.herald_(cycles|energy_pj)": "what herald alone found, which --prove makes again",
+    r"contestants\.\d+\.runs\.\d+(\.evidence|: without evidence)": "where the plan is kept; without it"
+    " --prove is undecided",
+    r"settings\.store|settings: without store": "the same",
+    r"machine_file: without description": "text for people",
+    r"machine_file\.levels\.\d+(\.capacity|: without capacity)": "what every design changes",
+    r"machine_file\.levels\.\d+\.(energy_by_capacity|fanout)(\..*)?(: without .*)?": "of no design, or"
+    " a default",
+    r"best\.result\.layers\.\d+\.mapping\.nodes: longer": "one more loop of one trip: the same mapping",
+    r"designs\.\d+\.(energy_pj|cycles)": "of designs but the best; they must be able to make the value",
+    r"designs\.\d+\.carried_from": "where a proof came from",
+    r"totals\.(unsearched|cells)(\..*)?(: without .*)?": "how it was searched",
 }
 """Leaves, or changes of them, that no check can judge, and why; ``docs/cli.md`` lists them."""
 
+PLACE = "made.json"
+"""The document's file; beside it lies the store of a contest."""
+
 
 def faults_of(data: dict[str, Any]) -> list[str]:
-    """Everything that ``check`` has to say about a document."""
+    """Everything that ``check`` has to say about a document of any kind."""
     try:
-        if not is_schedule(data):
-            document = parse_document(data, "document")
-            found = [fault for check in check_document(document, "document") for fault in check.faults]
-            return [*found, *totals_faults(document, "document")]
-        parsed = parse_schedule(data, "document")
-        if isinstance(parsed, ScheduleDocument):
-            return [*check_schedule(parsed, "document").faults]
-        return [*check_codesign(parsed, "document").faults]
+        return [*checked(parsed(data, PLACE), PLACE).faults]
     except InputError as error:
         return [str(error)]
 
 
 def same(one: dict[str, Any], other: dict[str, Any]) -> bool:
     """Whether two documents that can be read say the same; what is optional may be left out."""
-    read = parse_schedule if is_schedule(one) else parse_document
-    return bool(read(one, "document") == read(other, "document"))
+    return bool(parsed(one, PLACE) == parsed(other, PLACE))
 
 
 def passing(data: dict[str, Any], *, every: bool = False, only: set[str] | None = None) -> list[str]:
@@ -105,35 +123,86 @@ def files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, tmp_path_factory: pyt
     (tmp_path / "system.yaml").write_text(SYSTEM)
 
 
-def made(call: Call, *args: object) -> dict[str, Any]:
+def made(call: Call, *args: object, code: int = 0) -> dict[str, Any]:
     """The document that a call leaves."""
-    assert call(*args, "-q", "--out", "made.json").code == 0
-    found: dict[str, Any] = json.loads(Path("made.json").read_text())
+    assert call(*args, "-q", "--out", PLACE).code == code
+    return honest()
+
+
+def honest() -> dict[str, Any]:
+    """The document that was written, which passes every check."""
+    found: dict[str, Any] = json.loads(Path(PLACE).read_text())
     assert faults_of(found) == []
     return found
 
 
+def contest(methods: tuple[str, ...] = ("ls", "exact", "atomic[moves=5]")) -> dict[str, Any]:
+    """A contest of methods, one of which proves over a space of its own, with its store beside it."""
+    problem = TiledProblem(
+        resolve_model(CONV, 1), load_tiled_machine("atomic-2x2"), tiled_objective("makespan")
+    )
+    asked = Contest(problem, "makespan", methods, 2, 20.0, 1)
+    cells = entries(asked)
+    with Store(Path("compare.sqlite"), create=True) as store:
+        store.place(cells)
+        for entry in cells:
+            store.put(entry.task, answer(entry.task, entry.task.key))
+        document = compare_document(asked, cells, store.cells(), "compare.sqlite")
+    Path(PLACE).write_text(json.dumps(document.to_data()))
+    return honest()
+
+
+CONV = "conv:K=16,C=8,P=4,Q=4,R=3,S=3,pad=1"
+VARY = ("--vary", "levels.SPM.capacity=16kB,64kB", "--vary", "levels.RF.capacity=16B,64B")
 FURTHER = ("--pareto", "--best", 2, "--all-optimal", "--most", 2)
 SCHEDULING = ("-o", "edp", "--threads", 1)
 CALLS = {
     "map": ("map", "layers.yaml", "-a", "tpu-edge", "-o", "edp"),
     "further": ("map", "gemm:M=2,N=2,K=2", "-a", "tpu-edge", "-o", "energy", "--then", "cycles", *FURTHER),
+    "front": ("map", "gemm:M=1,N=6,K=4", "-a", "nvdla-256", "-o", "edp", "--pareto"),
+    "clash": ("map", "gemm:M=8,N=8,K=8", "-a", "nvdla-256", "--constraint", "cycles<=3"),
     "schedule": ("schedule", "model.yaml", "--system", "system.yaml", *SCHEDULING),
     "codesign": ("codesign", "model.yaml", "--class", "edge", "--gap", "0.01", *SCHEDULING),
+    "plan": ("schedule", "layers.yaml", "--system", "atomic-2x2", "--batch", 2, "-m", "ls", *SCHEDULING),
+    "explore": ("explore", "gemm:M=4,N=16,K=32", "-a", "dmazerunner-256", *VARY, "--each-layer"),
 }
+SCHEMAS = {
+    schemas.RESULT: "map",
+    schemas.SCHEDULE: "schedule",
+    schemas.CODESIGN: "codesign",
+    schemas.PLAN: "plan",
+    schemas.COMPARE: "compare",
+    schemas.EXPLORE: "explore",
+}
+"""An attacked document of every kind that is shipped."""
 
 
-@pytest.mark.parametrize("args", CALLS.values(), ids=CALLS)
-def test_no_changed_claim_passes(call: Call, args: tuple[object, ...]) -> None:
+def test_every_kind_of_document_is_attacked() -> None:
+    """A new schema has no place here until its documents are changed leaf by leaf."""
+    shipped = Path(schemas.__file__).parent.glob("*.schema.json")
+    assert {path.name for path in shipped} == set(SCHEMAS)
+    assert set(SCHEMAS.values()) <= {*CALLS, "compare"}
+
+
+@pytest.mark.parametrize("kind", CALLS)
+def test_no_changed_claim_passes(call: Call, kind: str) -> None:
     """Numbers by one, texts, flags, keys and lists: whatever is no mere text or clock is found out."""
-    document = made(call, *args)
-    if "best" in document and effort(1) == 1:  # a schedule's document as another test has it
-        inner = {key: document["best"][key] for key in ("status", "value", "bound", "input_hash")}
+    document = made(call, *CALLS[kind], code=3 if kind == "clash" else 0)
+    if "best" in document and effort(1) == 1:  # a document as another test has it stands inside
+        inner = {key: value for key, value in document["best"].items() if not isinstance(value, dict | list)}
         shallow = {**document, "best": inner}
         places = {".".join(map(str, path)) for path, _, _ in mutations(shallow)}
-        assert passing(document, only=places) == []
+        found = passing(document, only=places)
     else:
-        assert passing(document, every=effort(1) > 1) == []
+        found = passing(document, every=effort(1) > 1)
+    # lists that were asked for are not there where no mapping is
+    wanted = {"settings.pareto: turned"} if kind == "clash" else set()
+    assert set(found) <= wanted, found
+
+
+def test_no_changed_claim_of_a_contest_passes(call: Call) -> None:
+    """The same with plans in a store: figures, statuses, budgets, seconds and texts of every run."""
+    assert passing(contest(), every=effort(1) > 1) == []
 
 
 def test_the_head_is_that_of_a_known_network(call: Call) -> None:
@@ -209,3 +278,142 @@ def test_an_option_left_out_is_found_by_the_proof(call: Call) -> None:
     assert outcome.code == 5
     assert outcome.document["proof"]["verdict"] == "refuted"
     assert "which the document does not tell" in outcome.document["proof"]["message"]
+
+
+Lie = Callable[[dict[str, Any]], None]
+
+
+def _less(record: dict[str, Any], *fields: str, part: Fraction = Fraction(1, 2)) -> None:
+    """Smaller figures, with their exact forms beside them."""
+    for name in fields:
+        exact = part * Fraction(record.get(f"{name}_exact") or record[name])
+        record[name] = int(exact) if exact == int(exact) else float(exact)
+        if f"{name}_exact" in record:
+            record[f"{name}_exact"] = str(exact)
+
+
+def _front_cut(document: dict[str, Any]) -> None:
+    """A point that is neither the first nor of the layer's mapping is left out."""
+    points, metrics = document["layers"][0]["front"]["points"], document["layers"][0]["metrics"]
+    del points[next(i for i, one in enumerate(points) if one["cycles"] != metrics["cycles"])]
+
+
+def _best_cut(document: dict[str, Any]) -> None:
+    del document["layers"][0]["best"]["mappings"][-1]
+
+
+def _optima_whole(document: dict[str, Any]) -> None:
+    assert not document["layers"][0]["optima"]["complete"]
+    document["layers"][0]["optima"]["complete"] = True
+
+
+def _other_design(document: dict[str, Any]) -> dict[str, Any]:
+    """A design that has a value and is not the best one."""
+    best = document["best"]["index"]
+    return next(one for one in document["designs"] if one["value"] is not None and one["index"] != best)
+
+
+def _design_dearer(document: dict[str, Any]) -> None:
+    """A bound above the design's optimum, with a value to match."""
+    design = _other_design(document)
+    _less(design, "value", "bound", part=Fraction(2))
+    design.update(energy_pj=4 * design["energy_pj"], cycles=design["cycles"])
+
+
+def _design_unfit(document: dict[str, Any]) -> None:
+    """A design that is said to have no mapping."""
+    design = _other_design(document)
+    counts = document["totals"]["statuses"]
+    counts[design["status"]] -= 1
+    counts["infeasible"] = counts.get("infeasible", 0) + 1
+    document["totals"]["statuses"] = {name: count for name, count in counts.items() if count}
+    empty = ("value", "value_exact", "bound", "bound_exact", "energy_pj", "cycles")
+    design.update(dict.fromkeys(empty), status="infeasible", proven_layers=0)
+
+
+def _herald_slower(document: dict[str, Any]) -> None:
+    point = next(point for point in document["points"] if point["scheduled"])
+    point["herald_cycles"] += 1
+
+
+def _point_dearer(document: dict[str, Any]) -> None:
+    """A partition that is said to be slower than herald's schedule on it."""
+    point = next(point for point in document["points"] if not point["scheduled"])
+    point.update(cycles=2 * point["cycles"], herald_cycles=2 * point["herald_cycles"])
+    _less(point, "value", part=Fraction(2))
+
+
+LIES: dict[str, tuple[str, Lie]] = {
+    "a front without its last point": ("front", _front_cut),
+    "one of the best left out": ("further", _best_cut),
+    "optimal mappings beyond the list": ("further", _optima_whole),
+    "a design made dearer": ("explore", _design_dearer),
+    "a design made unfit": ("explore", _design_unfit),
+    "herald made slower": ("codesign", _herald_slower),
+    "a partition made slower": ("codesign", _point_dearer),
+}
+"""Changes of several fields that fit each other: no check finds them in the document alone."""
+
+
+@pytest.mark.parametrize("name", LIES)
+def test_lies_that_fit_each_other_are_never_confirmed(call: Call, name: str) -> None:
+    """What the document alone does not give away, ``--prove`` refutes or leaves undecided."""
+    kind, lie = LIES[name]
+    document = made(call, *CALLS[kind])
+    honest_proofs = checked(parsed(document, PLACE), PLACE, Limits(60, threads=1))
+    assert honest_proofs.holds
+    assert not honest_proofs.undecided
+    lie(document)
+    assert faults_of(document) == []
+    found = checked(parsed(document, PLACE), PLACE, Limits(60, threads=1))
+    assert found.undecided or not found.holds
+
+
+def test_a_contest_is_proven_with_its_plans(call: Call) -> None:
+    """What an exact method claims over its space is proven anew; an invented winner is refuted."""
+    document = contest(("ls", "exact"))
+    found = checked(parsed(document, PLACE), PLACE, Limits(60, threads=1))
+    assert isinstance(found, ContestCheck)
+    assert document["contestants"][1]["runs"][0]["space"]
+    assert [proof.verdict.value for proof in found.proofs] == ["confirmed"] * 3
+    assert found.proofs[2].solver in ("exact, again", "computed bounds")
+    assert found.proof.verdict.value == "confirmed"
+    document["winner"] = {"method": "ls", "second": "exact", "lead": 0.3, "clear": True}
+    found = checked(parsed(document, PLACE), PLACE, Limits(60, threads=1))
+    assert isinstance(found, ContestCheck)
+    assert (found.holds, found.proof.verdict.value) == (False, "refuted")
+
+
+def test_a_contest_that_was_stopped_proves_no_winner(call: Call) -> None:
+    """A run that is said not to have been computed leaves the ranking undecided."""
+    document = contest(("ls", "atomic[moves=5]"))
+    read = parsed(document, PLACE)
+    assert isinstance(read, CompareDocument)
+    first, second = read.contestants
+    parts = [first, contestant(second.method, second.runs[:1], 1, read.bound_key)]
+    winner = winner_of(parts)
+    assert winner is not None
+    document.update(
+        complete=False, winner=winner.model_dump(), contestants=[one.model_dump() for one in parts]
+    )
+    assert faults_of(document) == []
+    assert checked(parsed(document, PLACE), PLACE, Limits(60, threads=1)).undecided
+
+
+def test_contests_without_their_plans_are_undecided(call: Call) -> None:
+    """Figures that fit each other pass without plans, and no proof confirms them; with plans they fail."""
+    document = contest(("ls", "rammer"))
+    assert checked(parsed(document, PLACE), PLACE, Limits(60, threads=1)).holds
+    run = document["contestants"][0]["runs"][0]
+    run["dram_bytes"] += 8
+    assert any("dram_bytes" in fault for fault in faults_of(document))
+    for forgotten in ("evidence", "store"):
+        altered = json.loads(json.dumps(document))
+        if forgotten == "evidence":
+            altered["contestants"][0]["runs"][0]["evidence"] = None
+        else:
+            altered["settings"]["store"] = None
+        assert faults_of(altered) == []
+        found = checked(parsed(altered, PLACE), PLACE, Limits(60, threads=1))
+        assert found.undecided
+        assert "not all were held" in str(found.views()[-1])

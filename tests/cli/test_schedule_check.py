@@ -152,6 +152,8 @@ def test_a_wrong_bound_is_refuted(call: Call, tmp_path: Path) -> None:
     assert document["bound"] < document["value"]
     document.update(bound=document["value"], bound_exact=document["value_exact"], gap=0.0, status="optimal")
     document["trace"][-1].update(bound=document["value"], gap=0.0)
+    assert call("check", _written(tmp_path, document)).code == 5
+    document["settings"]["method"] = "cpsat"
     path = _written(tmp_path, document)
     assert call("check", path).code == 0
     out = call("check", path, "--prove", "--threads", 1, "-f", "json")

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from fractions import Fraction
+from typing import Protocol
 
 from tilewright.formulation.mapping.constraints import applicable
 from tilewright.formulation.mapping.evaluator import Evaluation
@@ -15,7 +17,7 @@ from tilewright.hardware.mapping.engine import Engine
 from tilewright.report.checks.mapping.answer_sets import further_faults
 from tilewright.report.checks.mapping.head import head_faults
 from tilewright.report.checks.trace import trace_faults
-from tilewright.report.records.claims import ClaimRecord, shown_gap, shown_value
+from tilewright.report.records.claims import ClaimRecord, Number, shown_gap, shown_value
 from tilewright.report.records.mapping.build import (
     beside_record,
     factors_of,
@@ -78,9 +80,9 @@ def check_layer(
         faults.append(f"bounds: {layer.bounds}, the operator has {operator.bounds}")
     if layer.count != len(layer.names):
         faults.append(f"count: {layer.count}, but {len(layer.names)} names")
-    if layer.factors != factors_of(problem) and (layer.input_hash or layer.mapping):
+    if layer.factors != factors_of(problem) and _is_stated(layer):
         faults.append(f"factors: {layer.factors}, the problem's are {factors_of(problem)}")
-    if layer.input_hash != problem.content_hash and (layer.input_hash or layer.mapping):
+    if layer.input_hash != problem.content_hash and _is_stated(layer):
         faults.append("input_hash: operator, machine, objective, constraints or factors are not those solved")
     faults += _space_faults(layer, problem)
     if layer.mapping is not None:
@@ -90,11 +92,17 @@ def check_layer(
     return LayerCheck(layer, problem, tuple(faults))
 
 
+def _is_stated(layer: LayerRecord) -> bool:
+    """Whether the layer's problem was stated before the limit struck, as whoever claims anything has."""
+    claims = layer.mapping is not None or layer.bound is not None or layer.status in ("optimal", "infeasible")
+    return claims or layer.input_hash is not None
+
+
 def _space_faults(layer: LayerRecord, problem: LayerProblem) -> Iterator[str]:
     """The claim names the space that was searched; a mapping beside it is legal and outside."""
     fresh = space_record(problem)
     if layer.space is None:
-        if layer.input_hash or layer.mapping:
+        if _is_stated(layer):
             yield f"space: missing, expected {record_text(fresh)}"
     elif layer.space != fresh:
         yield f"space: {record_text(layer.space)}, the problem's is {record_text(fresh)}"
@@ -143,6 +151,25 @@ def _metric_faults(layer: LayerRecord, found: Evaluation, engine: Engine) -> Ite
     yield from metric_faults(layer.metrics, metrics_record(found, engine))
 
 
+class Claims(Protocol):
+    """The fields of a record that claims a value and a bound."""
+
+    @property
+    def status(self) -> str: ...
+    @property
+    def value(self) -> Number | None: ...
+    @property
+    def value_exact(self) -> str | None: ...
+    @property
+    def value_key(self) -> Fraction | None: ...
+    @property
+    def bound(self) -> Number | None: ...
+    @property
+    def bound_exact(self) -> str | None: ...
+    @property
+    def bound_key(self) -> Fraction | None: ...
+
+
 def claim_faults(
     claims: ClaimRecord, objective: Objective, *, solved: bool, noun: str, exact: bool = True
 ) -> Iterator[str]:
@@ -154,6 +181,17 @@ def claim_faults(
     noun : what a solution is called
     exact : whether the method proves; a heuristic's answer stays ``feasible`` where it meets the bound
     """
+    yield from status_faults(claims, solved=solved, noun=noun, exact=exact)
+    value, bound = claims.value_key, claims.bound_key
+    if claims.bound != shown_value(objective, bound):
+        yield f"bound: {claims.bound}, but bound_exact is {bound}"
+    gap = shown_gap(objective, value, bound)
+    if claims.gap != gap:
+        yield f"gap: {claims.gap}, value and bound give {gap}"
+
+
+def status_faults(claims: Claims, *, solved: bool, noun: str, exact: bool = True) -> Iterator[str]:
+    """The status must be that of value and bound; parameters as those of `claim_faults`."""
     value, bound = claims.value_key, claims.bound_key
     for field, text, key in (("value", claims.value_exact, value), ("bound", claims.bound_exact, bound)):
         if key is not None and text != str(key):
@@ -164,17 +202,14 @@ def claim_faults(
         yield f"bound: {claims.bound} above the value {claims.value}"
     proven = value is not None and bound == value
     is_claimed = claims.status == "optimal"
+    if is_claimed and not exact:
+        yield "status: optimal, by a method that proves nothing"
     if is_claimed != proven and (exact or is_claimed):
         yield f"status: {claims.status}, but value and bound are {'equal' if proven else 'not equal'}"
     if claims.status in _SOLVED and not solved:
         yield f"status: {claims.status} without a {noun}"
     if claims.status in _UNSOLVED and solved:
         yield f"status: {claims.status} with a {noun}"
-    if claims.bound != shown_value(objective, bound):
-        yield f"bound: {claims.bound}, but bound_exact is {bound}"
-    gap = shown_gap(objective, value, bound)
-    if claims.gap != gap:
-        yield f"gap: {claims.gap}, value and bound give {gap}"
 
 
 def metric_faults(stored: Record, fresh: Record) -> Iterator[str]:

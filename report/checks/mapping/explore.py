@@ -5,16 +5,20 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from fractions import Fraction
 
-from tilewright.formulation.objective import parse_objective
+from tilewright.formulation.objective import Objective, parse_objective
 from tilewright.hardware.mapping.design_cost import CAPACITY, PES, design_costs, design_quantities
 from tilewright.hardware.mapping.design_space import Design, DesignSpace, design_space
 from tilewright.hardware.mapping.identity import engine_hash
 from tilewright.hardware.mapping.variations import Variation
+from tilewright.report.checks.mapping.explore_head import head_faults, layer_best_faults, shown_faults
 from tilewright.report.records.claims import number, shown_gap
 from tilewright.report.records.mapping.explore import BestDesign, DesignRecord, ExploreDocument
 from tilewright.report.records.mapping.explore_build import plain_data
 from tilewright.solvers.mapping.explore.bounds import SAFE
 from tilewright.workloads.errors import InputError
+
+_CLOSE = 1e-9
+"""Energies are shown rounded."""
 
 
 def explore_faults(document: ExploreDocument, where: str) -> list[str]:
@@ -25,9 +29,13 @@ def explore_faults(document: ExploreDocument, where: str) -> list[str]:
     InputError : for a machine or an objective that is none
     """
     space = stated_space(document, where)
-    parse_objective(document.objective)
+    objective = parse_objective(document.objective)
     if len(document.designs) != len(space.designs):
         return [f"designs: {len(document.designs)}, the grid has {len(space.designs)}"]
+    pairs = [*zip(space.designs, document.designs, strict=True)]
+    misplaced = [fault for design, record in pairs for fault in _place_faults(design, record)]
+    if misplaced:  # nothing else can be told of designs that are none of the grid
+        return misplaced
     usable = [design for design in space.designs if design.engine is not None]
     costs: dict[int, Fraction] = {}
     if document.settings.against is not None:
@@ -35,13 +43,14 @@ def explore_faults(document: ExploreDocument, where: str) -> list[str]:
         costs = {design.index: cost for design, cost in zip(usable, values, strict=True)}
     faults = [
         fault
-        for design, record in zip(space.designs, document.designs, strict=True)
-        for fault in _design_faults(space, design, record, costs.get(design.index))
+        for design, record in pairs
+        for fault in _design_faults(space, design, record, costs.get(design.index), objective)
     ]
     faults += _standing_faults(document, costs)
     faults += _best_faults(document, space)
+    faults += layer_best_faults(document)
     faults += _front_faults(document, costs)
-    return [*faults, *_totals_faults(document)]
+    return [*faults, *_totals_faults(document), *head_faults(document)]
 
 
 def stated_space(document: ExploreDocument, where: str) -> DesignSpace:
@@ -53,17 +62,21 @@ def stated_space(document: ExploreDocument, where: str) -> DesignSpace:
     return design_space(document.machine_file, where, document.machine, axes)
 
 
-def _design_faults(
-    space: DesignSpace, design: Design, record: DesignRecord, cost: Fraction | None
-) -> Iterator[str]:
+def _place_faults(design: Design, record: DesignRecord) -> Iterator[str]:
     here = f"designs[{design.index}]"
     if record.index != design.index:
         yield f"{here}.index: {record.index}, expected {design.index}"
+    if (record.status == "refused") != (design.engine is None):
+        yield f"{here}.status: {record.status}, but its fields are {'a' if design.engine else 'no'} machine"
+
+
+def _design_faults(
+    space: DesignSpace, design: Design, record: DesignRecord, cost: Fraction | None, objective: Objective
+) -> Iterator[str]:
+    here = f"designs[{design.index}]"
     fields = plain_data(space.changes(design.place))
     if record.fields != fields:
         yield f"{here}.fields: {record.fields}, the grid has {fields}"
-    if (record.status == "refused") != (design.engine is None):
-        yield f"{here}.status: {record.status}, but its fields are {'a' if design.engine else 'no'} machine"
     if design.engine is not None:
         sizes = design_quantities(design)
         for name, told, fresh in (
@@ -73,12 +86,27 @@ def _design_faults(
         ):
             if told != (None if fresh is None else number(fresh)):
                 yield f"{here}.{name}: {told}, the machine has {fresh}"
-    for name, shown, exact in (
-        ("value", record.value, record.value_exact),
-        ("bound", record.bound, record.bound_exact),
-    ):
-        if shown != (None if exact is None else number(Fraction(exact))):
-            yield f"{here}.{name}: {shown}, but {name}_exact is {exact}"
+    yield from shown_faults(record, here)
+    yield from _energy_faults(record, objective, here)
+    if (record.rule == "carried") != (record.carried_from is not None):
+        yield f"{here}.carried_from: {record.carried_from}, but the rule is {record.rule or 'none'}"
+    if record.carried_from is not None and not 0 <= record.carried_from < len(space.designs):
+        yield f"{here}.carried_from: {record.carried_from}, the grid has {len(space.designs)} designs"
+    if record.carried_from == record.index:
+        yield f"{here}.carried_from: itself"
+
+
+def _energy_faults(record: DesignRecord, objective: Objective, here: str) -> Iterator[str]:
+    """Energy and cycles are there with a value, and may make it: a sum of products is below that of sums."""
+    told = [record.energy_pj is not None, record.cycles is not None]
+    if any(told) != (record.value is not None) or any(told) != all(told):
+        yield f"{here}: energy_pj and cycles are there where a value is, and nowhere else"
+    elif record.value_exact is not None:
+        energy, delay = objective.key_powers
+        made = Fraction(record.energy_pj or 0) ** energy * Fraction(record.cycles or 0) ** delay
+        ratio = float(made / Fraction(record.value_exact)) if Fraction(record.value_exact) else 1.0
+        if ratio < 1 - _CLOSE or (energy + delay == 1 and ratio > 1 + _CLOSE):
+            yield f"{here}: energy_pj and cycles do not make the value {record.value}"
 
 
 def _standing_faults(document: ExploreDocument, costs: dict[int, Fraction]) -> Iterator[str]:
@@ -94,6 +122,10 @@ def _standing_faults(document: ExploreDocument, costs: dict[int, Fraction]) -> I
             yield f"{here}.status: solved, but value and bound are not equal"
         if record.status == "solved" and record.proven_layers != len(document.layers):
             yield f"{here}.proven_layers: {record.proven_layers}, expected {len(document.layers)}"
+        if (record.status == "feasible" and value is None) or (record.status == "open" and value is not None):
+            yield f"{here}.status: {record.status}, but its value is {record.value}"
+        if record.rule and record.status != "discarded":
+            yield f"{here}.rule: {record.rule}, but the status is {record.status}"
         if record.status in ("infeasible", "refused") and (value is not None or bound is not None):
             yield f"{here}.status: {record.status}, but it has a value or a bound"
         if record.status == "discarded":
@@ -115,6 +147,7 @@ def _best_faults(document: ExploreDocument, space: DesignSpace) -> Iterator[str]
         if valued:
             yield "best: missing, but designs have values"
         return
+    yield from shown_faults(best, "best")
     record = document.designs[best.index] if 0 <= best.index < len(document.designs) else None
     if record is None or record.value_exact is None:
         yield f"best.index: {best.index}, which has no value"
@@ -127,14 +160,12 @@ def _best_faults(document: ExploreDocument, space: DesignSpace) -> Iterator[str]
     bounds = [Fraction(one.bound_exact) for one in document.designs if one.bound_exact is not None]
     if bound != min([value, *bounds]):
         yield f"best.bound: {best.bound}, the designs' bounds give {float(min([value, *bounds]))}"
-    gap = shown_gap(parse_objective(document.objective), value, bound)
-    if (number(value), number(bound), gap, value == bound) != (
-        best.value,
-        best.bound,
-        best.gap,
-        best.optimal,
-    ):
+    gap = shown_gap(parse_objective(document.objective), value, bound) or 0.0
+    if (gap, value == bound) != (best.gap, best.optimal):
         yield "best: value, bound, gap and optimal do not fit each other"
+    totals = best.result.totals
+    if (record.energy_pj, record.cycles) != (totals.energy_pj, totals.cycles):
+        yield f"designs[{best.index}]: energy_pj and cycles are not those of the best design's layers"
     yield from _result_faults(document, best, value, space)
 
 
@@ -145,9 +176,20 @@ def _result_faults(
     result, design = best.result, space.designs[best.index]
     if design.engine is None or result.arch.hash != engine_hash(design.engine):
         yield "best.result.arch: not the machine of the best design's fields"
+    elif result.arch.name != design.engine.name:
+        yield f"best.result.arch.name: {result.arch.name}, the design is {design.engine.name}"
     for name in ("model", "batch", "objective", "cost_model", "constraints"):
         if getattr(result, name) != getattr(document, name):
             yield f"best.result.{name}: {getattr(result, name)}, expected {getattr(document, name)}"
+    settings = result.settings
+    asked = settings.solver, settings.time_limit_s, settings.gap, settings.factors
+    wanted = document.settings.solver, document.settings.time_limit_s, document.settings.gap, document.factors
+    if asked != wanted or (settings.threads, settings.seed, settings.deterministic) != (1, 0, False):
+        yield "best.result.settings: not those of the exploration"
+    if result.versions != document.versions:
+        yield "best.result.versions: not those of the document"
+    if not result.complete:
+        yield "best.result.complete: false, but a design has a value where all its layers have one"
     told = [(layer.name, layer.names) for layer in result.layers]
     if told != [(layer.name, layer.names) for layer in document.layers]:
         yield "best.result.layers: not the layers of the document"
@@ -163,6 +205,8 @@ def _front_faults(document: ExploreDocument, costs: dict[int, Fraction]) -> Iter
         yield "front: expected one where settings.against is given, and none elsewhere"
     if document.front is None or not costs:
         return
+    if document.front.against != document.settings.against:
+        yield f"front.against: {document.front.against}, settings.against is {document.settings.against}"
     values = {one.index: Fraction(one.value_exact) for one in document.designs if one.value_exact is not None}
     front: list[int] = []
     for index in sorted(values, key=lambda one: (costs[one], values[one], one)):
@@ -187,8 +231,6 @@ def _totals_faults(document: ExploreDocument) -> Iterator[str]:
     counted = {rule: sum(one.rule == rule for one in document.designs) for rule in rules}
     if totals.rules != counted:
         yield f"totals.rules: {totals.rules}, the designs have {counted}"
-    if document.complete and _count(document.designs, ("open",)):
-        yield "complete: true, but designs are open"
     for layer, told in zip(
         document.layers, document.best.result.layers if document.best else [], strict=False
     ):

@@ -23,6 +23,7 @@ from tilewright.solvers.scheduling.herald.multipliers import multiplier_bound
 from tilewright.solvers.scheduling.herald.recost import problem_on
 from tilewright.solvers.scheduling.herald.refuter import Finding, schedule_below
 from tilewright.solvers.scheduling.herald.second_opinion_costs import costs_opinion
+from tilewright.solvers.scheduling.herald.second_opinion_points import PointClaim, point_opinion
 from tilewright.solvers.second_opinion import Proof, Verdict
 from tilewright.workloads.mapping.operator import Operator
 
@@ -81,13 +82,17 @@ def prove_schedule(
 
 
 def prove_codesign(
-    claim: ScheduleClaim, systems: Sequence[System], operators: Sequence[Operator], limits: Limits
+    claim: ScheduleClaim,
+    systems: Sequence[System],
+    points: Sequence[PointClaim],
+    operators: Sequence[Operator],
+    limits: Limits,
 ) -> Proof:
-    """Ask whether the claimed bound holds on every partition; computes the costs of layers that it needs.
+    """Ask whether the claimed bound and the figures of every partition hold; computes the costs it needs.
 
     Parameters
     ----------
-    systems : one per partition
+    systems, points : one per partition, and what is told of it
     operators : of every task
     """
     before = limits.elapsed
@@ -104,7 +109,8 @@ def prove_codesign(
         problems = problem_on(claim.problem, operators, systems, claim.metric, limits)
     except LimitReachedError:
         return answer(Verdict.UNDECIDED, "-", "no time left to compute the costs of layers")
-    for index, problem in enumerate(problems):
+    undecided: list[str] = []
+    for index, (problem, point) in enumerate(zip(problems, points, strict=True)):
         if limits.expired:
             return answer(
                 Verdict.UNDECIDED,
@@ -115,6 +121,15 @@ def prove_codesign(
         asked[by] = None
         if verdict is not Verdict.CONFIRMED:
             return answer(verdict, by, f"points[{index}]: {text}")
+        share = limits.share(1 / (len(systems) - index))
+        verdict, told = point_opinion(problem, claim.objective, point, share)
+        if verdict is Verdict.REFUTED:
+            return answer(verdict, HERALD, f"points[{index}]: {told}")
+        if verdict is Verdict.UNDECIDED:
+            undecided.append(f"points[{index}]: {told}")
+    if undecided:
+        more = f", and {len(undecided) - 1} more" if len(undecided) > 1 else ""
+        return answer(Verdict.UNDECIDED, ", ".join(asked), f"{undecided[0]}{more}")
     text = f"each of {len(systems)} partitions has a bound at least as high"
     return answer(Verdict.CONFIRMED, ", ".join(asked), text)
 

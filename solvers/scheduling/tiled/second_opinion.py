@@ -42,6 +42,7 @@ class PlanClaim:
     space : what the claim is about where that is less than all plans
     """
 
+    status: Status
     bound: Fraction | None
     method: str
     problem: TiledProblem | None
@@ -81,6 +82,10 @@ def _verdict(claim: PlanClaim, limits: Limits) -> tuple[Verdict, str, str]:
     problem, bound, own = claim.problem, claim.bound, claim.answer
     if problem is None:
         return Verdict.UNDECIDED, "-", "the problem cannot be stated"
+    if claim.status is Status.INFEASIBLE and claim.space:
+        return Verdict.UNDECIDED, "-", "the document does not tell the atoms of the space"
+    if claim.status is Status.INFEASIBLE:
+        return _questioned(problem, None, limits)
     if bound is None:
         return Verdict.NOTHING, "-", "no bound is claimed"
     if bound <= plan_bound(problem):
@@ -98,14 +103,17 @@ def _verdict(claim: PlanClaim, limits: Limits) -> tuple[Verdict, str, str]:
     return _proven_anew(claim, problem, own, bound, limits)
 
 
-def _questioned(problem: TiledProblem, bound: Fraction, limits: Limits) -> tuple[Verdict, str, str]:
-    """Whether a quick plan lies below a bound over all plans."""
+def _questioned(problem: TiledProblem, bound: Fraction | None, limits: Limits) -> tuple[Verdict, str, str]:
+    """Whether a quick plan lies below a bound over all plans, or is one where none is said to exist."""
     for method in REFUTERS:
         if limits.expired:
             break
         result = plan_run(_stated(problem), method, limits.share(0.3, longest=30)).run()
-        if result.key is not None and result.key < bound:
-            return Verdict.REFUTED, method, f"finds a plan below it: {float(result.key):g}"
+        if result.key is not None and (bound is None or result.key < bound):
+            below = "" if bound is None else " below it"
+            return Verdict.REFUTED, method, f"finds a plan{below}: {float(result.key):g}"
+    if bound is None:
+        return Verdict.UNDECIDED, ", ".join(REFUTERS), "find no plan either, which proves nothing"
     known = float(plan_bound(problem))
     return Verdict.UNDECIDED, COMPUTED, f"over all sizes of atoms only {known:g} is known"
 

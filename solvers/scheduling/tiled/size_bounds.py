@@ -32,9 +32,7 @@ def size_bounds(problem: TiledProblem) -> Bounds:
     machine = problem.machine
     shapes = [whole_shapes(unit.layer.operator, problem.batch) for unit in problem.units]
     work = sum(int(least_cycles(machine.engine, one)[0]) for one in shapes)
-    whole = problem.unchecked_dag(
-        [whole_tiling(unit.layer.operator, problem.batch) for unit in problem.units]
-    )
+    whole = whole_layers(problem)
     weights = _weights(whole)
     traffic, leaving = int(weights.sum()) + _inputs(whole), leaving_bytes(whole)
     cycles = {
@@ -46,6 +44,21 @@ def size_bounds(problem: TiledProblem) -> Bounds:
     }
     cycles["staged"] = _staged(problem, weights, max(cycles.values()))
     return Bounds(**cycles, energy=least_energy(whole, machine, traffic, leaving, max(cycles.values())))
+
+
+def whole_layers(problem: TiledProblem) -> AtomicDag:
+    """Every layer as one atom, however little fits its buffer."""
+    return problem.unchecked_dag([whole_tiling(unit.layer.operator, problem.batch) for unit in problem.units])
+
+
+def compulsory_bytes(whole: AtomicDag) -> int:
+    """What every plan reads from DRAM and writes to it, at least.
+
+    Parameters
+    ----------
+    whole : of `whole_layers`
+    """
+    return int(_weights(whole).sum()) + _inputs(whole) + leaving_bytes(whole)
 
 
 def _staged(problem: TiledProblem, weights: Longs, least: int) -> int:

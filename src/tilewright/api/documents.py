@@ -50,7 +50,7 @@ def load(path: str | os.PathLike[str]) -> Document:
     if isinstance(record, PlanDocument):
         return TiledPlan(record)
     if isinstance(record, CompareDocument):
-        return Contest(record)
+        return Contest(record, str(path))
     if isinstance(record, ExploreDocument):
         return ExplorationDocument(record, str(path))
     return Plan(record) if isinstance(record, ScheduleDocument) else Codesign(record)
@@ -63,6 +63,7 @@ def check(
     stop: Stop | None = None,
     threads: int | None = None,
     seed: int = 0,
+    store: str | os.PathLike[str] | None = None,
 ) -> Check:
     """Compute every claim of a document anew from the document alone; the same as ``tilewright check``.
 
@@ -72,21 +73,23 @@ def check(
     prove : ask other solvers for anything below the claimed bounds
     stop : ``seconds(60)``, for all of that together
     threads, seed : of those solvers
+    store : with the plans of a contest; by default the one that its document names
 
     Raises
     ------
-    InputError : for a file that is no document, or a machine or objective that is none
+    InputError : for a file that is no document, a machine or objective that is none, or a store that is none
     """
     if isinstance(document, MappingResult):
         document = document.document
     found = load(document) if isinstance(document, str | os.PathLike) else document
-    where = found.where if isinstance(found, MappingDocument | ExplorationDocument) else "document"
+    where = found.where if isinstance(found, MappingDocument | ExplorationDocument | Contest) else "document"
+    kept = None if store is None else Path(store)
     if not prove:
-        return checked(found.record, where)
+        return checked(found.record, where, store=kept)
     budget = read_budget(stop, threads, seed)
     with interruptible() as event:
         limits = replace(budget.limits(event), gap=0.0)  # a proof leaves none
-        return checked(found.record, where, limits)
+        return checked(found.record, where, limits, store=kept)
 
 
 def parsed(data: Any, where: str) -> Record:
@@ -100,18 +103,25 @@ def parsed(data: Any, where: str) -> Record:
     return parse_schedule(data, where) if is_schedule(data) else parse_document(data, where)
 
 
-def checked(record: Record, where: str, limits: Limits | None = None, told: Told | None = None) -> Check:
+def checked(
+    record: Record,
+    where: str,
+    limits: Limits | None = None,
+    told: Told | None = None,
+    store: Path | None = None,
+) -> Check:
     """Check a document of any kind.
 
     Parameters
     ----------
     limits : of all second opinions together; ``None`` to ask for none
     told : told of every second opinion on a layer
+    store : with the plans of a contest; ``None`` for the one that its document names
     """
     if isinstance(record, ResultDocument):
         return check_mappings(record, where, limits, told)
     if isinstance(record, CompareDocument):
-        return check_contest(record, where)
+        return check_contest(record, where, limits, store)
     if isinstance(record, ExploreDocument):
         return check_exploration(record, where, limits, told)
     return check_schedules(record, where, limits)

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import io
 from fractions import Fraction
 from pathlib import Path
 
 import pytest
+from rich.console import Console
 
 from tilewright.benchmarks.arena.contest import ContestProblem, entries
 from tilewright.benchmarks.arena.series import (
@@ -19,30 +21,34 @@ from tilewright.benchmarks.arena.series import (
 )
 from tilewright.benchmarks.store import Store
 from tilewright.formulation.limits import Limits
+from tilewright.report.html.scheduling.tiled.compare import values_figure
+from tilewright.report.plots.scheduling.tiled.compare import draw_contest
 from tilewright.report.records.scheduling.tiled.compare import (
     CompareDocument,
+    CompareSettingsRecord,
     ContestantRecord,
     RunRecord,
     contestant,
+    ranked,
     winner_of,
 )
-from tilewright.report.text.scheduling.tiled.compare import winner_text
+from tilewright.report.text.scheduling.tiled.compare import compare_views, winner_text
 from tilewright.workloads.errors import InputError
 
 LAYER = "conv:K=64,C=32,P=14,Q=14,R=3,S=3,pad=1"
 QUICK = Series((LAYER,), ("atomic-2x2",), ("ls", "rammer"), seconds=20.0)
 
 
-def runs(method: str, *values: int) -> ContestantRecord:
-    """A method whose seeds came to these values."""
+def runs(method: str, *values: int | None, missing: int = 0) -> ContestantRecord:
+    """A method whose seeds came to these values; ``None`` for no plan."""
     found = [
         RunRecord(
             seed=seed,
-            status="feasible",
-            value=float(value),
-            value_exact=str(Fraction(value)),
-            closed_form=1.0,
-            gap=0.5,
+            status="unknown" if value is None else "feasible",
+            value=None if value is None else float(value),
+            value_exact=None if value is None else str(Fraction(value)),
+            closed_form=None,
+            gap=None,
             wall_s=1.0,
             cycles=1,
             energy_pj=1.0,
@@ -54,7 +60,7 @@ def runs(method: str, *values: int) -> ContestantRecord:
         )
         for seed, value in enumerate(values)
     ]
-    return contestant(method, found, 0, Fraction(1))
+    return contestant(method, found, missing, Fraction(1))
 
 
 def judged(*methods: ContestantRecord) -> CompareDocument:
@@ -66,6 +72,10 @@ def judged(*methods: ContestantRecord) -> CompareDocument:
         workload="w",
         objective="edp",
         bound=1.0,
+        batch=1,
+        complete=True,
+        settings=CompareSettingsRecord(methods=[], time_limit_s=1.0, seeds=5, threads=1, clock="wall"),
+        versions={},
     )
 
 
@@ -100,6 +110,56 @@ def test_without_plans_nobody_wins() -> None:
     """A method alone, and none at all, are told apart from a win."""
     assert winner_text(judged(runs("a", 5), runs("b"))) == "a alone has a plan"
     assert winner_text(judged(runs("a"), runs("b"))) == "no method has a plan"
+
+
+@pytest.mark.parametrize("plans", range(6))
+def test_runs_without_a_plan_are_worse_than_any(plans: int) -> None:
+    """Of five seeds the third best decides: with two plans or fewer a method has no median and ranks last."""
+    values = sorted([100 + seed for seed in range(plans)])
+    lucky = runs("lucky", *values, *[None] * (5 - plans))
+    document = judged(lucky, runs("steady", 800, 810, 820, 830, 840))
+    first, last = [one.method for one in ranked(document.contestants)]
+    assert lucky.without_plan == 5 - plans
+    assert lucky.worst == (104 if plans == 5 else None)
+    assert document.winner is not None
+    if plans >= 3:
+        assert (first, lucky.median, lucky.gap) == ("lucky", 102, float(Fraction(101, 102)))
+        assert winner_text(document) == "lucky wins by 87.6 % over steady"
+    else:
+        assert (last, lucky.median, lucky.gap) == ("lucky", None, None)
+        told = "steady alone has plans for half of its runs" if plans else "steady alone has a plan"
+        assert winner_text(document) == told
+
+
+def test_runs_that_were_not_computed_have_no_plan() -> None:
+    """A contest that was stopped after one lucky seed has no winner by it."""
+    document = judged(runs("lucky", 100, missing=4), runs("late", missing=5))
+    assert document.winner is None
+    assert winner_text(document) == "no method has plans for half of its runs"
+    assert (document.contestants[0].median, document.contestants[0].best) == (None, 100)
+
+
+def test_tables_plots_and_pages_agree_on_missing_plans(tmp_path: Path) -> None:
+    """A method without a median has its plans in every form, no bar and no place before another."""
+    document = judged(
+        runs("lucky", 100, None, None, None, None), runs("steady", 800, 810, None), runs("none", None)
+    )
+    console = Console(width=100, record=True, file=io.StringIO())
+    for view in compare_views(document):
+        console.print(view)
+    lines = console.export_text().splitlines()
+    table = [line for line in lines if line.startswith(("lucky ", "steady ", "none "))]
+    assert [line.split()[0] for line in table[:3]] == ["steady", "lucky", "none"]
+    assert "1 of 5 have plans" in table[1]
+    assert "1 without" in table[0]
+    assert "unknown" in table[2]
+    figure = values_figure(document)
+    bars, dots = figure["data"]
+    assert (bars["y"], dots["y"]) == (["steady"], ["lucky", "steady", "steady"])
+    draw_contest(document, tmp_path / "contest.svg")
+    row = standings([document]).splitlines()[-1]
+    assert "1 of 5 have plans" in row
+    assert "+0.0, 1 without plan" in row
 
 
 def test_a_part_of_a_network() -> None:

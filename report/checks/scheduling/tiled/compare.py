@@ -1,12 +1,21 @@
-"""Whether a document of a contest tells the truth: what follows from runs and problem is made anew."""
+"""Whether a document of a contest tells the truth: what follows from runs and problem is made anew.
+
+What a run's plan says is another check, of the evidence that a store keeps
+(:mod:`tilewright.report.checks.scheduling.tiled.compare_runs`).
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import dataclass
+from fractions import Fraction
 
 from tilewright.formulation.method import is_stochastic
+from tilewright.formulation.scheduling.tiled.dag import AtomicDag
 from tilewright.formulation.scheduling.tiled.problem import TiledProblem, tiled_objective
 from tilewright.formulation.scheduling.tiled.search import TiledGoal
+from tilewright.report.checks.mapping.document import status_faults
+from tilewright.report.checks.scheduling.settings import proves
 from tilewright.report.records.claims import number
 from tilewright.report.records.scheduling.tiled.compare import (
     CompareDocument,
@@ -17,28 +26,69 @@ from tilewright.report.records.scheduling.tiled.compare import (
     winner_of,
 )
 from tilewright.report.records.scheduling.tiled.document import inputs_hash
+from tilewright.solvers.scheduling.tiled.bounds import Bounds
 from tilewright.solvers.scheduling.tiled.registry import METHODS
 from tilewright.solvers.scheduling.tiled.running import bound_key
-from tilewright.solvers.scheduling.tiled.size_bounds import size_bounds
+from tilewright.solvers.scheduling.tiled.size_bounds import compulsory_bytes, size_bounds, whole_layers
 from tilewright.workloads.errors import InputError
 
+_FIGURES = ("cycles", "energy_pj", "dram_bytes", "hop_bytes", "utilization", "atoms")
+"""What a run tells of its plan."""
 
-def compare_faults(document: CompareDocument, where: str) -> list[str]:
-    """What is wrong, each in one line.
 
-    Plans are not in the document, so that runs can be held against each other and the bound only.
+@dataclass(frozen=True, eq=False)
+class Least:
+    """What no plan of a contest undercuts, computed anew.
+
+    Parameters
+    ----------
+    whole : every layer as one atom
     """
+
+    problem: TiledProblem
+    bounds: Bounds
+    whole: AtomicDag
+
+    @classmethod
+    def of(cls, problem: TiledProblem) -> Least:
+        """The least figures of a problem."""
+        return cls(problem, size_bounds(problem), whole_layers(problem))
+
+    @property
+    def key(self) -> Fraction:
+        """The bound of the contest."""
+        return bound_key(TiledGoal(self.problem), self.bounds)
+
+
+@dataclass(frozen=True, eq=False)
+class CompareCheck:
+    """A document with the problem that it states.
+
+    Parameters
+    ----------
+    problem : ``None`` where the document does not state one that can be built
+    faults : what is wrong, each in one line
+    """
+
+    document: CompareDocument
+    problem: TiledProblem | None
+    faults: tuple[str, ...]
+
+
+def check_compare(document: CompareDocument, where: str) -> CompareCheck:
+    """Hold runs against each other, the problem and its bounds; sums and the winner follow from them."""
     faults = [*_head_faults(document)]
     try:
         problem = document.problem.build(document.objective, f"{where}: problem")
     except InputError as error:
-        return [*faults, str(error)]
-    faults += _problem_faults(document, problem)
+        return CompareCheck(document, None, (*faults, str(error)))
+    least = Least.of(problem)
+    faults += _problem_faults(document, least)
     for one in document.contestants:
-        faults += _contestant_faults(document, one)
+        faults += _contestant_faults(document, one, least)
     if document.winner != winner_of(document.contestants):
         faults.append(f"winner: {document.winner}, the runs make {winner_of(document.contestants)}")
-    return faults
+    return CompareCheck(document, problem, tuple(faults))
 
 
 def _head_faults(document: CompareDocument) -> Iterator[str]:
@@ -49,25 +99,30 @@ def _head_faults(document: CompareDocument) -> Iterator[str]:
     names = [one.method for one in document.contestants]
     if names != document.settings.methods:
         yield f"contestants: {names}, asked were {document.settings.methods}"
+    if len(set(names)) < len(names):
+        yield "contestants: a method stands there twice"
     if document.complete != all(one.missing == 0 for one in document.contestants):
         missing = sum(one.missing for one in document.contestants)
         yield f"complete: {document.complete}, {missing} runs are missing"
+    if document.settings.time_limit_s <= 0:
+        yield f"settings.time_limit_s: {document.settings.time_limit_s}, expected more than 0"
     if "tilewright" not in document.versions:
         yield "versions: that of tilewright is missing"
 
 
-def _problem_faults(document: CompareDocument, problem: TiledProblem) -> Iterator[str]:
+def _problem_faults(document: CompareDocument, least: Least) -> Iterator[str]:
+    problem = least.problem
     told = (document.workload, document.system, document.batch)
     asked = (problem.network.name, problem.machine.name, problem.batch)
     for field, one, other in zip(("workload", "system", "batch"), told, asked, strict=True):
         if one != other:
             yield f"{field}: {one}, the problem has {other}"
-    known = bound_key(TiledGoal(problem), size_bounds(problem))
-    if document.bound_key > known:
-        yield f"bound_exact: {document.bound_exact}, over all sizes of atoms only {known} is known"
+    if document.bound_exact != str(least.key):
+        only = "only " if document.bound_key > least.key else ""
+        yield f"bound_exact: {document.bound_exact}, over all sizes of atoms {only}{least.key} is known"
 
 
-def _contestant_faults(document: CompareDocument, one: ContestantRecord) -> Iterator[str]:
+def _contestant_faults(document: CompareDocument, one: ContestantRecord, least: Least) -> Iterator[str]:
     where = f"contestants.{one.method}"
     try:
         stochastic = is_stochastic(METHODS.make(one.method))
@@ -77,30 +132,66 @@ def _contestant_faults(document: CompareDocument, one: ContestantRecord) -> Iter
     runs = document.settings.seeds if stochastic else 1
     if len(one.runs) + one.missing != runs:
         yield f"{where}.runs: {len(one.runs)} and {one.missing} missing, expected {runs} together"
-    if one != contestant(one.method, one.runs, one.missing, document.bound_key):
-        yield f"{where}: best, median, worst or gap do not follow from its runs"
-    if len({run.seed for run in one.runs}) != len(one.runs):
-        yield f"{where}.runs: a seed stands there twice"
+    fresh = contestant(one.method, one.runs, one.missing, document.bound_key)
+    for field in ("without_plan", "best", "median", "worst", "gap"):
+        if getattr(one, field) != getattr(fresh, field):
+            yield f"{where}.{field}: {getattr(one, field)}, its runs make {getattr(fresh, field)}"
+    seeds = [run.seed for run in one.runs]
+    if seeds != sorted(set(seeds)) or not set(seeds) <= set(range(runs)):
+        yield f"{where}.runs: of the seeds {seeds}, expected some of 0 to {runs - 1} in their order"
+    exact = proves(one.method, METHODS)
     for run in one.runs:
-        yield from (f"{where}.runs[seed {run.seed}].{fault}" for fault in _run_faults(document, run))
+        faults = _run_faults(document, run, least, exact=exact)
+        yield from (f"{where}.runs[seed {run.seed}].{fault}" for fault in faults)
 
 
-def _run_faults(document: CompareDocument, run: RunRecord) -> Iterator[str]:
+def _run_faults(document: CompareDocument, run: RunRecord, least: Least, *, exact: bool) -> Iterator[str]:
     key = run.value_key
+    yield from status_faults(run, solved=run.cycles is not None, noun="plan", exact=exact)
+    if run.status == "infeasible" and not exact:
+        yield "status: infeasible, by a method that proves nothing"
+    if run.status == "interrupted":
+        yield "status: interrupted, but a contest keeps no run that did not end"
+    if run.status == "error" and not run.message:
+        yield "status: error, without a message that says which"
+    if run.space and not exact:
+        yield "space: a bound over some plans, by a method that proves nothing"
+    elif run.bound_key is not None and not run.space and run.bound_key != document.bound_key:
+        yield f"bound_exact: {run.bound_exact}, over all plans that of the contest is known"
     if run.gap != gap_of(key, document.bound_key):
         yield f"gap: {run.gap}, value and bound make {gap_of(key, document.bound_key)}"
-    if key is None:
-        if run.value is not None or run.cycles is not None or run.status in ("optimal", "feasible"):
-            yield "value_exact: missing"
-        return
-    if run.value != number(key):
+    if run.value != (None if key is None else number(key)):
         yield f"value: {run.value}, its exact form is {run.value_exact}"
-    if key < document.bound_key:
-        yield f"value_exact: {run.value_exact}, below the bound {document.bound_exact}"
-    if run.cycles is None or run.energy_pj is None:
-        yield "cycles or energy_pj: missing"
+    there = [field for field in _FIGURES if getattr(run, field) is not None]
+    if key is None:
+        yield from (f"{field}: there, without a plan" for field in there)
+        if run.closed_form is not None:
+            yield "closed_form: there, without a plan"
         return
-    energy, delay = tiled_objective(document.objective).key_powers
-    shown = float(run.energy_pj) ** energy * float(run.cycles) ** delay
-    if abs(shown - float(key)) > 1e-9 * max(1.0, abs(shown)):
+    yield from (f"{field}: missing" for field in _FIGURES if field not in there)
+    if len(there) == len(_FIGURES):
+        yield from _figure_faults(document, run, least)
+
+
+def _figure_faults(document: CompareDocument, run: RunRecord, least: Least) -> Iterator[str]:
+    """What cycles and energy make, and figures that no plan of the problem has."""
+    cycles, energy = run.cycles or 0, float(run.energy_pj or 0)
+    powers = tiled_objective(document.objective).key_powers
+    shown = energy ** powers[0] * float(cycles) ** powers[1]
+    if abs(shown - float(run.value_key or 0)) > 1e-9 * max(1.0, abs(shown)):
         yield f"value_exact: {run.value_exact}, cycles and energy_pj make {shown}"
+    if (run.value_key or 0) < document.bound_key:
+        yield f"value_exact: {run.value_exact}, below the bound {document.bound_exact}"
+    whole, machine = least.whole, least.problem.machine
+    energy_bound = least.bounds.energy * (1 - 1e-9)
+    for field, told, bound in (
+        ("cycles", cycles, least.bounds.cycles),
+        ("energy_pj", energy, energy_bound),
+        ("dram_bytes", run.dram_bytes or 0, compulsory_bytes(whole)),
+        ("atoms", run.atoms or 0, whole.tasks),
+    ):
+        if told < bound:
+            yield f"{field}: {told}, no plan has less than {bound}"
+    utilization = whole.macs / (machine.macs_per_cycle * max(1, cycles))
+    if run.utilization != utilization:
+        yield f"utilization: {run.utilization}, the network's operations in {cycles} cycles are {utilization}"

@@ -13,7 +13,12 @@ from tilewright.report.checks.mapping.document import claim_faults, metric_fault
 from tilewright.report.checks.scheduling.settings import proves, settings_faults
 from tilewright.report.checks.trace import trace_faults
 from tilewright.report.records.claims import number
-from tilewright.report.records.scheduling.tiled.document import PlanDocument, inputs_hash, plan_metrics
+from tilewright.report.records.scheduling.tiled.document import (
+    PlanDocument,
+    PlanMetricsRecord,
+    inputs_hash,
+    plan_metrics,
+)
 from tilewright.report.records.scheduling.tiled.plan import PlanRecord
 from tilewright.solvers.scheduling.tiled.ancestors import EFFORT
 from tilewright.solvers.scheduling.tiled.registry import METHODS
@@ -46,6 +51,8 @@ def check_plan(document: PlanDocument, where: str) -> PlanCheck:
     faults = [*claim_faults(document, objective, solved=document.plan is not None, noun="plan", exact=exact)]
     faults += trace_faults(document, document.trace, objective, document.wall_s)
     faults += settings_faults(document.settings, METHODS, document.versions)
+    if document.status == "infeasible" and not exact:
+        faults.append(f"status: infeasible by {document.settings.method}, which proves nothing")
     if document.input_hash != inputs_hash(document.problem, document.objective):
         faults.append("input_hash: network, machine, batch, rules or objective are not those solved")
     problem = answer = evaluation = None
@@ -72,19 +79,48 @@ def _plan_faults(
 ) -> Iterator[str]:
     """Value, metrics and the way the plan is written down, against what the evaluator finds."""
     value = problem.objective.key(Fraction(found.energy.total), found.cycles)
-    if document.value_key != value:
-        yield f"value_exact: {document.value_exact}, the evaluator finds {value}"
     if document.value != number(value):
         yield f"value: {document.value}, the evaluator finds {number(value)}"
+    yield from evaluated_faults(
+        document.value_key,
+        document.metrics,
+        plan,
+        problem,
+        answer,
+        found,
+        effort=EFFORT if document.complete else 0,
+    )
+
+
+def evaluated_faults(
+    key: Fraction | None,
+    metrics: PlanMetricsRecord | None,
+    plan: PlanRecord,
+    problem: TiledProblem,
+    answer: AtomicPlan,
+    found: Evaluation,
+    *,
+    effort: int = EFFORT,
+) -> Iterator[str]:
+    """What is told of a plan, against what the evaluator finds.
+
+    Parameters
+    ----------
+    key, metrics, plan : as they are told
+    answer : the same plan
+    effort : at which the bound of its atoms was computed
+    """
+    value = problem.objective.key(Fraction(found.energy.total), found.cycles)
+    if key != value:
+        yield f"value_exact: {key}, the evaluator finds {value}"
     fresh = PlanRecord.of(answer)
     for i, (layer, other) in enumerate(zip(plan.layers, fresh.layers, strict=True)):
         if layer.atoms != other.atoms:
             yield f"plan.layers[{i}].atoms: {layer.atoms}, its borders make {other.atoms}"
-    if document.metrics is None:
+    if metrics is None:
         yield "metrics: missing"
     else:
-        effort = EFFORT if document.complete else 0
-        yield from metric_faults(document.metrics, plan_metrics(problem, answer, found, effort=effort))
+        yield from metric_faults(metrics, plan_metrics(problem, answer, found, effort=effort))
 
 
 def _bound_faults(document: PlanDocument, problem: TiledProblem) -> Iterator[str]:
@@ -93,8 +129,9 @@ def _bound_faults(document: PlanDocument, problem: TiledProblem) -> Iterator[str
     if bound is None or document.space:
         return
     known = plan_bound(problem)
-    if bound > known:
-        yield f"bound_exact: {document.bound_exact}, over all sizes of atoms only {known} is known"
+    if bound != known:
+        only = "only " if bound > known else ""
+        yield f"bound_exact: {document.bound_exact}, over all sizes of atoms {only}{known} is known"
 
 
 def _space_faults(document: PlanDocument, problem: TiledProblem, answer: AtomicPlan | None) -> Iterator[str]:

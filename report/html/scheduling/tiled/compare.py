@@ -20,13 +20,12 @@ from tilewright.report.html.page import (
 )
 from tilewright.report.html.scheduling.claims import SORTS, versions_fact
 from tilewright.report.plots.style import PALETTE
-from tilewright.report.records.scheduling.tiled.compare import CompareDocument, RunRecord
+from tilewright.report.records.scheduling.tiled.compare import CompareDocument, RunRecord, ranked
 from tilewright.report.text.quantities import gap_text, objective_text, percent_text, seconds_text
 from tilewright.report.text.scheduling.tiled.compare import (
     FIGURES,
     VALUES,
     figure_texts,
-    ranked,
     typical,
     value_texts,
     winner_text,
@@ -51,8 +50,8 @@ def write_contest_report(path: Path, document: CompareDocument, command: str = "
         versions_fact(document.versions),
     ]
     sections: list[Section] = [_methods(document)]
-    if document.winner is not None:
-        note = "Bars: the median. Dots: every run. Dashed: what no plan undercuts."
+    if any(one.best is not None for one in document.contestants):
+        note = "Bars: the median, where that run has a plan. Dots: every run. Dashed: what no plan undercuts."
         sections.append(Plot("Values", [("", values_figure(document))], note))
     sections.append(_runs(document))
     write_page(path, f"{document.workload} on {document.system}: methods compared", facts, sections, command)
@@ -61,12 +60,13 @@ def write_contest_report(path: Path, document: CompareDocument, command: str = "
 def values_figure(document: CompareDocument) -> Figure:
     """A bar up to each method's median, a dot per run, and a line at the bound."""
     scale, label = unit(str(tiled_objective(document.objective)))
-    rows = [(one, run) for one in reversed(ranked(document)) if (run := typical(one)) is not None]
-    names = [one.method for one, _ in rows]
-    dots = [(one.method, run) for one, _ in rows for run in one.runs if run.value is not None]
+    rows = [one for one in reversed(ranked(document.contestants)) if one.best is not None]
+    bars = [(one.method, run) for one in rows if (run := typical(one)) is not None]
+    dots = [(one.method, run) for one in rows for run in one.runs if run.value is not None]
     bound = float(document.bound) * scale
     layout = {**base_layout(label, ""), "height": 140 + 34 * len(rows), "showlegend": False}
     layout["xaxis"]["rangemode"] = "tozero"
+    layout["yaxis"].update(categoryorder="array", categoryarray=[one.method for one in rows])
     layout["shapes"] = [
         {
             "type": "line",
@@ -83,8 +83,8 @@ def values_figure(document: CompareDocument) -> Figure:
             {
                 "type": "bar",
                 "orientation": "h",
-                "x": [float(run.value or 0) * scale for _, run in rows],
-                "y": names,
+                "x": [float(run.value or 0) * scale for _, run in bars],
+                "y": [name for name, _ in bars],
                 "marker": {"color": PALETTE[4]},
             },
             {
@@ -102,7 +102,7 @@ def values_figure(document: CompareDocument) -> Figure:
 def _methods(document: CompareDocument) -> Table:
     columns = [Column(title, side == "right") for title, side in (*VALUES, *FIGURES[1:])]
     rows = []
-    for one in ranked(document):
+    for one in ranked(document.contestants):
         run = typical(one)
         figures = [""] * (len(FIGURES) - 1) if run is None else figure_texts(run)
         rows.append([text_cell(text) for text in (*value_texts(document, one), *figures)])

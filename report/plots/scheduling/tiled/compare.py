@@ -7,20 +7,21 @@ from pathlib import Path
 from tilewright.formulation.scheduling.tiled.problem import tiled_objective
 from tilewright.report.curves import unit
 from tilewright.report.plots.style import PALETTE, write_figure
-from tilewright.report.records.scheduling.tiled.compare import CompareDocument
-from tilewright.report.text.scheduling.tiled.compare import ranked, typical
+from tilewright.report.records.scheduling.tiled.compare import CompareDocument, ranked
+from tilewright.report.text.scheduling.tiled.compare import typical
 
 
 def draw_contest(document: CompareDocument, path: Path) -> None:
-    """Draw to a PNG, PDF or SVG file: a bar up to each median, a dot per run, a line at the bound."""
+    """Draw to a PNG, PDF or SVG file: a bar up to each median there is, a dot per run, the bound."""
     from matplotlib.figure import Figure
 
     scale, label = unit(str(tiled_objective(document.objective)))
-    rows = [(one, run) for one in ranked(document) if (run := typical(one)) is not None]
+    rows = [(one, typical(one)) for one in ranked(document.contestants) if one.best is not None]
     figure = Figure(figsize=(7.0, 1.2 + 0.32 * len(rows)), layout="constrained")
     axes = figure.add_subplot()
     for place, (one, run) in enumerate(rows):
-        axes.barh(place, float(run.value or 0) * scale, color=PALETTE[4], height=0.6)
+        if run is not None:
+            axes.barh(place, float(run.value or 0) * scale, color=PALETTE[4], height=0.6)
         values = [float(other.value) * scale for other in one.runs if other.value is not None]
         axes.plot(values, [place] * len(values), ".", color=PALETTE[0], markersize=5)
     axes.axvline(float(document.bound) * scale, color=PALETTE[1], linestyle="--", label="bound")

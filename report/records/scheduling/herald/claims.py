@@ -3,14 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from fractions import Fraction
 
 from tilewright.formulation.limits import Limits
 from tilewright.formulation.result import Status
 from tilewright.formulation.scheduling.herald.problem import ScheduleObjective, SchedulingProblem
 from tilewright.hardware.scheduling.herald.classes import accelerator_class, make_system
 from tilewright.hardware.scheduling.herald.system import System
-from tilewright.report.records.scheduling.herald.document import CodesignDocument, ScheduleDocument
+from tilewright.report.records.scheduling.herald.document import (
+    CodesignDocument,
+    PartitionPointRecord,
+    ScheduleDocument,
+)
 from tilewright.solvers.scheduling.herald.second_opinion import ScheduleClaim, prove_codesign, prove_schedule
+from tilewright.solvers.scheduling.herald.second_opinion_points import PointClaim
 from tilewright.solvers.second_opinion import Proof
 from tilewright.workloads.mapping.operator import Operator
 
@@ -39,10 +45,23 @@ def codesign_proof(document: CodesignDocument, problem: SchedulingProblem | None
     """
     claim = _claim(document, problem)
     if problem is None or document.best is None or document.best.problem is None:
-        return prove_codesign(_claim(document, None), (), (), limits)
+        return prove_codesign(_claim(document, None), (), (), (), limits)
     resources = accelerator_class(document.accelerator_class)
     systems = [make_system("", resources, document.dataflows, point.parts) for point in document.points]
-    return prove_codesign(claim, systems, document.best.problem.operators("best: problem"), limits)
+    points = [_point(document, point) for point in document.points]
+    return prove_codesign(claim, systems, points, document.best.problem.operators("best: problem"), limits)
+
+
+def _point(document: CodesignDocument, point: PartitionPointRecord) -> PointClaim:
+    return PointClaim(
+        cycles=point.cycles,
+        energy=Fraction(point.energy_pj_exact),
+        key=Fraction(point.value_exact),
+        bound=Fraction(point.bound_exact),
+        herald=(point.herald_cycles, point.herald_energy_pj),
+        scheduled=point.scheduled,
+        told=document.partition == point.partition,
+    )
 
 
 def _claim(document: ScheduleDocument | CodesignDocument, problem: SchedulingProblem | None) -> ScheduleClaim:

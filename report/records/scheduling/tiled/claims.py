@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from tilewright.formulation.limits import Limits
+from tilewright.formulation.result import Status
 from tilewright.formulation.scheduling.tiled.problem import TiledProblem
 from tilewright.formulation.scheduling.tiled.search import AtomicPlan
 from tilewright.report.records.scheduling.tiled.document import PlanDocument
@@ -25,5 +26,7 @@ def plan_proof(
         METHODS.make(document.settings.method)
     except InputError as error:
         return Proof(Verdict.UNDECIDED, "-", f"settings.method: {error.message}")
-    claim = PlanClaim(document.bound_key, document.settings.method, problem, answer, document.space)
+    claim = PlanClaim(
+        Status(document.status), document.bound_key, document.settings.method, problem, answer, document.space
+    )
     return prove_plan(claim, limits)

@@ -4,14 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from fractions import Fraction
-from statistics import median_low
 from typing import Any, Final, Literal
 
 from pydantic import ConfigDict, Field
 
 from tilewright.report.records.claims import ExactText, Number, StatusName, number
 from tilewright.report.records.mapping.operator import Record
+from tilewright.report.records.scheduling.tiled.document import PlanMetricsRecord
+from tilewright.report.records.scheduling.tiled.plan import PlanRecord
 from tilewright.report.records.scheduling.tiled.problem import ObjectiveText, TiledProblemRecord
+
+ClockName = Literal["wall", "cpu"]
 
 COMPARE: Final = "tilewright.compare/1"
 
@@ -36,28 +39,107 @@ class RunRecord(Record):
     utilization: float | None = Field(ge=0, le=1, description="of the PEs, memory delay included")
     atoms: int | None = Field(ge=1)
     message: str
+    space: str = Field(default="", description="the plans that the run's own bound is about; empty for all")
+    bound_exact: ExactText | None = Field(
+        default=None, description="no plan of that space has a smaller key; what the status rests on"
+    )
+    evidence: str | None = Field(
+        default=None, description="SHA-256 of what the store keeps of the run, its plan included"
+    )
 
     @property
     def value_key(self) -> Fraction | None:
         return None if self.value_exact is None else Fraction(self.value_exact)
 
+    @property
+    def bound_key(self) -> Fraction | None:
+        """The run's own bound."""
+        return None if self.bound_exact is None else Fraction(self.bound_exact)
+
+    @property
+    def bound(self) -> Number | None:
+        """The same as it is shown."""
+        key = self.bound_key
+        return None if key is None else number(key)
+
+
+class KeptRun(Record):
+    """What the store keeps of a run, as evidence: how it was asked, what it found, and the plan."""
+
+    input_hash: str = Field(description="of the contest's problem and objective")
+    method: str
+    method_version: str
+    seed: int
+    time_limit_s: float
+    threads: int
+    clock: ClockName
+    status: StatusName
+    value_exact: ExactText | None
+    bound_exact: ExactText | None
+    space: str
+    closed_form: Number | None
+    wall_s: float
+    message: str
+    metrics: PlanMetricsRecord | None
+    plan: PlanRecord | None
+
+    @property
+    def value_key(self) -> Fraction | None:
+        return None if self.value_exact is None else Fraction(self.value_exact)
+
+    def shown(self, bound: Fraction, evidence: str | None) -> RunRecord:
+        """The run as a contest's document has it.
+
+        Parameters
+        ----------
+        bound : of the contest
+        evidence : hash of this record's text in the store
+        """
+        key, metrics = self.value_key, self.metrics
+        return RunRecord(
+            seed=self.seed,
+            status=self.status,
+            value=None if key is None else number(key),
+            value_exact=self.value_exact,
+            closed_form=self.closed_form,
+            gap=gap_of(key, bound),
+            wall_s=self.wall_s,
+            cycles=None if metrics is None else metrics.cycles,
+            energy_pj=None if metrics is None else metrics.energy_pj,
+            dram_bytes=None if metrics is None else metrics.dram_read_bytes + metrics.dram_write_bytes,
+            hop_bytes=None if metrics is None else metrics.hop_bytes,
+            utilization=None if metrics is None else metrics.utilization,
+            atoms=None if metrics is None else metrics.atoms,
+            message=self.message,
+            space=self.space,
+            bound_exact=self.bound_exact,
+            evidence=evidence,
+        )
+
 
 class ContestantRecord(Record):
-    """One method: its runs, and what they come to."""
+    """One method: its runs, and what they come to; a run without a plan is worse than any plan."""
 
     method: str
     runs: list[RunRecord] = Field(description="by seed; one where a method draws nothing at random")
     missing: int = Field(ge=0, description="runs that were not computed")
-    best: Number | None
-    median: Number | None = Field(description="the lower of the middle two where their number is even")
-    worst: Number | None
+    without_plan: int = Field(
+        default=0, ge=0, description="runs that have no plan, those not computed included"
+    )
+    best: Number | None = Field(description="least value of its runs")
+    median: Number | None = Field(
+        description="over all runs, the lower of the middle two where their number is even; null where that "
+        "run has no plan"
+    )
+    worst: Number | None = Field(description="largest value of its runs; null where one has no plan")
     gap: float | None = Field(description="of the median, to the bound of the contest")
 
     @property
     def median_key(self) -> Fraction | None:
-        """Exact key of the median; ``None`` where no run has a plan."""
-        keys = keys_of(self.runs)
-        return median_low(keys) if keys else None
+        """Exact key of the median over all runs; ``None`` where that one has no plan."""
+        keys = sorted(keys_of(self.runs))
+        middle = (len(self.runs) + self.missing - 1) // 2
+        return keys[middle] if 0 <= middle < len(keys) else None
 
 
 class WinnerRecord(Record):
@@ -76,7 +158,10 @@ class CompareSettingsRecord(Record):
     time_limit_s: float
     seeds: int = Field(ge=1)
     threads: int = Field(ge=1)
-    clock: Literal["wall", "cpu"] = Field("wall", description="what the seconds of a run are read from")
+    clock: ClockName = Field("wall", description="what the seconds of a run are read from")
+    store: str | None = Field(
+        default=None, description="the SQLite file that keeps the runs' evidence, as the call named it"
+    )
 
 
 class CompareDocument(Record):
@@ -127,27 +212,40 @@ def gap_of(value: Fraction | None, bound: Fraction) -> float | None:
 def contestant(method: str, runs: Sequence[RunRecord], missing: int, bound: Fraction) -> ContestantRecord:
     """What the runs of a method come to."""
     keys = sorted(keys_of(runs))
-    middle = median_low(keys) if keys else None
-    return ContestantRecord(
+    without = len(runs) - len(keys) + missing
+    told = ContestantRecord(
         method=method,
         runs=list(runs),
         missing=missing,
+        without_plan=without,
         best=number(keys[0]) if keys else None,
-        median=None if middle is None else number(middle),
-        worst=number(keys[-1]) if keys else None,
-        gap=gap_of(middle, bound),
+        median=None,
+        worst=number(keys[-1]) if keys and not without else None,
+        gap=None,
     )
+    middle = told.median_key
+    shown = None if middle is None else number(middle)
+    return told.model_copy(update={"median": shown, "gap": gap_of(middle, bound)})
+
+
+def ranked(contestants: Sequence[ContestantRecord]) -> list[ContestantRecord]:
+    """The least median first; then methods without one, those with the larger part of plans first."""
+
+    def rank(one: ContestantRecord) -> tuple[bool, Fraction]:
+        median = one.median_key
+        if median is not None:
+            return False, median
+        return True, -Fraction(len(keys_of(one.runs)), max(1, len(one.runs) + one.missing))
+
+    return sorted(contestants, key=rank)
 
 
 def winner_of(contestants: Sequence[ContestantRecord]) -> WinnerRecord | None:
-    """The method with the least median, and whether it is far enough ahead; ``None`` without any plan."""
-    ranked = sorted(
-        ((key, one.method) for one in contestants if (key := one.median_key) is not None),
-        key=lambda pair: pair[0],
-    )
-    if not ranked:
+    """The method with the least median, and whether it is far enough ahead; ``None`` without any median."""
+    medians = [(key, one.method) for one in ranked(contestants) if (key := one.median_key) is not None]
+    if not medians:
         return None
-    (least, method), *others = ranked
+    (least, method), *others = medians
     if not others:
         return WinnerRecord(method=method, second=None, lead=None, clear=False)
     key, second = others[0]

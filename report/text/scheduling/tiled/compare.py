@@ -6,7 +6,14 @@ from rich.console import RenderableType
 from rich.text import Text
 
 from tilewright.formulation.scheduling.tiled.problem import tiled_objective
-from tilewright.report.records.scheduling.tiled.compare import CompareDocument, ContestantRecord, RunRecord
+from tilewright.report.records.scheduling.tiled.compare import (
+    CompareDocument,
+    ContestantRecord,
+    RunRecord,
+    WinnerRecord,
+    keys_of,
+    ranked,
+)
 from tilewright.report.text.quantities import (
     bytes_text,
     count_text,
@@ -50,7 +57,7 @@ def compare_views(document: CompareDocument) -> list[RenderableType]:
         f"{seconds_text(settings.time_limit_s)}{clock} a run",
     )
     values, figures = plain_table(list(VALUES)), plain_table(list(FIGURES))
-    for one in ranked(document):
+    for one in ranked(document.contestants):
         values.add_row(*value_texts(document, one))
         if (run := typical(one)) is not None:
             figures.add_row(one.method, *figure_texts(run))
@@ -66,30 +73,32 @@ def compare_views(document: CompareDocument) -> list[RenderableType]:
     return [*shown, "", *notes]
 
 
-def ranked(document: CompareDocument) -> list[ContestantRecord]:
-    """Methods by their medians, those without a plan last."""
-    return sorted(
-        document.contestants, key=lambda one: (one.median_key is None, one.median_key or 0, one.method)
-    )
-
-
 def typical(one: ContestantRecord) -> RunRecord | None:
     """The run whose value is the median."""
     return next((run for run in one.runs if run.value_key == one.median_key is not None), None)
 
 
+def standing(one: ContestantRecord) -> str:
+    """What stands in the place of a median that there is not."""
+    plans = len(keys_of(one.runs))
+    if plans:
+        return f"{plans} of {len(one.runs) + one.missing} have plans"
+    return one.runs[0].status if one.runs else "not run"
+
+
 def value_texts(document: CompareDocument, one: ContestantRecord) -> list[str]:
     """The cells of a method under `VALUES`: its median, and best and worst where it has several runs."""
     objective, run = tiled_objective(document.objective), typical(one)
-    if run is None or one.median is None or one.best is None or one.worst is None:
-        status = one.runs[0].status if one.runs else "not run"
-        return [one.method, status, *[""] * (len(VALUES) - 2)]
-    several = len(one.runs) > 1
+    several = len(one.runs) + one.missing > 1
+    best = "" if one.best is None or not several else objective_text(objective, one.best)
+    if run is None or one.median is None:
+        return [one.method, standing(one), best, *[""] * (len(VALUES) - 3)]
+    worst = f"{one.without_plan} without" if one.worst is None else objective_text(objective, one.worst)
     return [
         one.method,
         objective_text(objective, one.median),
-        objective_text(objective, one.best) if several else "",
-        objective_text(objective, one.worst) if several else "",
+        best,
+        worst if several else "",
         "" if run.closed_form is None else objective_text(objective, run.closed_form),
         "" if one.gap is None else percent_text(one.gap, 1),
         seconds_text(run.wall_s),
@@ -111,14 +120,19 @@ def figure_texts(run: RunRecord) -> list[str]:
 def winner_text(document: CompareDocument) -> str:
     """Who wins and by how much; a lead that is not clear is called no win."""
     winner = document.winner
+    others = any(one.best is not None for one in document.contestants if one.method != _name(winner))
     if winner is None:
-        return "no method has a plan"
+        return "no method has plans for half of its runs" if others else "no method has a plan"
     if winner.second is None or winner.lead is None:
-        return f"{winner.method} alone has a plan"
+        return f"{winner.method} alone has {'plans for half of its runs' if others else 'a plan'}"
     lead = percent_text(winner.lead, 1)
     if winner.clear:
         return f"{winner.method} wins by {lead} over {winner.second}"
     return f"no win: {winner.method} {lead} ahead of {winner.second}"
+
+
+def _name(winner: WinnerRecord | None) -> str | None:
+    return None if winner is None else winner.method
 
 
 def _messages(one: ContestantRecord) -> list[str]:

@@ -92,7 +92,7 @@ def check_mappings(
             text = "the problem cannot be stated" if check.problem is None else "no time left"
             proofs.append(Proof(Verdict.UNDECIDED, "-", text))
             continue
-        proofs.append(prove(claim_of(check.layer), check.problem, mine))
+        proofs.append(prove(claim_of(check.layer, record.settings), check.problem, mine))
         if told is not None:
             told(index + 1, len(checks), check.layer.name, proofs[-1])
     own = (f"{check.layer.name}: {fault}" for check in checks for fault in check.faults)

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from fractions import Fraction
 from typing import Any
 
 from rich.console import RenderableType
@@ -12,9 +14,16 @@ from rich.text import Text
 from tilewright.api.checked import Check
 from tilewright.api.mapping.checking import MappingCheck, Told, check_mappings
 from tilewright.formulation.limits import Limits
-from tilewright.report.checks.mapping.explore import explore_faults
-from tilewright.report.records.mapping.explore import ExploreDocument
+from tilewright.formulation.mapping.constraints import applicable
+from tilewright.formulation.mapping.problem import LayerProblem, layer_problem
+from tilewright.formulation.objective import parse_objective
+from tilewright.hardware.mapping.design_space import DesignSpace
+from tilewright.report.checks.mapping.explore import explore_faults, stated_space
+from tilewright.report.records.mapping.explore import DesignRecord, ExploreDocument, LayerBest
 from tilewright.report.text.mapping.explore import fields_text
+from tilewright.report.text.proofs import STYLES, proof_data
+from tilewright.solvers.mapping.explore.second_opinion import DesignClaim, DesignProofs
+from tilewright.solvers.second_opinion import Proof, Verdict
 
 
 @dataclass(frozen=True, repr=False)
@@ -25,11 +34,13 @@ class ExploreCheck(Check):
     ----------
     own : what contradicts itself
     best : the check of the best design's mappings; ``None`` where there is no best design
+    designs : second opinions on designs and on layers' own best ones, each with what it is about
     """
 
     record: ExploreDocument
     own: tuple[str, ...]
     best: MappingCheck | None
+    designs: tuple[tuple[str, Proof], ...] = ()
 
     def rows(self) -> list[dict[str, Any]]:
         """One row per layer of the best design."""
@@ -39,7 +50,10 @@ class ExploreCheck(Check):
         """What ``tilewright check --format json`` prints."""
         told = self._told({"arch": self.record.machine}, complete=self.record.complete)
         best = None if self.best is None else self.best.to_dict()
-        return {**told, "faults": list(self.own), "best": best}
+        found = {**told, "faults": list(self.own), "best": best}
+        if self.designs:
+            found["proofs"] = [{"of": about, **proof_data(proof)} for about, proof in self.designs]
+        return found
 
     def views(self) -> Sequence[RenderableType]:
         """The best design's layers, every fault, and what was not asked."""
@@ -47,14 +61,17 @@ class ExploreCheck(Check):
         if self.best is not None and self.record.best is not None:
             views += [Text(f"best design: {fields_text(self.record.best.fields)}"), *self.best.views()]
         views += [Text(f"✗ {fault}") for fault in self.own]
-        discarded = self.record.totals.statuses.get("discarded", 0)
         agree = "do not agree with each other" if self.own else "agree with each other"
-        views.append(
-            Text(
-                f"{len(self.record.designs)} designs {agree}; "
-                f"the bounds of {discarded} discarded ones are proofs that a document cannot repeat"
-            )
-        )
+        told = "their values and bounds are proofs that --prove repeats"
+        if self.designs:
+            verdicts = Counter(proof.verdict.value for _, proof in self.designs)
+            told = ", ".join(f"{count} claims {verdict}" for verdict, count in verdicts.items())
+        views += [
+            Text(f"{about}: {proof.verdict.value}: {proof.text}", STYLES.get(proof.verdict.value, "yellow"))
+            for about, proof in self.designs
+            if proof.verdict in (Verdict.REFUTED, Verdict.UNDECIDED)
+        ]
+        views.append(Text(f"{len(self.record.designs)} designs {agree}; {told}"))
         return views
 
     def __repr__(self) -> str:
@@ -77,6 +94,74 @@ def check_exploration(
     """
     own = tuple(explore_faults(record, where))
     best = None if record.best is None else check_mappings(record.best.result, where, limits, told)
+    designs = () if limits is None or own else design_proofs(record, where, limits)
+    proofs = tuple(proof for _, proof in designs)
     if best is None:
-        return ExploreCheck(own, (), record, own, None)
-    return ExploreCheck((*own, *best.faults), best.proofs, record, own, best)
+        return ExploreCheck(own, proofs, record, own, None, designs)
+    return ExploreCheck((*own, *best.faults), (*best.proofs, *proofs), record, own, best, designs)
+
+
+def design_proofs(record: ExploreDocument, where: str, limits: Limits) -> tuple[tuple[str, Proof], ...]:
+    """Second opinions on every design but the best one, and on the layers' own best designs.
+
+    Parameters
+    ----------
+    limits : of all of them together
+    """
+    best = record.best
+    claims = [one for one in record.designs if best is None or one.index != best.index]
+    if best is None:
+        told = Proof(Verdict.UNDECIDED, "-", "without a best design the document does not tell the layers")
+        return tuple((_about(one), told) for one in claims if one.status not in ("refused", "open"))
+    space, objective, layers = (
+        stated_space(record, where),
+        parse_objective(record.objective),
+        best.result.layers,
+    )
+
+    def state(design: int, layer: int) -> LayerProblem:
+        engine, stated = space.designs[design].engine, layers[layer]
+        assert engine is not None
+        operator = stated.operator.build(where)
+        demands = applicable(stated.constraints, operator, engine)
+        return layer_problem(operator, engine, objective, record.cost_model, demands, stated.factors)
+
+    prover = DesignProofs(state, record.settings.solver, limits)
+    counts = [layer.count for layer in layers]
+    found: list[tuple[str, Proof]] = []
+    left = len(claims) + len(record.layer_bests)
+    for design in claims:
+        if design.status != "refused":
+            key, bound = (None if text is None else Fraction(text) for text in _exact(design))
+            claim = DesignClaim(design.index, counts, key, bound, design.status == "infeasible")
+            found.append((_about(design), prover.prove(claim, 1 / left)))
+        left -= 1
+    for one in record.layer_bests:
+        alone = [int(layer.name == one.layer) for layer in layers]
+        found.append((f"best design for {one.layer}", _layer_proof(one, alone, space, prover, 1 / left)))
+        left -= 1
+    return tuple(found)
+
+
+def _layer_proof(
+    one: LayerBest, alone: list[int], space: DesignSpace, prover: DesignProofs, share: float
+) -> Proof:
+    """Whether a layer has that value on that design, and no less than the bound on any."""
+    usable = [design.index for design in space.designs if design.engine is not None]
+    key, bound = Fraction(one.value_exact), Fraction(one.bound_exact)
+    seconds, confirmed = 0.0, Proof(Verdict.CONFIRMED, "layers solved anew", "no design has less")
+    for left, index in zip(range(len(usable), 0, -1), usable, strict=True):
+        claim = DesignClaim(index, alone, key if index == one.index else None, bound)
+        proof = prover.prove(claim, share / left)
+        seconds += proof.seconds
+        if proof.verdict is not Verdict.CONFIRMED:
+            return Proof(proof.verdict, proof.solver, f"designs[{index}]: {proof.text}", seconds)
+    return replace(confirmed, seconds=seconds)
+
+
+def _about(design: DesignRecord) -> str:
+    return f"designs[{design.index}] ({design.status})"
+
+
+def _exact(design: DesignRecord) -> tuple[str | None, str | None]:
+    return design.value_exact, design.bound_exact

@@ -1,0 +1,97 @@
+"""What of an exploration contradicts its head: settings, completeness, the layers' own best designs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from fractions import Fraction
+
+from tilewright.report.records.claims import number
+from tilewright.report.records.mapping.explore import BestDesign, DesignRecord, ExploreDocument, LayerBest
+from tilewright.solvers.mapping.methods import method
+from tilewright.workloads.errors import InputError
+
+_CELLS = {"searched", "kept", "shared", "carried"}
+
+
+def shown_faults(record: DesignRecord | BestDesign | LayerBest, here: str) -> Iterator[str]:
+    """Value and bound as they are shown, against their exact forms."""
+    for name, shown, exact in (
+        ("value", record.value, record.value_exact),
+        ("bound", record.bound, record.bound_exact),
+    ):
+        if shown != (None if exact is None else number(Fraction(exact))):
+            yield f"{here}.{name}: {shown}, but {name}_exact is {exact}"
+        if exact is not None and exact != str(Fraction(exact)):
+            yield f"{here}.{name}_exact: {exact}, expected {Fraction(exact)}"
+
+
+def head_faults(document: ExploreDocument) -> Iterator[str]:
+    """Settings that no search can have, and whether all that was asked for is proven."""
+    settings = document.settings
+    try:
+        if not method(settings.solver).exact:
+            yield f"settings.solver: {settings.solver}, which proves nothing"
+    except InputError as error:
+        yield f"settings.solver: {error.message}"
+    for name, seconds in (("time_limit_s", settings.time_limit_s), ("layer_limit_s", settings.layer_limit_s)):
+        if seconds is not None and seconds <= 0:
+            yield f"settings.{name}: {seconds}, expected more than 0"
+    if document.wall_s < 0:
+        yield f"wall_s: {document.wall_s}, expected at least 0"
+    if "tilewright" not in document.versions:
+        yield "versions: that of tilewright is missing"
+    if not set(document.totals.cells) <= _CELLS or min(document.totals.cells.values(), default=0) < 0:
+        yield f"totals.cells: {document.totals.cells}, expected counts of {', '.join(sorted(_CELLS))}"
+    machines = sum(one.status != "refused" for one in document.designs)
+    if not 0 <= document.totals.unsearched <= machines:
+        yield f"totals.unsearched: {document.totals.unsearched} of {machines} machines"
+    if document.complete != _is_complete(document):
+        yield f"complete: {document.complete}, the designs' statuses say {_is_complete(document)}"
+
+
+def _is_complete(document: ExploreDocument) -> bool:
+    """Whether all that was asked for is proven, by what the document tells of it."""
+    settings, designs, front = document.settings, document.designs, document.front
+    hopeless = all(one.status in ("infeasible", "refused") for one in designs)
+    proven = hopeless if document.best is None else document.best.optimal
+    bests = all(one.optimal for one in document.layer_bests)
+    wanted = len(document.layers) if settings.each_layer else 0
+    unknown = any(one.value is None and one.status not in ("infeasible", "refused") for one in designs)
+    return (
+        proven
+        and bests
+        and len(document.layer_bests) == wanted
+        and (front is None or front.complete)
+        and not any(one.status == "open" for one in designs)
+        and not ((settings.every or settings.values) and unknown)
+    )
+
+
+def layer_best_faults(document: ExploreDocument) -> Iterator[str]:
+    """The best design of each layer alone is one of the grid, and not worse than the network's best."""
+    names = [layer.name for layer in document.layers]
+    told = [one.layer for one in document.layer_bests]
+    if told and not document.settings.each_layer:
+        yield "layer_bests: there, but settings do not ask for them"
+    if told != [name for name in names if name in set(told)]:
+        yield f"layer_bests: of {', '.join(told)}, expected layers of the document in their order"
+        return
+    best = document.best
+    mine = {} if best is None else {layer.name: layer.value_key for layer in best.result.layers}
+    for index, one in enumerate(document.layer_bests):
+        here = f"layer_bests[{index}]"
+        yield from shown_faults(one, here)
+        value, bound = Fraction(one.value_exact), Fraction(one.bound_exact)
+        if bound > value:
+            yield f"{here}.bound: {one.bound} above the value {one.value}"
+        if one.optimal != (value == bound):
+            equal = "equal" if value == bound else "not equal"
+            yield f"{here}.optimal: {one.optimal}, value and bound are {equal}"
+        designs = document.designs
+        if not 0 <= one.index < len(designs) or designs[one.index].status == "refused":
+            yield f"{here}.index: {one.index}, which is no machine of the grid"
+        elif designs[one.index].fields != one.fields:
+            yield f"{here}.fields: not those of designs[{one.index}]"
+        known, same = mine.get(one.layer), best is not None and one.index == best.index
+        if known is not None and (value > known or (same and value != known)):
+            yield f"{here}.value: {one.value}, the best design's own mapping has {number(known)}"

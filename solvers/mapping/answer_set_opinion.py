@@ -1,0 +1,126 @@
+"""Second opinions on lists: fronts, best and optimal mappings that are said to be complete, clashing demands.
+
+A front is found again by repeated solves of another solver.  Lists of mappings come from the search tree
+alone, which lists them again; that finds out whoever has left one out.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+
+from tilewright.formulation.limits import Limits
+from tilewright.formulation.mapping.problem import LayerProblem
+from tilewright.solvers.mapping.adoption import TREE_SOLVER
+from tilewright.solvers.mapping.answer_sets import (
+    AnswerSet,
+    best_mappings,
+    clash_together,
+    optimal_mappings,
+    pareto_front,
+)
+from tilewright.solvers.mapping.repeated_solves import front_by_repeated_solves
+from tilewright.solvers.second_opinion import Proof, Verdict
+
+Pair = tuple[Fraction, int]
+"""Energy in pJ and cycles."""
+
+
+@dataclass(frozen=True, slots=True)
+class SetsClaim:
+    """Lists that a result says are complete; ``None`` for what is not listed, or not said to be complete.
+
+    Parameters
+    ----------
+    front : energy and cycles of every point
+    best : the same of the best mappings, and how many were asked for
+    optima : number of the optimal mappings, and how many were asked for at most
+    clash : constraints that no mapping satisfies together
+    """
+
+    front: Sequence[Pair] | None = None
+    best: tuple[Sequence[Pair], int] | None = None
+    optima: tuple[int, int] | None = None
+    clash: Sequence[str] = ()
+
+
+def prove_sets(
+    claim: SetsClaim, problem: LayerProblem, others: Sequence[str], limits: Limits
+) -> Proof | None:
+    """Ask for every list again; ``None`` where nothing is claimed.
+
+    Parameters
+    ----------
+    others : exact solvers other than the recorded one, in the sequence in which they are asked
+    """
+    asked: list[Callable[[Limits], Proof]] = []
+    if claim.front is not None:
+        front = claim.front
+        asked.append(lambda mine: _front(front, problem, others, mine))
+    if claim.best is not None:
+        pairs, count = claim.best
+        asked.append(lambda mine: _best(pairs, count, problem, mine))
+    if claim.optima is not None:
+        number, most = claim.optima
+        asked.append(lambda mine: _optima(number, most, problem, mine))
+    if claim.clash:
+        asked.append(lambda mine: _clash(claim.clash, problem, mine))
+    worst: Proof | None = None
+    for left, ask in zip(range(len(asked), 0, -1), asked, strict=True):
+        before = limits.elapsed
+        proof = ask(limits.share(1 / left))
+        seconds = limits.elapsed - before + (0.0 if worst is None else worst.seconds)
+        keeps = worst is not None and worst.verdict is not Verdict.CONFIRMED
+        kept = worst if keeps and worst is not None else proof
+        worst = Proof(kept.verdict, kept.solver, kept.text, seconds)
+        if proof.verdict is Verdict.REFUTED:
+            return Proof(Verdict.REFUTED, proof.solver, proof.text, seconds)
+    return worst
+
+
+def _front(points: Sequence[Pair], problem: LayerProblem, others: Sequence[str], limits: Limits) -> Proof:
+    solver = others[0] if others else TREE_SOLVER
+    found = (
+        pareto_front(problem, limits)
+        if solver == TREE_SOLVER
+        else front_by_repeated_solves(problem, solver, limits)
+    )
+    known = [(one.evaluation.energy, one.evaluation.cycles) for one in found.solutions]
+    better = [pair for pair in known if not any(e <= pair[0] and c <= pair[1] for e, c in points)]
+    if better and found.complete:
+        energy, cycles = better[0]
+        told = f"the front has a point of {float(energy):g} pJ and {cycles} cycles, which is not listed"
+        return Proof(Verdict.REFUTED, solver, told)
+    return _verdict(found, "points of the front", solver, same={*known} == {*points})
+
+
+def _best(pairs: Sequence[Pair], count: int, problem: LayerProblem, limits: Limits) -> Proof:
+    found = best_mappings(problem, count, limits)
+    fresh = [problem.key_of(one.evaluation) for one in found.solutions]
+    keys = [problem.objective.key(*pair) for pair in pairs]
+    return _verdict(found, "best mappings", TREE_SOLVER, same=fresh == keys)
+
+
+def _optima(number: int, most: int, problem: LayerProblem, limits: Limits) -> Proof:
+    found = optimal_mappings(problem, limits, most)
+    return _verdict(found, "optimal mappings", TREE_SOLVER, same=number == len(found.solutions))
+
+
+def _verdict(found: AnswerSet, what: str, solver: str, *, same: bool) -> Proof:
+    by = f"{solver}, again" if solver == TREE_SOLVER else solver
+    if not found.complete:
+        return Proof(Verdict.UNDECIDED, by, f"not all {what} were found again within the limits")
+    if not same:
+        return Proof(Verdict.REFUTED, by, f"the {what} are others: {len(found.solutions)} of them")
+    return Proof(Verdict.CONFIRMED, by, f"the same {what}")
+
+
+def _clash(names: Sequence[str], problem: LayerProblem, limits: Limits) -> Proof:
+    by = f"{TREE_SOLVER}, again"
+    match clash_together(problem, names, limits):
+        case True:
+            return Proof(Verdict.CONFIRMED, by, "the named constraints clash")
+        case False:
+            return Proof(Verdict.REFUTED, by, "a mapping satisfies the constraints that are said to clash")
+    return Proof(Verdict.UNDECIDED, by, "whether the named constraints clash was not decided")
