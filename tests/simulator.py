@@ -192,7 +192,7 @@ def walk_between(
     outer: tuple[int, int],
     inner: tuple[int | None, int],
 ) -> Simulation:
-    """What moves between two stores of one tensor: each its level (``None``: the PEs) and loops outside it."""
+    """What moves between two stores of a tensor: each its level (``None``: the PEs) and loops outside it."""
     result = Simulation()
     _Edge(Nest(operator, engine, mapping), tensor, outer, inner, result).walk()
     return result

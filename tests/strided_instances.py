@@ -228,14 +228,14 @@ TELLING = (
 
 
 def telling(seed: int, most: int, kind: str, few: int) -> Strided | None:
-    """One with a gap, a near level that is made smaller until it binds, and a rate that limits; if possible."""
+    """One with a gap, a level that is made smaller until it binds, and a rate that limits; if possible."""
     draw = random.Random(f"telling {seed}")
     one = Strided(
         seed, draw.choice(("cycles", "edp", "ed2p")), strided_operator(draw, most), near_machine(draw)
     )
     if not has_gap(one.operator) or not one.has_few(kind, few):
         return None
-    place = draw.choice([index for index in range(1, len(one.engine.levels))][:2])
+    place = draw.choice(list(range(1, len(one.engine.levels)))[:2])
     levels = list(one.engine.levels)
     field = draw.choice(["read_bandwidth", "write_bandwidth"])
     rate = draw.choice([Fraction(1, 4), Fraction(1, 2)])

@@ -43,8 +43,8 @@ class Loop:
 class Option:
     """One tensor's points of storage (one per level, -1 where it bypasses the level), and what they come to.
 
-    ``energy`` in the oracle's unit; per level the bits of the tile, and of the (reads, writes) of one instance that hide and
-    that do not; ``first`` is per (outer level, level) the bits that the first tiles take.
+    ``energy`` in the oracle's unit; per level the bits of the tile, and of the (reads, writes) of one
+    instance that hide and that do not; ``first`` is per (outer level, level) the bits that the first tiles take.
     """
 
     points: tuple[int, ...]
@@ -312,7 +312,7 @@ class Oracle:
         return Tally(max(0, found.all - new[0]), max(0, found.one - new[1]))
 
     def _different(self, tensor: Tensor, loops: Sequence[Loop], point: int, target: int, whole: bool) -> int:
-        """By axis, the extents of all tiles at a point, at most the whole; over all instances or the first."""
+        """By axis, the extents of all tiles at a point, at most the whole; of all instances or the first."""
         count = 1
         for axis in tensor.axes:
             alone = len(axis.terms) == 1
@@ -331,7 +331,7 @@ class Oracle:
         return count
 
     def _cut(self, loops: Sequence[Loop], dim: str, whole: bool, point: int) -> list[int]:
-        """All pieces of a dimension; of loops on an array outside a point the first only, unless ``whole``."""
+        """All pieces of a dimension; of an array's loops outside a point the first, unless ``whole``."""
         pieces = [self.operator.bounds[dim]]
         for index, loop in enumerate(loops):
             if loop.dim == dim:

@@ -4,8 +4,8 @@
 where a stride or a dilation skips elements, a tile counts what lies between them as well, so small tiles may
 come to less than the whole (``docs/uneven.md``).  What a store fetches at least is :func:`least_elements`.
 
-*Where tiles need not divide,* a dimension of ``b`` iterations that several loops cut one after the other into tiles of ``t`` leaves pieces
-that no single cut leaves: 10 in tiles of 5, then of 3, are 3, 2, 3 and 2.  Whatever the pieces are, the first
+*Where tiles need not divide,* a dimension of ``b`` iterations that several loops cut one after the other into
+tiles of ``t`` leaves pieces that no single cut leaves: 10 in tiles of 5, then of 3, are 3, 2, 3 and 2.  Whatever the pieces are, the first
 one is a whole tile, none is larger, and together they have ``b`` iterations.  What is cut further inside
 therefore counts at least what one whole tile does, and for the other ``b - t`` iterations as much as real
 numbers say (``docs/proofs.md``, rests of several cuts).
@@ -158,7 +158,7 @@ def least_elements(operator: Operator, tensor: Tensor) -> int:
 
 
 def _least_along(axis: Axis, bounds: MappingABC[str, int]) -> int:
-    """The same along one axis: the least over which of its loops are whole, and which in single iterations."""
+    """The same along one axis: the least over which loops are whole, and which in single iterations."""
     return min(
         axis.extent({dim: bounds[dim] if whole else 1 for dim, whole in zip(dims, wholes, strict=True)})
         * math.prod(bounds[dim] for dim, whole in zip(dims, wholes, strict=True) if not whole)
