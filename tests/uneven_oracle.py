@@ -44,7 +44,7 @@ class Option:
     """One tensor's points of storage (one per level, -1 where it bypasses the level), and what they come to.
 
     ``energy`` in the oracle's unit; per level the bits of the tile, and of the (reads, writes) of one
-    instance that hide and that do not; ``first`` is per (outer level, level) the bits that the first tiles take.
+    instance that hide and that do not; ``first`` is per (outer level, level) the bits of the first tiles.
     """
 
     points: tuple[int, ...]

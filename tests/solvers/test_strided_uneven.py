@@ -9,22 +9,28 @@ from __future__ import annotations
 import random
 from collections import Counter
 from collections.abc import Iterator
+from collections.abc import Mapping as MappingABC
+from dataclasses import replace
 from fractions import Fraction
 from itertools import chain, count, islice
 from itertools import product as cartesian
 from pathlib import Path
 
+import numpy as np
 import pytest
 from effort import effort
-from strided_instances import POWERS, RATES, ROOMS, TELLING, Strided, has_gap, strided, telling
+from numpy.typing import NDArray
+from strided_instances import FACTORS, POWERS, RATES, ROOMS, TELLING, Strided, has_gap, strided, telling
 from uneven_oracle import DIVISORS, LEAST, Oracle
 
 from tilewright.formulation.expression import Variable
 from tilewright.formulation.expression.exact import evaluate
 from tilewright.formulation.limits import Limits
+from tilewright.formulation.mapping.chains import AxisGroup
 from tilewright.formulation.mapping.compulsory import least_cycles, least_energy
 from tilewright.formulation.mapping.evaluator import Evaluation
 from tilewright.formulation.mapping.problem import LayerProblem, layer_problem
+from tilewright.formulation.mapping.relaxation import problem_tables, root_bound
 from tilewright.formulation.mapping.search import LayerSearch
 from tilewright.formulation.mapping.segment_parts import (
     has_parts,
@@ -42,6 +48,8 @@ from tilewright.formulation.objective import parse_objective
 from tilewright.formulation.result import Status
 from tilewright.hardware.mapping.load import load_engine
 from tilewright.solvers.mapping.answer_sets import pareto_front
+from tilewright.solvers.mapping.explore.compulsory import count_bounds
+from tilewright.solvers.mapping.explore.features import features_of
 from tilewright.solvers.mapping.goals import Minimum
 from tilewright.solvers.mapping.segment_bounds import SegmentBounds
 from tilewright.solvers.mapping.solve import solve
@@ -199,6 +207,24 @@ def spent_outside(problem: LayerProblem, found: Evaluation) -> Fraction:
     return energy
 
 
+def row_of(group: AxisGroup, values: MappingABC[Variable, int]) -> NDArray[np.int64]:
+    """The row of a group that some values are, shape (1, variables)."""
+    return np.array([[values[variable] for variable in group.variables]], dtype=np.int64)
+
+
+def random_mappings(
+    problem: LayerProblem, draw: random.Random, tries: int
+) -> Iterator[tuple[dict[Variable, int], Evaluation]]:
+    """Legal ones of the space of one arrangement, with the decisions that they are."""
+    space = problem.space
+    for _ in range(tries if all(len(group) for group in space.groups) else 0):
+        values = rows_of(space, tuple(draw.randrange(len(group)) for group in space.groups))
+        values |= {selector: draw.choice(list(selector.domain)) for selector in space.selectors}
+        found = problem.evaluate(problem.decode(values))
+        if not found.violations and all(evaluate(one.expr, values) <= one.bound for one in problem.limits):
+            yield values, found
+
+
 def compare_parts(problem: LayerProblem, draw: random.Random, tries: int) -> int:
     """How many random mappings were compared: the parts over their tiles cost no more than they do."""
     compared = 0
@@ -207,23 +233,15 @@ def compare_parts(problem: LayerProblem, draw: random.Random, tries: int) -> int
     whole, part = problem.arranged((*near, *inner)), inside_part(problem, inner)
     shell = outside_part(problem, near)
     least_outside = min((energy for energy, _ in every_cost(shell)), default=None)
-    for _ in range(tries):
-        if not all(len(group) for group in whole.space.groups):
-            break
-        places = tuple(draw.randrange(len(group)) for group in whole.space.groups)
-        values: dict[Variable, int] = rows_of(whole.space, places)
-        values |= {selector: draw.choice(list(selector.domain)) for selector in whole.space.selectors}
-        found = whole.evaluate(whole.decode(values))
-        if found.violations or any(evaluate(one.expr, values) > one.bound for one in whole.limits):
-            continue
+    for values, found in random_mappings(whole, draw, tries):
         edges = within(whole.space)
         tiles = {
-            group.name: tiles_at(whole.space, edges, group)[place : place + 1]
-            for group, place in zip(whole.space.groups, places, strict=True)
+            group.name: tiles_at(whole.space, edges, replace(group, rows=row_of(group, values)))
+            for group in whole.space.groups
         }
         space = restricted(part.space, within(part.space), tiles)
         assert all(len(group) for group in space.groups)
-        costs = list(every_cost(LayerProblem(**{**vars(part), "space": space})))
+        costs = list(every_cost(replace(part, space=space)))
         scale = whole.statement.energy_scale
         outside = spent_outside(problem, found)
         assert min(energy for energy, _ in costs) <= (found.energy - outside) * scale
@@ -272,3 +290,26 @@ def test_no_root_bound_is_above_the_even_optimum(kind: str) -> None:
         if compared == effort(25):
             break
     assert compared == effort(25)
+
+
+@pytest.mark.parametrize("kind", [DIVISORS, LEAST])
+def test_no_bound_is_above_any_random_mapping(kind: str) -> None:
+    """Compulsory traffic, plain intervals and the counts of `explore` against mappings good and bad."""
+    compared = 0
+    for seed in count(20_000):
+        one, draw = strided(seed, 24), random.Random(seed)
+        problem = one.problem(kind).even()
+        tables = problem_tables(problem)
+        counts = count_bounds(one.operator, one.engine, "hierarchy", FACTORS[kind])
+        prices = features_of(one.engine).prices
+        least = sum(float(price) * number for price, number in zip(prices, counts.least, strict=True))
+        root = root_bound(problem, tables)
+        for _, found in random_mappings(problem, draw, 10):
+            assert least_energy(one.operator, one.engine) <= found.energy
+            assert max(least_cycles(one.operator, one.engine), counts.cycles) <= found.cycles
+            assert least <= float(found.energy) * (1 + 1e-9)
+            assert root is None or root <= problem.key_of(found)
+            compared += 1
+        if compared >= effort(60):
+            break
+    assert compared >= effort(60)
