@@ -55,11 +55,12 @@ class Loop:
 
 @dataclass
 class Counts:
-    """Accesses of one tensor at one level, by instance."""
+    """Accesses of one tensor at one level, by instance; ``arrived`` are all elements of output tiles."""
 
     reads: Counter[Index] = field(default_factory=Counter)
     fills: Counter[Index] = field(default_factory=Counter)
     updates: Counter[Index] = field(default_factory=Counter)
+    arrived: Counter[Index] = field(default_factory=Counter)
     tile: int = 0
     passed: int = 0
 
@@ -76,6 +77,7 @@ class Simulation:
     ----------
     counts : per (level, tensor)
     hops : elements that crossed the network below a level, at each of its ends
+    left : those of them that went outwards
     steps : iterations that the busiest PE executes
     first : per (outer level, level, tensor), elements of the first tiles that one outer instance hands in
     below : per (level, tensor), the level of the next inner store, if there is one
@@ -83,6 +85,7 @@ class Simulation:
 
     counts: dict[tuple[str, str], Counts] = field(default_factory=lambda: defaultdict(Counts))
     hops: Counter[str] = field(default_factory=Counter)
+    left: Counter[str] = field(default_factory=Counter)
     steps: int = 0
     first: dict[tuple[str, str, str], int] = field(default_factory=dict)
     below: dict[tuple[str, str], str] = field(default_factory=dict)
@@ -178,6 +181,20 @@ def simulate(operator: Operator, engine: Engine, mapping: Mapping) -> Simulation
             result.counts[engine.levels[level].name, tensor.name].tile = -(-size(first) // members)
             inner = chain[depth + 1] if depth + 1 < len(chain) else (None, len(nest.loops))
             _Edge(nest, tensor, (level, position), inner, result).walk()
+    return result
+
+
+def walk_between(
+    operator: Operator,
+    engine: Engine,
+    mapping: Mapping,
+    tensor: Tensor,
+    outer: tuple[int, int],
+    inner: tuple[int | None, int],
+) -> Simulation:
+    """What moves between two stores of a tensor: each its level (``None``: the PEs) and loops outside it."""
+    result = Simulation()
+    _Edge(Nest(operator, engine, mapping), tensor, outer, inner, result).walk()
     return result
 
 
@@ -308,6 +325,7 @@ class _Edge:
             known = sum(element in self.held[place] for element in elements(box))
             self.held[place].update(elements(box))
             self.below.fills[place] += known
+            self.below.arrived[place] += size(box)
             again[place] = (box, known)
         self._cross(again)
 
@@ -318,7 +336,9 @@ class _Edge:
             self.above.updates[outer] += len(inside)
             self.above.reads[outer] += len(inside & self.touched[outer])
             self.touched[outer] |= inside
+        before = self.result.hops.copy()
         self._cross(wanted)
+        self.result.left += self.result.hops - before
 
     def _arriving(
         self, wanted: MappingABC[Index, tuple[Box, int]], below: Collection[int]

@@ -2,15 +2,17 @@
 
 Nothing is shared with the formulation but operators, engines and objectives.  Loops in time and over one
 array axis are written out in every sequence; for each of them every tensor begins to live anywhere, in every
-level, whatever the others do.  Accesses are counted here a second time, from the rules in
-``docs/cost-models.md``: for tensors whose axes have one loop each (products of matrices and their like), on
-levels without windows or sharing.
+level, whatever the others do.  Accesses are counted by walking through the loops step by step
+(:mod:`simulator`), those of outputs whose tiles may overlap by the convention of ``docs/cost-models.md``.
+Strides, dilations, windows and levels that keep them all count; buffers that share, banks and partitions do
+not.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections import Counter
+from collections.abc import Hashable, Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from itertools import product as cartesian
@@ -18,7 +20,9 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from simulator import walk_between
 
+from tilewright.formulation.mapping.mapping import Mapping, Spatial, Temporal
 from tilewright.hardware.mapping.engine import Engine
 from tilewright.workloads.mapping.operator import Operator, Tensor
 
@@ -39,15 +43,56 @@ class Loop:
 class Option:
     """One tensor's points of storage (one per level, -1 where it bypasses the level), and what they come to.
 
-    ``energy`` in pJ; per level the bits of the tile, and of the (reads, writes) of one instance that hide and
-    that do not; ``first`` is per (outer level, level) the bits that the first tiles take.
+    ``energy`` in the oracle's unit; per level the bits of the tile, and of the (reads, writes) of one
+    instance that hide and that do not; ``first`` is per (outer level, level) the bits of the first tiles.
     """
 
     points: tuple[int, ...]
-    energy: Fraction
+    energy: int
     tiles: tuple[int, ...]
     ports: tuple[tuple[tuple[int, int], tuple[int, int]], ...]
     first: dict[tuple[int, int], int]
+
+
+@dataclass(frozen=True)
+class Tally:
+    """Elements that all instances move, and those of the first one, which is the busiest."""
+
+    all: int
+    one: int
+
+    @staticmethod
+    def of(counts: Counter[tuple[int, ...]]) -> Tally:
+        """From counts by instance."""
+        return Tally(counts.total(), sum(n for place, n in counts.items() if not any(place)))
+
+
+@dataclass(frozen=True)
+class Edge:
+    """What moves between a store and the next inner one of a tensor, or the PEs.
+
+    ``reads`` and ``updates`` of the outer one, ``fills`` of the inner one, elements of the ``first`` tiles,
+    and what crosses the networks of the levels between.
+    """
+
+    reads: Tally
+    fills: Tally
+    updates: Tally
+    first: int
+    crossing: tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class Costs:
+    """All combinations of the points of storage of one nest: an axis for every tensor.
+
+    ``energy`` in the oracle's unit, ``cycles``, and whether each is ``legal``.
+    """
+
+    options: list[list[Option]]
+    legal: NDArray[np.bool_]
+    energy: Numbers
+    cycles: Numbers
 
 
 def inner_tiles(outer: int, kind: str) -> list[int]:
@@ -94,15 +139,31 @@ class Oracle:
     Parameters
     ----------
     kind : which tiles a tile may be cut into
+    like : an oracle of the same operator on an engine that differs in sizes, rates and energies alone
     """
 
-    def __init__(self, operator: Operator, engine: Engine, kind: str) -> None:
+    def __init__(self, operator: Operator, engine: Engine, kind: str, like: Oracle | None = None) -> None:
         self.operator, self.engine, self.kind = operator, engine, kind
         self.levels = engine.levels
         self.array = next((i for i, level in enumerate(engine.levels) if level.fanout), None)
+        fans = [level.fanout for level in engine.levels if level.fanout]
+        self.axis = fans[0].axes[0].name if fans else ""
         self.scale = math.lcm(
-            engine.mac_energy.denominator, *(e.denominator for m in engine.levels for e in m.energies)
+            engine.mac_energy.denominator,
+            *(fan.energy.denominator for fan in fans),
+            *(e.denominator for m in engine.levels for e in m.energies),
         )
+        self._network = int(fans[0].energy * self.scale) if fans else 0
+        self._weights = {
+            (index, tensor.name): (
+                self.bits(index, tensor),
+                int(level.read_energies.get(tensor.role, level.read_energy) * self.scale),
+                int(level.write_energies.get(tensor.role, level.write_energy) * self.scale),
+            )
+            for index, level in enumerate(engine.levels)
+            for tensor in operator.tensors
+        }
+        self._edges: dict[Hashable, Edge] = {} if like is None else like._edges
 
     def nests(self) -> Iterator[tuple[tuple[Loop, ...], int, int]]:
         """All sequences of loops, and where the array's begin and end."""
@@ -125,12 +186,22 @@ class Oracle:
     def least(self, powers: tuple[int, int]) -> Fraction | None:
         """The least energy^a * cycles^b of a legal mapping."""
         best: Fraction | None = None
-        for loops, begin, end in self.nests():
-            options = [self.options(tensor, loops, begin, end) for tensor in self.operator.tensors]
-            if not all(options):
-                continue
-            best = self._combined(loops, begin, end, options, powers, best)
+        for nest in self.nests():
+            costs = self._costs(*nest)
+            if costs is not None:
+                best = self._least_of(*nest, costs, powers, best)
         return best
+
+    def front(self) -> set[tuple[Fraction, int]]:
+        """The undominated pairs of energy and cycles of legal mappings, where tiles divide each other."""
+        pairs: set[tuple[int, int]] = set()
+        for nest in self.nests():
+            costs = self._costs(*nest)
+            if costs is not None:
+                energy, cycles = (values[costs.legal].tolist() for values in (costs.energy, costs.cycles))
+                pairs |= set(zip(energy, cycles, strict=True))
+                pairs = {p for p in pairs if not any(q != p and q[0] <= p[0] and q[1] <= p[1] for q in pairs)}
+        return {(Fraction(energy, self.scale), cycles) for energy, cycles in pairs}
 
     def bits(self, level: int, tensor: Tensor) -> int:
         """Bits of an element of a tensor at a level."""
@@ -172,134 +243,135 @@ class Oracle:
 
     def _option(self, tensor: Tensor, loops: Sequence[Loop], points: tuple[int, ...]) -> Option:
         chain = [(level, point) for level, point in enumerate(points) if point >= 0]
-        energy = Fraction(0)
+        energy = 0
         tiles = [0] * len(self.levels)
         ports = [((0, 0), (0, 0))] * len(self.levels)
         first: dict[tuple[int, int], int] = {}
+        fills = Tally(0, 0)
         for depth, (level, point) in enumerate(chain):
-            memory = self.levels[level]
-            inner = chain[depth + 1] if depth + 1 < len(chain) else None
-            width = self.bits(level, tensor)
-            read = memory.read_energies.get(tensor.role, memory.read_energy)
-            write = memory.write_energies.get(tensor.role, memory.write_energy)
+            inner = chain[depth + 1] if depth + 1 < len(chain) else (None, len(loops))
+            width, read, write = self._weights[level, tensor.name]
             tiles[level] = width * self._tile(tensor, loops, point)
-            for whole in (True, False):
-                reads, fills, updates = self._counts(tensor, loops, point, inner, depth, whole)
-                if whole:
-                    energy += read * reads + write * (fills + updates)
-                else:
-                    hides = inner is None or self.levels[inner[0]].double_buffered
-                    pair = (width * reads, width * (fills + updates))
-                    ports[level] = (pair, (0, 0)) if hides else ((0, 0), pair)
-            if inner is not None:
-                pieces = 1
-                for dim in self.operator.bounds:
-                    own = dim in tensor.dims
-                    counted = {
-                        i
-                        for i in range(point, inner[1])
-                        if loops[i].spatial and (own or not self._shares(tensor))
-                    }
-                    pieces *= (
-                        sum(self._pieces(loops, inner[1], dim, counted))
-                        if own
-                        else len(self._pieces(loops, inner[1], dim, counted))
-                    )
-                first[level, inner[0]] = width * pieces
+            edge = self._edge(tensor, loops, (level, point), inner)
+            energy += read * edge.reads.all + write * (fills.all + edge.updates.all)
+            if self.array is not None:
+                energy += self._network * edge.crossing[self.array]
+            pair = (width * edge.reads.one, width * (fills.one + edge.updates.one))
+            hides = inner[0] is None or self.levels[inner[0]].double_buffered
+            ports[level] = (pair, (0, 0)) if hides else ((0, 0), pair)
+            if inner[0] is not None:
+                first[level, inner[0]] = width * edge.first
+            fills = edge.fills
         return Option(points, energy, tuple(tiles), tuple(ports), first)
 
-    def _shares(self, tensor: Tensor) -> bool:
-        if self.array is None:
-            return True
-        fan = self.levels[self.array].fanout
-        assert fan is not None
-        return fan.reduction if tensor.is_output else fan.multicast
+    def _edge(
+        self, tensor: Tensor, loops: Sequence[Loop], outer: tuple[int, int], inner: tuple[int | None, int]
+    ) -> Edge:
+        """What moves between two neighbouring stores; walked through once for all nests that agree on it."""
+        around = tuple(loops[: inner[1]])
+        outside = sum(loop.spatial for loop in around[: outer[1]])
+        place = outer[1] if self._overlaps(tensor) else outside  # all else depends on instances alone
+        key = tensor.name, around, outer[0], place, inner[0]
+        found = self._edges.get(key)
+        if found is None:
+            found = self._edges[key] = self._walked(tensor, around, outer, inner)
+        return found
 
-    def _pieces(self, loops: Sequence[Loop], point: int, dim: str, counted: set[int]) -> list[int]:
-        """The pieces of a dimension at a point; of a loop that does not count the first one only."""
-        pieces = [self.operator.bounds[dim]]
-        for index, loop in enumerate(loops[:point]):
-            if loop.dim == dim:
-                if index in counted:
-                    pieces = [
-                        min(loop.tile, size - at) for size in pieces for at in range(0, size, loop.tile)
-                    ]
-                else:
-                    pieces = [min(loop.tile, size) for size in pieces]
-        return pieces
-
-    def _tile(self, tensor: Tensor, loops: Sequence[Loop], point: int) -> int:
-        return math.prod(self._pieces(loops, point, dim, set())[0] for dim in tensor.dims)
-
-    def _run(self, tensor: Tensor, loops: Sequence[Loop], point: int) -> set[int]:
-        """The innermost loops in time outside a point that leave the tensor in place."""
-        run: set[int] = set()
-        for index in reversed(range(point)):
-            if not loops[index].spatial:
-                if loops[index].dim in tensor.dims:
-                    break
-                run.add(index)
-        return run
-
-    def _moved(
-        self, tensor: Tensor, loops: Sequence[Loop], point: int, instances: set[int], pes: bool = False
-    ) -> tuple[int, int]:
-        """Elements of the tensor that counting instances ever hold at a point, and how often each comes."""
-        run = set() if pes else self._run(tensor, loops, point)
-        times = {i for i in range(point) if not loops[i].spatial}
-        elements = visits = 1
-        for dim in self.operator.bounds:
-            if dim in tensor.dims:
-                elements *= sum(self._pieces(loops, point, dim, times | instances))
-            else:
-                visits *= len(
-                    self._pieces(loops, point, dim, (times - run) | self._alike(tensor, instances, loops))
-                )
-        return elements, visits
+    def _walked(
+        self, tensor: Tensor, loops: tuple[Loop, ...], outer: tuple[int, int], inner: tuple[int | None, int]
+    ) -> Edge:
+        nodes = [
+            Spatial(loop.dim, loop.tile, self.axis) if loop.spatial else Temporal(loop.dim, loop.tile)
+            for loop in loops
+        ]
+        names = [level.name for level in self.levels]
+        result = walk_between(self.operator, self.engine, Mapping(tuple(nodes)), tensor, outer, inner)
+        above = result.counts[names[outer[0]], tensor.name]
+        below = result.counts["" if inner[0] is None else names[inner[0]], tensor.name]
+        hops = result.hops
+        reads, fills = Tally.of(above.reads), Tally.of(below.fills)
+        if self._overlaps(tensor):
+            reads = self._again(tensor, loops, outer[1], len(loops), above.updates)
+            fills = self._again(tensor, loops, len(loops), len(loops), below.arrived)
+            if inner[0] is not None:
+                hops = result.left + result.left
+        started = 0 if inner[0] is None else result.first[names[outer[0]], names[inner[0]], tensor.name]
+        return Edge(reads, fills, Tally.of(above.updates), started, tuple(hops[name] for name in names))
 
     @staticmethod
-    def _alike(tensor: Tensor, instances: set[int], loops: Sequence[Loop]) -> set[int]:
-        return {i for i in instances if loops[i].dim not in tensor.dims}
+    def _overlaps(tensor: Tensor) -> bool:
+        """Whether tiles of an output may overlap: then every element of a tile is a partial sum."""
+        return tensor.is_output and any(len(axis.terms) > 1 for axis in tensor.axes)
 
-    def _counts(
-        self,
-        tensor: Tensor,
-        loops: Sequence[Loop],
-        point: int,
-        inner: tuple[int, int] | None,
-        depth: int,
-        whole: bool,
-    ) -> tuple[int, int, int]:
-        """Reads, fills and updates at a store, over all instances or of the first one."""
-        outside = {i for i in range(point) if loops[i].spatial} if whole else set[int]()
-        target = len(loops) if inner is None else inner[1]
-        between = {i for i in range(point, target) if loops[i].spatial}
-        below = outside | {i for i in between if loops[i].dim in tensor.dims or not self._shares(tensor)}
-        elements, visits = self._moved(tensor, loops, target, below, pes=inner is None)
-        if not tensor.is_output:
-            filled = math.prod(self._moved(tensor, loops, point, outside)) if depth else 0
-            return elements * visits, filled, 0
-        partners = math.prod(
-            len(self._pieces(loops, point, dim, outside))
-            for dim in self.operator.bounds
-            if dim not in tensor.dims
+    def _again(
+        self, tensor: Tensor, loops: Sequence[Loop], point: int, target: int, moved: Counter[tuple[int, ...]]
+    ) -> Tally:
+        """Elements of output tiles that overlap, but for as many as the stores at a point ever hold."""
+        new = [self._different(tensor, loops, point, target, whole) for whole in (True, False)]
+        found = Tally.of(moved)
+        return Tally(max(0, found.all - new[0]), max(0, found.one - new[1]))
+
+    def _different(self, tensor: Tensor, loops: Sequence[Loop], point: int, target: int, whole: bool) -> int:
+        """By axis, the extents of all tiles at a point, at most the whole; of all instances or the first."""
+        count = 1
+        for axis in tensor.axes:
+            alone = len(axis.terms) == 1
+            until = target if alone else point
+            pieces = [self._cut(loops[:until], term.dim, whole, point) for term in axis.terms]
+            strides = [term.stride for term in axis.terms]
+            walked = sum(
+                1 + sum(stride * (size - 1) for stride, size in zip(strides, sizes, strict=True))
+                for sizes in cartesian(*pieces)
+            )
+            full = 1 + sum(term.stride * (self.operator.bounds[term.dim] - 1) for term in axis.terms)
+            count *= walked if alone else min(walked, full)
+        for dim in self.operator.bounds:
+            if dim not in tensor.dims and whole:
+                count *= len(self._cut([loop for loop in loops[:point] if loop.spatial], dim, True, point))
+        return count
+
+    def _cut(self, loops: Sequence[Loop], dim: str, whole: bool, point: int) -> list[int]:
+        """All pieces of a dimension; of an array's loops outside a point the first, unless ``whole``."""
+        pieces = [self.operator.bounds[dim]]
+        for index, loop in enumerate(loops):
+            if loop.dim == dim:
+                every = whole or not loop.spatial or index >= point
+                pieces = [
+                    min(loop.tile, size - at)
+                    for size in pieces
+                    for at in range(0, size if every else loop.tile, loop.tile)
+                ]
+        return pieces
+
+    def _pieces(self, loops: Sequence[Loop], dim: str) -> int:
+        """How many pieces the loops in time cut of the first one on the array."""
+        pieces = [self.operator.bounds[dim]]
+        for loop in loops:
+            if loop.dim == dim:
+                pieces = [
+                    min(loop.tile, size - at)
+                    for size in pieces
+                    for at in range(0, loop.tile if loop.spatial else size, loop.tile)
+                ]
+        return len(pieces)
+
+    def _first_piece(self, loops: Sequence[Loop], point: int, dim: str) -> int:
+        tiles = (loop.tile for loop in reversed(loops[:point]) if loop.dim == dim)
+        return next(tiles, self.operator.bounds[dim])
+
+    def _tile(self, tensor: Tensor, loops: Sequence[Loop], point: int) -> int:
+        pieces = {dim: self._first_piece(loops, point, dim) for dim in tensor.dims}
+        return math.prod(
+            1 + sum(term.stride * (pieces[term.dim] - 1) for term in axis.terms) for axis in tensor.axes
         )
-        own, comes = self._moved(tensor, loops, point, outside)
-        fills = own * (comes - partners) if depth else 0
-        updates = elements * visits
-        return updates - own * partners, fills, updates
 
     # -- all tensors ---------------------------------------------------------------------------------
 
-    def _combined(
-        self,
-        loops: tuple[Loop, ...],
-        begin: int,
-        end: int,
-        options: list[list[Option]],
-        powers: tuple[int, int],
-        best: Fraction | None,
-    ) -> Fraction | None:
+    def _costs(self, loops: tuple[Loop, ...], begin: int, end: int) -> Costs | None:
+        """What all combinations of the tensors' points cost; ``None`` where none is legal."""
+        options = [self.options(tensor, loops, begin, end) for tensor in self.operator.tensors]
+        if not all(options):
+            return None
         shape = tuple(len(own) for own in options)
 
         def spread(index: int, values: Sequence[int]) -> Numbers:
@@ -319,18 +391,29 @@ class Oracle:
                 legal &= summed([[o.tiles[level] for o in own] for own in options]) <= self.room(level)
         legal &= self._in_space(loops, begin, end, options, shape, spread)
         if not legal.any():
-            return best
+            return None
         mac = int(self.engine.mac_energy * self.scale) * self.operator.iterations
-        energy = mac + summed([[int(o.energy * self.scale) for o in own] for own in options])
-        cycles = self._cycles(loops, options, summed, shape)
+        energy = mac + summed([[o.energy for o in own] for own in options])
+        return Costs(options, legal, energy, self._cycles(loops, options, summed, shape))
+
+    def _least_of(
+        self,
+        loops: tuple[Loop, ...],
+        begin: int,
+        _end: int,
+        costs: Costs,
+        powers: tuple[int, int],
+        best: Fraction | None,
+    ) -> Fraction | None:
+        energy, cycles = costs.energy, costs.cycles
         keys = (
             energy.astype(object) ** powers[0] * cycles.astype(object) ** powers[1]
             if sum(powers) > 1
             else (energy if powers[0] else cycles)
         )
         if self.kind == LEAST:
-            return self._least_of_rule(loops, begin, options, keys, legal, powers, best)
-        least = Fraction(int(keys[legal].min()), self.scale ** powers[0])
+            return self._least_of_rule(loops, begin, costs.options, keys, costs.legal, powers, best)
+        least = Fraction(int(keys[costs.legal].min()), self.scale ** powers[0])
         return least if best is None or least < best else best
 
     def _least_of_rule(self, loops, begin, options, keys, legal, powers, best):  # type: ignore[no-untyped-def]
@@ -391,7 +474,7 @@ class Oracle:
     ) -> bool:
         """Whether a loop leaves a tensor in place, or another one beyond the array, not stored in between."""
         tensors = self.operator.tensors
-        if dim not in tensors[index].dims:
+        if not self._moves_alone(tensors[index], dim) or self._slides(levels, dim):
             return True
         for other, tensor in enumerate(tensors):
             deeper = any(tensor.role in inner.keeps for inner in self.levels[levels[-1] + 1 :])
@@ -404,6 +487,27 @@ class Oracle:
             )
             if stands:
                 return True
+        return False
+
+    def _moves_alone(self, tensor: Tensor, dim: str) -> bool:
+        """Whether a loop moves a tensor along one axis of its own; an output element by element."""
+        axes = [axis for axis in tensor.axes if any(term.dim == dim for term in axis.terms)]
+        if len(axes) != 1:
+            return False
+        others = [term for term in axes[0].terms if self.operator.bounds[term.dim] > 1 and term.dim != dim]
+        strides = [term.stride for term in axes[0].terms]
+        return not others and (not tensor.is_output or strides == [1])
+
+    def _slides(self, levels: range, dim: str) -> bool:
+        """Whether a loop slides a window that some level from these on keeps."""
+        for tensor in self.operator.tensors:
+            for axis in tensor.axes:
+                strides = {term.dim: term.stride for term in axis.terms}
+                spans = [term.stride * (self.operator.bounds[term.dim] - 1) for term in axis.terms]
+                own = strides.get(dim, 0) * (self.operator.bounds[dim] - 1)
+                keeps = any(m.sliding_window and tensor.role in m.keeps for m in self.levels[levels[0] :])
+                if keeps and dim in strides and len(strides) > 1 and 1 + sum(spans) - own > strides[dim]:
+                    return True
         return False
 
     def _in_space(self, loops, begin, end, options, shape, spread):  # type: ignore[no-untyped-def]
@@ -430,8 +534,7 @@ class Oracle:
         return legal
 
     def _cycles(self, loops, options, summed, shape):  # type: ignore[no-untyped-def]
-        times = {i for i, loop in enumerate(loops) if not loop.spatial}
-        compute = math.prod(len(self._pieces(loops, len(loops), dim, times)) for dim in self.operator.bounds)
+        compute = math.prod(self._pieces(loops, dim) for dim in self.operator.bounds)
         hidden, exposed = np.full(shape, compute), np.zeros(shape, dtype=np.int64)
 
         def time(bits: Numbers, rate: Fraction | None) -> Numbers:

@@ -1,25 +1,31 @@
-"""A nest in which one cut stands for several, where tiles need not divide: counts that are never too large.
+"""A nest in which one cut stands for several, and for any tiles outside it: counts that are never too large.
 
-A dimension of ``b`` iterations that several loops cut one after the other into tiles of ``t`` leaves pieces
-that no single cut leaves: 10 in tiles of 5, then of 3, are 3, 2, 3 and 2.  Whatever the pieces are, the first
-one is a whole tile, none is larger, and together they have ``b`` iterations.  What is cut further inside
-therefore counts at least what one whole tile does, and for the other ``b - t`` iterations as much as real
-numbers say (``docs/proofs.md``, rests of several cuts).
+*Stores outside that cut* may hold any tiles.  All of a tensor in one tile is not the least that they fetch:
+where a stride or a dilation skips elements, a tile counts what lies between them as well, so small tiles may
+come to less than the whole (``docs/uneven.md``).  What a store fetches at least is :func:`least_elements`.
+
+*Where tiles need not divide,* a dimension of ``b`` iterations that several loops cut one after the other into
+tiles of ``t`` leaves pieces that no single cut leaves: 10 in tiles of 5, then of 3, are 3, 2, 3 and 2.
+Whatever the pieces are, the first one is a whole tile, none is larger, and together they have ``b``
+iterations.  What is cut further inside therefore counts at least what one whole tile does, and for the other
+``b - t`` iterations as much as real numbers say (``docs/proofs.md``, rests of several cuts).
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable, Collection, Sequence
+from collections.abc import Mapping as MappingABC
 from dataclasses import dataclass
+from itertools import product as cartesian
 from typing import TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from tilewright.formulation.expression import Expr, function, maximum, product, total
-from tilewright.formulation.mapping.nest import Nest
-from tilewright.workloads.mapping.operator import Axis, Operator
+from tilewright.formulation.expression import Expr, as_expr, function, maximum, product, total
+from tilewright.formulation.mapping.nest import Nest, Spread
+from tilewright.workloads.mapping.operator import Axis, Operator, Tensor
 
 Size = TypeVar("Size", float, NDArray[np.float64])
 _SAFE = 1 - 1e-12  # relative; far above the rounding of a product of a few floats
@@ -39,7 +45,8 @@ def counts_merged_cuts(operator: Operator) -> bool:
 class MergedCuts(Nest):
     """A nest whose counts are at most those of any nest with more cuts in the place of one block.
 
-    Of the tiles inside that block, orders and residencies both have the same; windows do not slide.
+    Of the tiles inside that block, orders and residencies both have the same; what is stored outside it may
+    be cut in any way there.  Where tiles need not divide, windows do not slide.
 
     Parameters
     ----------
@@ -50,8 +57,29 @@ class MergedCuts(Nest):
 
     @classmethod
     def of(cls, nest: Nest, merged: int) -> MergedCuts:
-        """A nest of imperfect factors, in which one block stands for several."""
-        return cls(nest.operator, nest.engine, nest.boundaries, nest.blocks, nest.residency, False, merged)
+        """A nest in which one block stands for several."""
+        return cls(
+            nest.operator, nest.engine, nest.boundaries, nest.blocks, nest.residency, nest.perfect, merged
+        )
+
+    def _elements(
+        self,
+        tensor: Tensor,
+        boundary: int,
+        spread: Spread,
+        moving: MappingABC[str, frozenset[int]],
+        slide: tuple[str, int] | None,
+    ) -> Expr:
+        """Outside the block, what any tiles come to at least."""
+        if boundary > self.merged:
+            return super()._elements(tensor, boundary, spread, moving, slide)
+        return as_expr(least_elements(self.operator, tensor))
+
+    def coverage(self, tensor: Tensor, boundary: int, spread: Spread) -> list[Expr]:
+        """Outside the block, the same; of tiles that overlap the whole, which is what counts against them."""
+        if boundary > self.merged or any(axis.is_compound for axis in tensor.axes):
+            return super().coverage(tensor, boundary, spread)
+        return [as_expr(_least_along(axis, self.operator.bounds)) for axis in tensor.axes]
 
     def _imperfect_measure(self, measure: str, dim: str, boundary: int, counted: Collection[int]) -> Expr:
         """One whole tile's pieces as they are, those of all other iterations in real numbers."""
@@ -84,7 +112,7 @@ class MergedCuts(Nest):
         slide: tuple[str, int] | None = None,
     ) -> Expr:
         """Of tiles that overlap those that differ along one loop, without gaps; or those of a whole tile."""
-        if not axis.is_compound:
+        if self.perfect or not axis.is_compound:
             return super().window(axis, boundary, counted, sides, slide)
         cuts = {term.dim: counted(term.dim) for term in axis.terms}
         alone = super().window(axis, boundary, lambda dim: self._inside(cuts[dim]), sides, slide)
@@ -101,7 +129,7 @@ class MergedCuts(Nest):
 
     def _strided(self, axis: Axis, boundary: int, counted: Callable[[str], Collection[int]]) -> Expr:
         """What lies between the elements of one whole tile counts, of others their elements alone."""
-        if all(term.stride == 1 for term in axis.terms):
+        if self.perfect or all(term.stride == 1 for term in axis.terms):
             return super()._strided(axis, boundary, counted)
         (term,) = axis.terms
         cuts = counted(term.dim)
@@ -111,6 +139,32 @@ class MergedCuts(Nest):
 
     def _inside(self, counted: Collection[int]) -> list[int]:
         return sorted(block for block in counted if block != self.merged)
+
+
+def least_elements(operator: Operator, tensor: Tensor) -> int:
+    """What a store with a single instance fetches of a tensor at least, however its loops are cut outside.
+
+    Of an axis whose loops are cut into ``N_i`` pieces of ``b_i`` iterations in all, the tiles come to a sum
+    that is linear in every ``N_i``, so it is least where each loop is whole or in single iterations.  A loop
+    on two axes (a diagonal) moves the tile along the first; along the others its tile has one iteration at
+    least.
+    """
+    bounds = dict(operator.bounds)
+    count = 1
+    for axis in tensor.axes:
+        count *= _least_along(axis, bounds)
+        bounds |= {term.dim: 1 for term in axis.terms}
+    return count
+
+
+def _least_along(axis: Axis, bounds: MappingABC[str, int]) -> int:
+    """The same along one axis: the least over which loops are whole, and which in single iterations."""
+    return min(
+        axis.extent({dim: bounds[dim] if whole else 1 for dim, whole in zip(dims, wholes, strict=True)})
+        * math.prod(bounds[dim] for dim, whole in zip(dims, wholes, strict=True) if not whole)
+        for dims in ([term.dim for term in axis.terms],)
+        for wholes in cartesian((True, False), repeat=len(dims))
+    )
 
 
 def _others(sizes: Sequence[Size], factors: Sequence[bool], grows: bool) -> Size:

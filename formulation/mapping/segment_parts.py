@@ -251,7 +251,7 @@ def _part(
     orders = partial(block_orders, operator, engine, slots, problem.reduction)
     space = build_space(operator, engine, orders, (), problem.space.tiles, slots)
     nest = space.nest
-    if merged is not None and not nest.perfect:
+    if merged is not None:
         space = replace(space, nest=MergedCuts.of(nest, merged))
     statement = problem.model.statement(space.nest)
     limits = (*statement.limits, *arrangement_limits(space.nest, slots, Reduction.FORMS))
