@@ -26,7 +26,7 @@ def method(text: str, flag: str = "--solver") -> LayerMethod:
     InputError : for an unknown name or option, or a value that an option cannot have
     """
     read = parse_method(text, flag)
-    for registry in (SOLVERS, HEURISTICS):
+    for registry in sorted((SOLVERS, HEURISTICS), key=lambda registry: not registry.ships(read.name)):
         if read.name in registry:
             return registry.make(read, flag)
     raise InputError(flag, None, unknown_name(read.name, method_names()))

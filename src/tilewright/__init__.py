@@ -11,6 +11,7 @@ The interface is loaded name by name, so that ``import tilewright`` is quick; ``
 
 from __future__ import annotations
 
+import os
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -174,6 +175,12 @@ __all__ = [
     "tiled_machines",
     "workload",
 ]
+
+
+if os.environ.get("TILEWRIGHT_IMPORT"):  # a worker, or a user's choice: pickled objects may be of the imported files
+    from tilewright.foundation.extensions import install_finder
+
+    install_finder()
 
 
 def __getattr__(name: str) -> object:

@@ -20,14 +20,10 @@ MODELS: Registry[CostModel] = Registry(
             "dMazeRunner (Dave et al., ACM TECS 18(5s), 2019), section 4.3",
         ),
     },
+    group="tilewright.cost_models",
 )
 
 
 def cost_model(name: str) -> CostModel:
     """The cost model of that name; raises ``InputError`` for an unknown one."""
     return MODELS.make(name)
-
-
-def cost_model_names() -> list[str]:
-    """All names."""
-    return MODELS.names()
