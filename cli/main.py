@@ -64,7 +64,7 @@ Imports = Annotated[
         metavar="FILE",
         callback=_import,
         is_eager=True,
-        help="Run a Python file first, which adds methods, cost models, networks, plots or verbs (repeatable).",
+        help="Run a Python file first; it adds methods, cost models, networks or plots (repeatable).",
     ),
 ]
 

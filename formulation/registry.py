@@ -1,7 +1,7 @@
 """Registries: entries by name, each with its description and source, imported when first asked for.
 
-A registry knows what ships with the package, what a program adds while it runs, and the entry points of installed
-packages in its group.
+A registry knows what ships with the package, what a program adds while it runs, and the entry points that
+installed packages have in its group.
 """
 
 from __future__ import annotations
@@ -11,9 +11,9 @@ from dataclasses import dataclass
 from importlib import import_module
 from typing import Any, Generic, TypeVar
 
-from tilewright.formulation.method import MethodText, parse_method
 from tilewright.formulation.options import options_text, with_options
 from tilewright.foundation.extensions import Extension, extensions, load_imported
+from tilewright.foundation.method_text import MethodText, parse_method
 from tilewright.workloads.errors import InputError, unknown_name
 
 Kind = TypeVar("Kind")
@@ -28,8 +28,7 @@ class Entry:
     module, attribute : where it is
     about : in one line
     source : where it was published, if it was
-    package : name and version of the installed package that brings it; empty for what ships and what a program
-        adds
+    package : name and version of the installed package that brings it as an entry point; else empty
     """
 
     module: str
@@ -63,7 +62,7 @@ class Registry(Generic[Kind]):
         self._group = group
 
     def names(self) -> list[str]:
-        """All names, in the sequence in which they are shown: the package's own, then those that were added."""
+        """All names, in the sequence in which they are shown: the package's own, then what was added."""
         self._extend()
         return [*self._entries]
 
@@ -108,8 +107,8 @@ class Registry(Generic[Kind]):
 
         Raises
         ------
-        InputError : for an unknown name or option, a value that an option cannot have, or an installed package
-            that does not load
+        InputError : for an unknown name or option, a value that an option cannot have, or an installed
+            package that does not load
         """
         flag = flag or self._flag
         read = parse_method(text, flag) if isinstance(text, str) else text

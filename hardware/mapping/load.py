@@ -8,12 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from tilewright.foundation.named_files import NamedFiles
-from tilewright.hardware.description import (
-    names_a_file,
-    parse_description,
-    read_data,
-    read_description,
-)
+from tilewright.hardware.description import names_a_file, parse_description, read_data, read_description
 from tilewright.hardware.mapping.build import build_engine
 from tilewright.hardware.mapping.engine import Engine
 from tilewright.hardware.mapping.identity import engine_hash, engine_to_dict

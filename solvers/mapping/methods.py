@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from tilewright.formulation.mapping.search import LayerMethod
-from tilewright.formulation.method import parse_method
+from tilewright.foundation.method_text import parse_method
 from tilewright.heuristics.mapping.registry import HEURISTICS
 from tilewright.solvers.mapping.registry import SOLVERS
 from tilewright.workloads.errors import InputError, unknown_name

@@ -12,7 +12,6 @@ from tilewright.formulation.mapping.cost import cost_model
 from tilewright.formulation.mapping.problem import LayerProblem, check_space, layer_problem
 from tilewright.formulation.objective import Objective
 from tilewright.hardware.mapping.engine import Engine
-from tilewright.workloads.errors import InputError, unknown_name
 from tilewright.workloads.selection import SelectedLayer
 
 Factors = Literal["perfect", "imperfect"]

@@ -177,7 +177,7 @@ __all__ = [
 ]
 
 
-if os.environ.get("TILEWRIGHT_IMPORT"):  # a worker, or a user's choice: pickled objects may be of the imported files
+if os.environ.get("TILEWRIGHT_IMPORT"):  # pickled objects may be of the files that it names
     from tilewright.foundation.extensions import install_finder
 
     install_finder()

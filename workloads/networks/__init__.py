@@ -2,8 +2,8 @@
 
 A module here has ``MODELS``: for every model name, a function of the batch that returns the network's
 `tilewright.workloads.blueprint.Blueprint` (or, where that does not fit, a
-`tilewright.workloads.network.Network`).  A new module is found by itself; so are the entry points of installed
-packages in the group ``tilewright.networks``, and what imported files put into `ADDED`.
+`tilewright.workloads.network.Network`).  A new module is found by itself.  Installed packages add networks by
+entry points in the group ``tilewright.networks``, imported files by `ADDED`.
 """
 
 from __future__ import annotations
@@ -43,8 +43,8 @@ def builders() -> dict[str, Builder]:
     InputError : for an imported file that fails
     """
     load_imported()
-    listed: dict[str, Builder] = {name: _deferred(added) for name, added in extensions("tilewright.networks").items()}
-    return dict(sorted({**listed, **ADDED, **_shipped()}.items()))
+    installed = {name: _deferred(network) for name, network in extensions("tilewright.networks").items()}
+    return dict(sorted({**installed, **ADDED, **_shipped()}.items()))
 
 
 @cache
@@ -59,12 +59,14 @@ def _deferred(extension: Extension) -> Builder:
     """A builder that loads its package when it is called."""
 
     def build(batch: int) -> Blueprint | Network:
-        builder = extension.load()
-        if not callable(builder):
-            raise InputError(extension.name, None, f"expected {extension.package} to name a function of the batch")
-        network = builder(batch)
+        function = extension.load()
+        network = function(batch) if callable(function) else function
         if not isinstance(network, Blueprint | Network):
-            raise InputError(extension.name, None, f"expected a Blueprint or a Network, got {type(network).__name__}")
+            expected = (
+                f"expected {extension.package} to name a function of the batch that returns a Blueprint"
+            )
+            returned = f"that returns a Blueprint or a Network, got {type(network).__name__}"
+            raise InputError(extension.name, None, f"{expected} {returned}")
         return network
 
     return build

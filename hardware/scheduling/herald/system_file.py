@@ -20,8 +20,8 @@ from typing import Annotated
 
 from pydantic import BeforeValidator, Field, PlainValidator
 
-from tilewright.hardware.changes import changed
 from tilewright.foundation.extensions import extensions
+from tilewright.hardware.changes import changed
 from tilewright.hardware.description import (
     FieldError,
     build_description,
@@ -44,7 +44,7 @@ from tilewright.hardware.mapping.styles import CLOCK_MHZ, dataflow, dataflow_nam
 from tilewright.hardware.scheduling.herald.classes import list_system_presets, system_preset
 from tilewright.hardware.scheduling.herald.system import SubAccelerator, System
 from tilewright.hardware.units import exact, parse_text, shown
-from tilewright.workloads.errors import did_you_mean
+from tilewright.workloads.errors import InputError, did_you_mean, unknown_name
 
 
 def _parse_flow(value: object) -> str:

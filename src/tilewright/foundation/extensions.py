@@ -1,9 +1,9 @@
 """What is added from outside: entry points of installed packages, and Python files that the user imports.
 
-An installed package names what it adds in groups of entry points (`GROUPS`); a file adds to the registries when it runs.
-Both are looked at when a name is not one of the package's own, or when all names are listed, so that calls that use
-neither pay nothing.  Which files are imported stands in an environment variable: worker processes inherit it, and import
-the same files when a name or a pickled object asks for them.
+An installed package names what it adds in groups of entry points (`GROUPS`).  A file adds to the registries
+when it runs.  Both are looked at only when a name is not one of the package's own, or when all names are
+listed.  An environment variable names the imported files: worker processes inherit it and import the same
+files when a name or a pickled object asks for them.
 """
 
 from __future__ import annotations
@@ -79,8 +79,8 @@ def load_imported() -> None:
                 raise
             except Exception as error:
                 sys.modules.pop(file.stem, None)
-                line = _line_of(error, file)
-                raise InputError(f"{file}{line}", None, f"{type(error).__name__}: {one_line(error)}") from error
+                reason = f"{type(error).__name__}: {one_line(error)}"
+                raise InputError(f"{file}{_line_of(error, file)}", None, reason) from error
 
 
 def install_finder() -> None:
@@ -146,7 +146,7 @@ def extensions(group: str) -> dict[str, Extension]:
 
     listed: dict[str, Extension] = {}
     for point in sorted(entry_points(group=group), key=lambda point: (point.name, point.value)):
-        package = f"{point.dist.name} {point.dist.version}" if point.dist is not None else "an unknown package"
+        package = "an unknown package" if point.dist is None else f"{point.dist.name} {point.dist.version}"
         listed.setdefault(point.name, Extension(point.name, point.module, point.attr, package))
     return listed
 

@@ -1,4 +1,4 @@
-"""YAML files that users name without a path: those that ship with the package, and those of installed packages."""
+"""YAML files that users name without a path: the package's own, and those of installed packages."""
 
 from __future__ import annotations
 
