@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping as MappingABC
 from dataclasses import dataclass
 from importlib import import_module
-from typing import Any, Generic, TypeVar
+from typing import Any, Generic, TypeVar, cast
 
 from tilewright.formulation.options import options_text, with_options
 from tilewright.foundation.extensions import Extension, extensions, load_imported
@@ -136,7 +136,7 @@ class Registry(Generic[Kind]):
     def _loaded(self, name: str) -> type[Any]:
         entry = self.entry(name)
         if entry.package:
-            extension: Any = Extension(name, entry.module, entry.attribute, entry.package).load()
-            return extension
-        own: type[Any] = getattr(import_module(entry.module), entry.attribute)
-        return own
+            added: type[Any] = cast(Any, Extension(name, entry.module, entry.attribute, entry.package).load())
+            return added
+        shipped: type[Any] = getattr(import_module(entry.module), entry.attribute)
+        return shipped

@@ -201,4 +201,4 @@ def test_a_faulty_file_is_one_line(tmp_path: Path, name: str, text: str | None, 
 def test_every_group_is_described() -> None:
     """The page on extensions names each group of entry points."""
     page = (Path(__file__).parents[1] / "docs" / "extending.md").read_text(encoding="utf-8")
-    assert all(f"`{group}`" in page for group in GROUPS)
+    assert all(f"`tilewright.{group}`" in page for group in GROUPS)

@@ -40,7 +40,7 @@ def _module(kind: str) -> Any:
         load_imported()
     if kind in PLOTS:
         return import_module(PLOTS[kind])
-    added = extensions("tilewright.plots")
+    added = extensions("plots")
     if kind in added:
         return added[kind].load()
     raise InputError("--plot", None, unknown_name(kind, [*PLOTS, *added]))

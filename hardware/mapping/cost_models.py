@@ -25,5 +25,5 @@ COST_MODELS: Registry[Any] = Registry(
             "dMazeRunner (Dave et al., ACM TECS 18(5s), 2019), section 4.3",
         ),
     },
-    group="tilewright.cost_models",
+    group="cost_models",
 )

@@ -17,7 +17,7 @@ from tilewright.hardware.mapping.schema import MachineFile
 __all__ = ["engine_hash", "engine_to_dict", "list_presets", "load_description", "load_engine", "parse_engine"]
 
 
-PRESETS = NamedFiles(Path(__file__).parent / "presets", "tilewright.machines")
+PRESETS = NamedFiles(Path(__file__).parent / "presets", "machines")
 
 
 def list_presets() -> list[str]:

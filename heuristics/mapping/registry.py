@@ -69,5 +69,5 @@ HEURISTICS: Registry[LayerMethod] = Registry(
             "GAMMA (Kao and Krishna, ICCAD 2020)",
         ),
     },
-    group="tilewright.heuristics",
+    group="heuristics",
 )

@@ -43,7 +43,7 @@ def builders() -> dict[str, Builder]:
     InputError : for an imported file that fails
     """
     load_imported()
-    installed = {name: _deferred(network) for name, network in extensions("tilewright.networks").items()}
+    installed = {name: _deferred(network) for name, network in extensions("networks").items()}
     return dict(sorted({**installed, **ADDED, **_shipped()}.items()))
 
 

@@ -27,7 +27,7 @@ from tilewright.workloads.scheduling.workload import Part, Workload
 from tilewright.workloads.validation import from_validation
 from tilewright.workloads.yaml_file import read_yaml
 
-WORKLOADS = NamedFiles(Path(__file__).parent / "multi", "tilewright.workloads")
+WORKLOADS = NamedFiles(Path(__file__).parent / "multi", "workloads")
 _FILES = (".onnx", ".yaml", ".yml")
 _Count = Annotated[int, Field(strict=True, ge=1, le=4096)]
 

@@ -102,7 +102,7 @@ class SystemFile(Section):
 
 def list_systems() -> list[str]:
     """Names of the systems that come with the package or with installed ones."""
-    return [*list_system_presets(), *extensions("tilewright.systems")]
+    return [*list_system_presets(), *extensions("systems")]
 
 
 def load_system(name_or_path: str | os.PathLike[str]) -> System:
@@ -117,7 +117,7 @@ def load_system(name_or_path: str | os.PathLike[str]) -> System:
         shipped = list_system_presets()
         if name in shipped:
             return system_preset(name)
-        added = extensions("tilewright.systems")
+        added = extensions("systems")
         if name not in added:
             raise InputError(name, None, unknown_name(name, [*shipped, *added]))
         return parse_system(read_description(added[name].path()), str(added[name].path()), name)

@@ -25,7 +25,7 @@ _TEXT = re.compile(r"(?P<name>[^\[\]]+)(?:\[(?P<options>[^\[\]]*)\])?")
 _GRID = re.compile(r"([1-9][0-9]{0,2})x([1-9][0-9]{0,2})")
 
 
-PRESETS = NamedFiles(Path(__file__).parent / "presets", "tilewright.tiled_machines")
+PRESETS = NamedFiles(Path(__file__).parent / "presets", "tiled_machines")
 
 
 def list_tiled_machines() -> list[str]:

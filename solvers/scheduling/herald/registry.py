@@ -36,5 +36,5 @@ METHODS: Registry[ScheduleMethod] = Registry(
             "Herald (Kwon et al.), section V",
         ),
     },
-    group="tilewright.herald_methods",
+    group="herald_methods",
 )

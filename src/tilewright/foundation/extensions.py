@@ -24,19 +24,19 @@ VARIABLE = "TILEWRIGHT_IMPORT"
 """Files to import, separated as paths are on this system (``:`` on POSIX)."""
 
 GROUPS = {
-    "tilewright.cost_models": "a class with the members of `CostModel`",
-    "tilewright.solvers": "an exact method for one layer",
-    "tilewright.heuristics": "a heuristic for one layer",
-    "tilewright.herald_methods": "a method for schedules on sub-accelerators",
-    "tilewright.tiled_methods": "a method for plans on tiled machines",
-    "tilewright.machines": "the path of a machine's YAML file",
-    "tilewright.systems": "the path of the YAML file of a system of sub-accelerators",
-    "tilewright.tiled_machines": "the path of a tiled machine's YAML file",
-    "tilewright.workloads": "the path of a workload's YAML file",
-    "tilewright.networks": "a function of the batch that returns a `Blueprint` or a `Network`",
-    "tilewright.plots": "a module with `draw(store, rows)`",
+    "cost_models": "a class with the members of `CostModel`",
+    "solvers": "an exact method for one layer",
+    "heuristics": "a heuristic for one layer",
+    "herald_methods": "a method for schedules on sub-accelerators",
+    "tiled_methods": "a method for plans on tiled machines",
+    "machines": "the path of a machine's YAML file",
+    "systems": "the path of the YAML file of a system of sub-accelerators",
+    "tiled_machines": "the path of a tiled machine's YAML file",
+    "workloads": "the path of a workload's YAML file",
+    "networks": "a function of the batch that returns a `Blueprint` or a `Network`",
+    "plots": "a module with `draw(store, rows)`",
 }
-"""Groups of entry points, and what an entry of each refers to."""
+"""Groups of entry points, ``tilewright.NAME`` each, and what an entry of each refers to."""
 
 
 def import_files(paths: Iterable[str | os.PathLike[str]]) -> None:
@@ -145,7 +145,9 @@ def extensions(group: str) -> dict[str, Extension]:
     from importlib.metadata import entry_points
 
     listed: dict[str, Extension] = {}
-    for point in sorted(entry_points(group=group), key=lambda point: (point.name, point.value)):
+    for point in sorted(
+        entry_points(group=f"tilewright.{group}"), key=lambda point: (point.name, point.value)
+    ):
         package = "an unknown package" if point.dist is None else f"{point.dist.name} {point.dist.version}"
         listed.setdefault(point.name, Extension(point.name, point.module, point.attr, package))
     return listed
