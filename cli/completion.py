@@ -32,6 +32,13 @@ def machines(incomplete: str) -> list[str]:
     return _starting(list_presets(), incomplete)
 
 
+def cost_models(incomplete: str) -> list[str]:
+    """Cost models."""
+    from tilewright.hardware.mapping.cost_models import COST_MODELS
+
+    return _starting(COST_MODELS.names(), incomplete)
+
+
 def systems(incomplete: str) -> list[str]:
     """Systems of sub-accelerators, and tiled machines."""
     from tilewright.hardware.scheduling.herald.system_file import list_systems

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import atexit
+import inspect
 import os
 import sys
 import threading
 import warnings
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from collections.abc import Mapping as MappingABC
+from functools import wraps
 from importlib import import_module
 from typing import Annotated, Any, NoReturn
 
@@ -48,6 +50,41 @@ _SETTINGS: dict[str, Any] = {
 }
 
 
+def _import(files: list[str] | None) -> list[str] | None:
+    if files:
+        from tilewright.foundation.extensions import import_files
+
+        import_files(files)
+    return files
+
+
+Imports = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--import",
+        metavar="FILE",
+        callback=_import,
+        is_eager=True,
+        help="Run a Python file first; it adds methods, cost models, networks or plots (repeatable).",
+    ),
+]
+
+
+def _importing(verb: Callable[..., Any]) -> Callable[..., Any]:
+    """A verb with ``--import`` behind its own flags."""
+
+    @wraps(verb)
+    def run_verb(*args: Any, imports: Imports = None, **flags: Any) -> Any:
+        return verb(*args, **flags)
+
+    signature = inspect.signature(verb, eval_str=True)
+    added = inspect.Parameter("imports", inspect.Parameter.KEYWORD_ONLY, default=None, annotation=Imports)
+    parameters = [*signature.parameters.values(), added]
+    run_verb.__signature__ = signature.replace(parameters=parameters)  # type: ignore[attr-defined]
+    run_verb.__annotations__ = {**verb.__annotations__, "imports": Imports}
+    return run_verb
+
+
 class _LoadedVerbs(MappingABC[str, Any]):
     """The parsers of the verbs; each is imported and built when it is first asked for."""
 
@@ -58,7 +95,7 @@ class _LoadedVerbs(MappingABC[str, Any]):
         if name not in self._built:
             module, _, function = VERBS[name].partition(":")
             verb = typer.Typer(add_completion=False, **_SETTINGS)
-            verb.command(name)(getattr(import_module(module), function))
+            verb.command(name)(_importing(getattr(import_module(module), function)))
             self._built[name] = typer.main.get_command(verb)
         return self._built[name]
 
@@ -116,6 +153,7 @@ def _program(
         bool,
         typer.Option("--version", "-V", callback=_print_version, is_eager=True, help="Show the version."),
     ] = False,
+    imports: Imports = None,
 ) -> None:
     """Flags of the program itself."""
 

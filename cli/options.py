@@ -49,7 +49,7 @@ CostModel = Annotated[
     typer.Option(
         "--cost-model",
         help="Instead of the machine's own.",
-        autocompletion=completion.one_of("hierarchy", "dmazerunner"),
+        autocompletion=completion.cost_models,
         rich_help_panel="Problem",
     ),
 ]

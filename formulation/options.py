@@ -6,7 +6,7 @@ from collections.abc import Callable, Collection
 from dataclasses import MISSING, Field, field, fields, is_dataclass
 from typing import Any, TypeVar
 
-from tilewright.formulation.method import MethodText
+from tilewright.foundation.method_text import MethodText
 from tilewright.workloads.errors import InputError, unknown_name
 
 Kind = TypeVar("Kind")

@@ -1,4 +1,8 @@
-"""Registries: entries by name, each with its description and source, imported when first asked for."""
+"""Registries: entries by name, each with its description and source, imported when first asked for.
+
+A registry knows what ships with the package, what a program adds while it runs, and the entry points that
+installed packages have in its group.
+"""
 
 from __future__ import annotations
 
@@ -7,10 +11,11 @@ from collections.abc import Mapping as MappingABC
 from contextlib import suppress
 from dataclasses import dataclass
 from importlib import import_module
-from typing import Any, Generic, TypeVar
+from typing import Any, Generic, TypeVar, cast
 
-from tilewright.formulation.method import MethodText, parse_method
 from tilewright.formulation.options import options_text, with_options
+from tilewright.foundation.extensions import Extension, extensions, is_importing, load_imported
+from tilewright.foundation.method_text import MethodText, parse_method
 from tilewright.workloads.errors import InputError, unknown_name
 
 Kind = TypeVar("Kind")
@@ -40,12 +45,14 @@ class Entry:
     module, attribute : where it is
     about : in one line
     source : where it was published, if it was
+    package : name and version of the installed package that brings it as an entry point; else empty
     """
 
     module: str
     attribute: str
     about: str = ""
     source: str = ""
+    package: str = ""
 
 
 class Registry(Generic[Kind]):
@@ -56,21 +63,34 @@ class Registry(Generic[Kind]):
     flag : under which users name one
     entries : in the sequence in which they are shown
     synonyms : other names that users may write for some of them; nothing shows these
+    group : of the entry points by which installed packages add to it; empty for none
     """
 
     def __init__(
-        self, flag: str, entries: MappingABC[str, Entry], synonyms: MappingABC[str, str] | None = None
+        self,
+        flag: str,
+        entries: MappingABC[str, Entry],
+        synonyms: MappingABC[str, str] | None = None,
+        group: str = "",
     ) -> None:
         self._flag = flag
         self._entries = dict(entries)
         self._synonyms = dict(synonyms or {})
+        self._group = group
 
     def names(self) -> list[str]:
-        """All names, in the sequence in which they are shown."""
+        """All names, in the sequence in which they are shown: the package's own, then what was added."""
+        self._extend()
         return [*self._entries]
 
+    def ships(self, name: str) -> bool:
+        """Whether a name is known without a look at imported files and installed packages."""
+        return self._has(name)
+
     def __contains__(self, name: object) -> bool:
-        return name in self._entries or name in self._synonyms
+        if not self._has(name):
+            self._extend()
+        return self._has(name)
 
     def add(self, name: str, entry: Entry) -> None:
         """Register one more class, for as long as the process lives.
@@ -85,10 +105,11 @@ class Registry(Generic[Kind]):
         """
         if parse_method(name, self._flag).name != name:
             raise ValueError(f"{name!r} is no name: expected letters, digits, - and _")
-        if name in self:
-            raise ValueError(f"{name!r} is registered: {self.entry(name).about}")
+        if self._has(name):
+            raise ValueError(f"{name!r} is registered: {self._entries[self._synonyms.get(name, name)].about}")
         self._entries[name] = entry
-        _OWN.append(name)
+        if not is_importing():  # workers import the same files
+            _OWN.append(name)
 
     def remove(self, name: str) -> None:
         """Take a name out again; raises ``KeyError`` where it is not there."""
@@ -98,6 +119,8 @@ class Registry(Generic[Kind]):
 
     def entry(self, name: str) -> Entry:
         """What is registered under a name; raises ``KeyError``."""
+        if not self._has(name):
+            self._extend()
         return self._entries[self._synonyms.get(name, name)]
 
     def make(self, text: str | MethodText, flag: str = "") -> Kind:
@@ -105,7 +128,8 @@ class Registry(Generic[Kind]):
 
         Raises
         ------
-        InputError : for an unknown name or option, or a value that an option cannot have
+        InputError : for an unknown name or option, a value that an option cannot have, or an installed
+            package that does not load
         """
         flag = flag or self._flag
         read = parse_method(text, flag) if isinstance(text, str) else text
@@ -118,7 +142,22 @@ class Registry(Generic[Kind]):
         """Names, defaults and meanings of the options in one line; empty for none."""
         return options_text(self._loaded(name))
 
+    def _has(self, name: object) -> bool:
+        return name in self._entries or name in self._synonyms
+
+    def _extend(self) -> None:
+        """Add what imported files and installed packages bring; a name that is taken stays what it is."""
+        load_imported()
+        if self._group:
+            for name, extension in extensions(self._group).items():
+                if not self._has(name):
+                    about, package = f"from {extension.package}", extension.package
+                    self._entries[name] = Entry(extension.module, extension.attribute, about, package=package)
+
     def _loaded(self, name: str) -> type[Any]:
         entry = self.entry(name)
-        found: type[Any] = getattr(import_module(entry.module), entry.attribute)
-        return found
+        if entry.package:
+            added: type[Any] = cast(Any, Extension(name, entry.module, entry.attribute, entry.package).load())
+            return added
+        shipped: type[Any] = getattr(import_module(entry.module), entry.attribute)
+        return shipped

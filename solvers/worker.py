@@ -83,9 +83,12 @@ def serve() -> None:
     os.dup2(empty, 0)
     os.dup2(2, 1)  # what is printed must not reach the answers
     os.close(empty)
+    from tilewright.foundation.extensions import install_finder
+
     for name in ("SIGINT", "SIGHUP"):  # the terminal's signals are the parent's to heed
         signal.signal(getattr(signal, name), signal.SIG_IGN)
     signal.signal(signal.SIGTERM, signal.SIG_DFL)  # end at once, whatever is being computed
+    install_finder()
     renamed = {_MAIN: receive(requests).decode()}
     arrived: queue.SimpleQueue[bytes] = queue.SimpleQueue()
 

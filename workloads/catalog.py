@@ -30,6 +30,13 @@ def builders() -> dict[str, Builder]:
     return networks.builders()
 
 
+def builder(name: str) -> Builder | None:
+    """The builder of a built-in network; ``None`` for an unknown name."""
+    from tilewright.workloads import networks
+
+    return networks.builder(name)
+
+
 def list_models() -> tuple[str, ...]:
     """Names of all models that need no file: the built-in networks, then those the onnx package ships."""
     return (*builders(), *(PREFIX + name for name in _shipped()))
@@ -76,7 +83,7 @@ def resolve_model(text: str, batch: int | None = None, options: OnnxOptions | No
         return load_onnx(text, batch, options=options)
     if suffix in (".yaml", ".yml"):
         return _unlinked(Path(text).stem, read_layers(Path(text), batch), batch)
-    if text in builders():
+    if builder(text) is not None:
         return _built_in(text, batch or 1)
     kind, colon, _ = text.partition(":")
     if colon and not os.path.exists(text):
@@ -99,13 +106,13 @@ def builtin_onnx(text: str, batch: int | None = None) -> onnx.ModelProto:
     """
     from tilewright.workloads.blueprint import Blueprint
 
-    built_in = builders()
-    found = built_in[text](batch or 1) if text in built_in else None
-    if not isinstance(found, Blueprint):
+    build = builder(text)
+    blueprint = build(batch or 1) if build is not None else None
+    if not isinstance(blueprint, Blueprint):
         raise InputError(
-            text, None, f"only built-in networks can be written as ONNX{did_you_mean(text, built_in)}"
+            text, None, f"only built-in networks can be written as ONNX{did_you_mean(text, builders())}"
         )
-    return found.onnx()
+    return blueprint.onnx()
 
 
 _EXPECTED = (
@@ -117,8 +124,10 @@ _EXPECTED = (
 @cache
 def _built_in(name: str, batch: int) -> Network:
     """A built-in network, built once: networks do not change."""
-    found = builders()[name](batch)
-    return found if isinstance(found, Network) else found.network()
+    build = builder(name)
+    assert build is not None
+    made = build(batch)
+    return made if isinstance(made, Network) else made.network()
 
 
 def _unlinked(name: str, layers: tuple[NamedOperator, ...], batch: int | None) -> Network:

@@ -24,8 +24,8 @@ from tilewright.benchmarks.arena.work import RUNS
 from tilewright.benchmarks.cells import Entry
 from tilewright.benchmarks.run import run_cells
 from tilewright.benchmarks.store import Store
-from tilewright.formulation.method import parse_method
 from tilewright.formulation.scheduling.tiled.problem import TiledProblem, tiled_objective
+from tilewright.foundation.method_text import parse_method
 from tilewright.hardware.scheduling.tiled.load import load_tiled_machine
 from tilewright.report.records.scheduling.tiled.compare import CLEAR, CompareDocument, ContestantRecord
 from tilewright.report.text.quantities import objective_text, percent_text

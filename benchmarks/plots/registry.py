@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from importlib import import_module
 from pathlib import Path
+from typing import Any
 
 from tilewright.benchmarks.rows import Row
 from tilewright.benchmarks.store import Store
+from tilewright.foundation.extensions import extensions, load_imported
 from tilewright.report.plots.style import check_plot_file, save
 from tilewright.workloads.errors import InputError, unknown_name
 
@@ -28,8 +30,17 @@ def draw_to(path: Path, kind: str, store: Store, rows: Sequence[Row]) -> None:
     ------
     InputError : for an unknown kind, a suffix that is none of a plot, and rows that the kind cannot show
     """
-    if kind not in PLOTS:
-        raise InputError("--plot", None, unknown_name(kind, PLOTS))
+    module = _module(kind)
     check_plot_file(path)
-    module = import_module(PLOTS[kind])
     save(lambda: module.draw(store, rows), path)
+
+
+def _module(kind: str) -> Any:
+    if kind not in PLOTS:
+        load_imported()
+    if kind in PLOTS:
+        return import_module(PLOTS[kind])
+    added = extensions("plots")
+    if kind in added:
+        return added[kind].load()
+    raise InputError("--plot", None, unknown_name(kind, [*PLOTS, *added]))

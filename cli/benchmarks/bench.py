@@ -99,7 +99,7 @@ def bench_command(
     again only what depends on inputs that have changed.
     """
     from tilewright.benchmarks.plan import Request
-    from tilewright.formulation.method import parse_method
+    from tilewright.foundation.method_text import parse_method
 
     options.parse_choice(format, "--format", FORMATS)
     options.parse_factors(factors)

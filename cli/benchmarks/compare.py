@@ -94,8 +94,8 @@ def compare_command(
     is stored the moment it ends.
     """
     from tilewright.benchmarks.arena.contest import Contest
-    from tilewright.formulation.method import parse_method
     from tilewright.formulation.scheduling.tiled.problem import TiledProblem, tiled_objective
+    from tilewright.foundation.method_text import parse_method
     from tilewright.hardware.scheduling.tiled.load import load_tiled_machine
     from tilewright.workloads.catalog import resolve_model
 

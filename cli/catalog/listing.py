@@ -4,22 +4,25 @@ from __future__ import annotations
 
 import json
 import textwrap
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 
 import typer
 
 from tilewright.cli import completion, options
 from tilewright.cli.exits import Exit
-from tilewright.cli.terminal.console import rendered, results_console, show, write
+from tilewright.cli.terminal.console import note_line, rendered, results_console, show, write
 from tilewright.report.text.csv_text import csv_lines
 from tilewright.report.text.rendering import WIDTH
-from tilewright.workloads.errors import one_line
+from tilewright.workloads.errors import InputError, one_line
 
 if TYPE_CHECKING:
     from rich.text import Text
 
+    from tilewright.formulation.registry import Entry
+
+Thing = TypeVar("Thing")
 _DESCRIPTION = "description"
 
 
@@ -100,13 +103,21 @@ def _below(description: str) -> list[Text]:
     return [Text(line) for line in lines]
 
 
+def _loaded(names: Iterable[str], load: Callable[[str], Thing]) -> Iterator[tuple[str, Thing]]:
+    """What loads, with its name; what an installed package brings and does not load is told and left out."""
+    for name in names:
+        try:
+            yield name, load(name)
+        except InputError as error:
+            note_line(str(error))
+
+
 def _archs() -> Listing:
     from tilewright.hardware.mapping.load import list_presets, load_engine
 
-    engines = [load_engine(name) for name in list_presets()]
     rows = [
         (e.name, e.instances, " > ".join(level.name for level in e.levels), e.cost_model, e.description)
-        for e in engines
+        for _, e in _loaded(list_presets(), load_engine)
     ]
     return Listing(("arch", "PEs", "levels", "cost model", _DESCRIPTION), tuple(rows))
 
@@ -115,8 +126,7 @@ def _models() -> Listing:
     from tilewright.workloads.catalog import list_models, resolve_model
 
     rows = []
-    for name in list_models():
-        network = resolve_model(name)
+    for name, network in _loaded(list_models(), resolve_model):
         distinct = network.distinct_layers(mac_only=True)
         rows.append((name, len(network.mac_layers), len(distinct), network.macs, network.parameters))
     return Listing(("model", "MAC layers", "distinct", "MACs", "parameters"), tuple(rows))
@@ -126,8 +136,7 @@ def _workloads() -> Listing:
     from tilewright.workloads.scheduling.workload_file import list_workloads, load_workload
 
     rows = []
-    for name in list_workloads():
-        work = load_workload(name)
+    for name, work in _loaded(list_workloads(), load_workload):
         runs = sum(part.batches for part in work.parts)
         rows.append((name, len(work.parts), runs, work.layer_count(), work.macs, work.description))
     return Listing(("workload", "networks", "runs", "MAC layers", "MACs", _DESCRIPTION), tuple(rows))
@@ -170,12 +179,10 @@ def _systems() -> Listing:
     from tilewright.hardware.scheduling.tiled.load import list_tiled_machines, load_tiled_machine
 
     rows = []
-    for name in list_systems():
-        system = load_system(name)
+    for name, system in _loaded(list_systems(), load_system):
         subs = ", ".join(f"{sub.flow_names} {sub.pes}" for sub in system.subs)
         rows.append((name, len(system.subs), system.pes, f"{system.description}; {subs} PEs"))
-    for name in list_tiled_machines():
-        machine = load_tiled_machine(name)
+    for name, machine in _loaded(list_tiled_machines(), load_tiled_machine):
         rows.append((name, machine.engines, machine.macs_per_cycle, machine.description))
     return Listing(("system", "engines", "PEs", _DESCRIPTION), tuple(rows))
 
@@ -188,7 +195,7 @@ def _methods() -> Listing:
     rows = []
     for name in HEURISTICS.names():
         entry, options = HEURISTICS.entry(name), HEURISTICS.options(name)
-        about = f"{entry.about}. Source: {entry.source}." + (f" Options: {options}." if options else "")
+        about = _about(entry, options)
         rows.append((name, "mapping", "no", about))
     for name in METHODS.names():
         found, options = METHODS.make(name), METHODS.options(name)
@@ -197,9 +204,14 @@ def _methods() -> Listing:
         rows.append((name, "schedule", "yes" if found.exact else "no", about))
     for name in PLANNERS.names():
         entry, options = PLANNERS.entry(name), PLANNERS.options(name)
-        about = f"{entry.about}. Source: {entry.source}." + (f" Options: {options}." if options else "")
+        about = _about(entry, options)
         rows.append((name, "plan", "yes" if PLANNERS.make(name).exact else "no", about))
     return Listing(("method", "finds", "exact", _DESCRIPTION), tuple(rows))
+
+
+def _about(entry: Entry, options: str) -> str:
+    source = f" Source: {entry.source}." if entry.source else ""
+    return f"{entry.about}.{source}" + (f" Options: {options}." if options else "")
 
 
 KINDS: dict[str, Callable[[], Listing]] = {

@@ -22,7 +22,7 @@ from tilewright.formulation.mapping.arrangements import (
     is_spread,
 )
 from tilewright.formulation.mapping.constraints import Constraints, check_orders, parse_constraints
-from tilewright.formulation.mapping.cost import CostModel, Limit, Statement, cost_model, cost_model_names
+from tilewright.formulation.mapping.cost import CostModel, Limit, Statement, cost_model
 from tilewright.formulation.mapping.demand import Demand
 from tilewright.formulation.mapping.evaluator import Evaluation, evaluate_mapping
 from tilewright.formulation.mapping.mapping import Mapping
@@ -288,12 +288,8 @@ def layer_problem(
     ------
     InputError : for an unknown cost model, one that does not apply, or a malformed constraint
     """
-    name = model_name or engine.cost_model
-    if name not in cost_model_names():
-        raise InputError(
-            "--cost-model", None, f"unknown {name!r}, expected {' or '.join(cost_model_names())}"
-        )
-    return state_problem(operator, engine, objective, cost_model(name), constraints, factors, storage, tiles)
+    model = cost_model(model_name or engine.cost_model)
+    return state_problem(operator, engine, objective, model, constraints, factors, storage, tiles)
 
 
 def state_problem(

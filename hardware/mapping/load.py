@@ -4,30 +4,25 @@ from __future__ import annotations
 
 import os
 from functools import cache
-from importlib import resources
 from pathlib import Path
 from typing import Any
 
-from tilewright.hardware.description import (
-    SUFFIX,
-    names_a_file,
-    parse_description,
-    read_data,
-    read_description,
-)
+from tilewright.foundation.named_files import NamedFiles
+from tilewright.hardware.description import names_a_file, parse_description, read_data, read_description
 from tilewright.hardware.mapping.build import build_engine
 from tilewright.hardware.mapping.engine import Engine
 from tilewright.hardware.mapping.identity import engine_hash, engine_to_dict
 from tilewright.hardware.mapping.schema import MachineFile
-from tilewright.workloads.errors import InputError, unknown_name
 
 __all__ = ["engine_hash", "engine_to_dict", "list_presets", "load_description", "load_engine", "parse_engine"]
 
 
+PRESETS = NamedFiles(Path(__file__).parent / "presets", "machines")
+
+
 def list_presets() -> list[str]:
-    """Names of the machines that come with the package, sorted."""
-    folder = resources.files("tilewright.hardware.mapping") / "presets"
-    return sorted(item.name.removesuffix(SUFFIX) for item in folder.iterdir() if item.name.endswith(SUFFIX))
+    """Names of the machines that come with the package or with installed ones, sorted."""
+    return PRESETS.names()
 
 
 def load_engine(name_or_path: str | os.PathLike[str]) -> Engine:
@@ -53,11 +48,10 @@ def load_description(name_or_path: str | os.PathLike[str]) -> tuple[Any, str]:
     ------
     InputError : for an unknown name, or a file that is no YAML
     """
-    if names_a_file(name_or_path):
-        path = Path(name_or_path)
-        return read_data(read_description(path), str(path)), str(path)
-    name = os.fspath(name_or_path)
-    return read_data(_preset_text(name), f"{name}{SUFFIX}"), f"{name}{SUFFIX}"
+    named = names_a_file(name_or_path)
+    path = Path(name_or_path) if named else PRESETS.path(os.fspath(name_or_path))
+    where = str(path) if named else path.name
+    return read_data(read_description(path), where), where
 
 
 def parse_engine(text: str, where: str, name: str) -> Engine:
@@ -78,11 +72,5 @@ def parse_engine(text: str, where: str, name: str) -> Engine:
 
 @cache
 def _load_preset(name: str) -> Engine:
-    return parse_engine(_preset_text(name), f"{name}{SUFFIX}", name)
-
-
-def _preset_text(name: str) -> str:
-    if name not in list_presets():
-        raise InputError(name, None, unknown_name(name, list_presets()))
-    resource = resources.files("tilewright.hardware.mapping") / "presets" / f"{name}{SUFFIX}"
-    return resource.read_text(encoding="utf-8")
+    path = PRESETS.path(name)
+    return parse_engine(read_description(path), path.name, name)

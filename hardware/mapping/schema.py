@@ -12,6 +12,7 @@ from typing import Annotated
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, PlainValidator, model_validator
 from pydantic_core import PydanticCustomError
 
+from tilewright.hardware.mapping.cost_models import COST_MODELS
 from tilewright.hardware.mapping.energies import EnergyRule, parse_energy_rule
 from tilewright.hardware.units import (
     Bandwidth,
@@ -31,7 +32,7 @@ from tilewright.workloads.errors import did_you_mean
 from tilewright.workloads.mapping.operator import Role
 
 MAX_LEVELS = 8
-COST_MODELS = ("hierarchy", "dmazerunner")
+DEFAULT_COST_MODEL = "hierarchy"
 DIMENSIONS = ("N", "G", "K", "C", "P", "Q", "R", "S")
 
 
@@ -43,7 +44,9 @@ def _one_of(value: object, known: tuple[str, ...], what: str) -> str:
 
 
 def _parse_cost_model(value: object) -> str:
-    return _one_of(value, COST_MODELS, "a cost model")
+    if isinstance(value, str) and value in COST_MODELS:
+        return value
+    return _one_of(value, tuple(COST_MODELS.names()), "a cost model")
 
 
 def _parse_role(value: object) -> Role:
@@ -214,7 +217,7 @@ class MachineFile(Section):
     """The whole file; the machine is named after it."""
 
     description: Annotated[str, PlainValidator(parse_text)] = ""
-    cost_model: Annotated[str, PlainValidator(_parse_cost_model)] = COST_MODELS[0]
+    cost_model: Annotated[str, PlainValidator(_parse_cost_model)] = DEFAULT_COST_MODEL
     clock_mhz: Positive = Field(description="the engine's clock in MHz")
     compute: ComputeSection = Field(description="{mac_energy, element_bits}")
     dma: DmaSection | None = None

@@ -69,4 +69,5 @@ HEURISTICS: Registry[LayerMethod] = Registry(
             "GAMMA (Kao and Krishna, ICCAD 2020)",
         ),
     },
+    group="heuristics",
 )

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from tilewright.formulation.mapping.search import LayerMethod
-from tilewright.formulation.method import parse_method
+from tilewright.foundation.method_text import parse_method
 from tilewright.heuristics.mapping.registry import HEURISTICS
 from tilewright.solvers.mapping.registry import SOLVERS
 from tilewright.workloads.errors import InputError, unknown_name
@@ -26,7 +26,7 @@ def method(text: str, flag: str = "--solver") -> LayerMethod:
     InputError : for an unknown name or option, or a value that an option cannot have
     """
     read = parse_method(text, flag)
-    for registry in (SOLVERS, HEURISTICS):
+    for registry in sorted((SOLVERS, HEURISTICS), key=lambda registry: not registry.ships(read.name)):
         if read.name in registry:
             return registry.make(read, flag)
     raise InputError(flag, None, unknown_name(read.name, method_names()))

@@ -25,4 +25,5 @@ SOLVERS: Registry[LayerMethod] = Registry(
             "tilewright.solvers.mapping.exhaustive", "Exhaustive", "every mapping of the space, evaluated"
         ),
     },
+    group="solvers",
 )

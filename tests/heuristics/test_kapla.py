@@ -10,8 +10,8 @@ import pytest
 
 from tilewright.formulation.mapping.mapping import Spatial
 from tilewright.formulation.mapping.problem import LayerProblem, layer_problem
-from tilewright.formulation.method import MethodText
 from tilewright.formulation.objective import parse_objective
+from tilewright.foundation.method_text import MethodText
 from tilewright.hardware.mapping.engine import Engine
 from tilewright.hardware.mapping.load import load_engine
 from tilewright.heuristics.mapping.registry import HEURISTICS

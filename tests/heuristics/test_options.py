@@ -6,8 +6,8 @@ from dataclasses import dataclass, replace
 
 import pytest
 
-from tilewright.formulation.method import MethodText, parse_method
 from tilewright.formulation.options import option, options_text, with_options
+from tilewright.foundation.method_text import MethodText, parse_method
 from tilewright.heuristics.mapping.registry import HEURISTICS
 from tilewright.solvers.mapping.methods import method, method_names
 from tilewright.solvers.mapping.registry import SOLVERS

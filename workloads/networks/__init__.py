@@ -2,7 +2,8 @@
 
 A module here has ``MODELS``: for every model name, a function of the batch that returns the network's
 `tilewright.workloads.blueprint.Blueprint` (or, where that does not fit, a
-`tilewright.workloads.network.Network`).  A new module is found by itself.
+`tilewright.workloads.network.Network`).  A new module is found by itself.  Installed packages add networks by
+entry points in the group ``tilewright.networks``, imported files by `ADDED`.
 """
 
 from __future__ import annotations
@@ -10,16 +11,62 @@ from __future__ import annotations
 import importlib
 import pkgutil
 from collections.abc import Callable
+from functools import cache
 
+from tilewright.foundation.extensions import Extension, extensions, load_imported
 from tilewright.workloads.blueprint import Blueprint
+from tilewright.workloads.errors import InputError
 from tilewright.workloads.network import Network
 
 Builder = Callable[[int], Blueprint | Network]
 
 
+ADDED: dict[str, Builder] = {}
+"""Builders of networks that a program adds while it runs."""
+
+
+def builder(name: str) -> Builder | None:
+    """The builder of one network; ``None`` for an unknown name.
+
+    Raises
+    ------
+    InputError : for an imported file that fails
+    """
+    return _shipped().get(name) or builders().get(name)
+
+
 def builders() -> dict[str, Builder]:
-    """The builder of every built-in network by name, in alphabetical order."""
-    found: dict[str, Builder] = {}
+    """The builder of every built-in network by name, in alphabetical order.
+
+    Raises
+    ------
+    InputError : for an imported file that fails
+    """
+    load_imported()
+    installed = {name: _deferred(network) for name, network in extensions("networks").items()}
+    return dict(sorted({**installed, **ADDED, **_shipped()}.items()))
+
+
+@cache
+def _shipped() -> dict[str, Builder]:
+    listed: dict[str, Builder] = {}
     for module in pkgutil.iter_modules(__path__):
-        found.update(importlib.import_module(f"{__name__}.{module.name}").MODELS)
-    return dict(sorted(found.items()))
+        listed |= importlib.import_module(f"{__name__}.{module.name}").MODELS
+    return listed
+
+
+def _deferred(extension: Extension) -> Builder:
+    """A builder that loads its package when it is called."""
+
+    def build(batch: int) -> Blueprint | Network:
+        function = extension.load()
+        network = function(batch) if callable(function) else function
+        if not isinstance(network, Blueprint | Network):
+            expected = (
+                f"expected {extension.package} to name a function of the batch that returns a Blueprint"
+            )
+            returned = f"that returns a Blueprint or a Network, got {type(network).__name__}"
+            raise InputError(extension.name, None, f"{expected} {returned}")
+        return network
+
+    return build

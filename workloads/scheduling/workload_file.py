@@ -19,6 +19,7 @@ from typing import Annotated, Any
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
+from tilewright.foundation.named_files import NamedFiles
 from tilewright.workloads.catalog import resolve_model
 from tilewright.workloads.errors import InputError, did_you_mean, unknown_name
 from tilewright.workloads.mapping.layer_text import unique_name
@@ -26,7 +27,7 @@ from tilewright.workloads.scheduling.workload import Part, Workload
 from tilewright.workloads.validation import from_validation
 from tilewright.workloads.yaml_file import read_yaml
 
-FOLDER = Path(__file__).parent / "multi"
+WORKLOADS = NamedFiles(Path(__file__).parent / "multi", "workloads")
 _FILES = (".onnx", ".yaml", ".yml")
 _Count = Annotated[int, Field(strict=True, ge=1, le=4096)]
 
@@ -49,8 +50,8 @@ class _File(BaseModel):
 
 
 def list_workloads() -> tuple[str, ...]:
-    """Names of the built-in workloads."""
-    return tuple(sorted(path.stem for path in FOLDER.glob("*.yaml")))
+    """Names of the workloads that come with the package or with installed ones."""
+    return tuple(WORKLOADS.names())
 
 
 def is_workload(content: Any) -> bool:
@@ -62,7 +63,7 @@ def find_workload(text: str) -> Workload | None:
     """The workload that a text names, or whose file it is; nothing where it is something else."""
     path = Path(text)
     is_file = path.suffix.lower() in (".yaml", ".yml")
-    if text in list_workloads() or (is_file and path.exists() and is_workload(read_yaml(path))):
+    if text in WORKLOADS or (is_file and path.exists() and is_workload(read_yaml(path))):
         return load_workload(text)
     return None
 
@@ -77,9 +78,9 @@ def load_workload(text: str | Path) -> Workload:
     """
     path = Path(text)
     if path.suffix.lower() not in (".yaml", ".yml"):
-        if str(text) not in list_workloads():
+        if str(text) not in WORKLOADS:
             raise InputError("workload", None, unknown_name(str(text), list_workloads()))
-        path = FOLDER / f"{text}.yaml"
+        path = WORKLOADS.path(str(text))
     where, content = str(path), read_yaml(path)
     if not isinstance(content, dict):
         raise InputError(where, None, "expected a mapping with the field networks")
@@ -98,7 +99,7 @@ def resolve_workload(text: str) -> Workload:
 
     Raises ``InputError`` for anything else, with the nearest name.
     """
-    if text in list_workloads():
+    if text in WORKLOADS:
         return load_workload(text)
     path = Path(text)
     if path.suffix.lower() in (".yaml", ".yml") and path.is_file() and is_workload(read_yaml(path)):

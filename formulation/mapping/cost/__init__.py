@@ -1,6 +1,6 @@
 """Cost models: each states energy, cycles and constraints of a nest as expressions, once for all readers."""
 
 from tilewright.formulation.mapping.cost.base import CostModel, Limit, Statement, Traffic
-from tilewright.formulation.mapping.cost.registry import cost_model, cost_model_names
+from tilewright.formulation.mapping.cost.registry import cost_model
 
-__all__ = ["CostModel", "Limit", "Statement", "Traffic", "cost_model", "cost_model_names"]
+__all__ = ["CostModel", "Limit", "Statement", "Traffic", "cost_model"]

@@ -1,33 +1,14 @@
-"""The cost models by name.  A new one is a module and a row here."""
+"""The cost models by name, with the type that their table on the floor of machines does not know."""
 
 from __future__ import annotations
 
 from tilewright.formulation.mapping.cost.base import CostModel
-from tilewright.formulation.registry import Entry, Registry
+from tilewright.formulation.registry import Registry
+from tilewright.hardware.mapping.cost_models import COST_MODELS
 
-MODELS: Registry[CostModel] = Registry(
-    "--cost-model",
-    {
-        "hierarchy": Entry(
-            "tilewright.formulation.mapping.cost.hierarchy",
-            "Hierarchy",
-            "reads, fills and updates of every tensor at every memory level, any perfect nest",
-        ),
-        "dmazerunner": Entry(
-            "tilewright.formulation.mapping.cost.dmazerunner",
-            "DMazeRunner",
-            "passes, DMA invocations and operand networks, convolutions and matrix products",
-            "dMazeRunner (Dave et al., ACM TECS 18(5s), 2019), section 4.3",
-        ),
-    },
-)
+MODELS: Registry[CostModel] = COST_MODELS
 
 
 def cost_model(name: str) -> CostModel:
     """The cost model of that name; raises ``InputError`` for an unknown one."""
     return MODELS.make(name)
-
-
-def cost_model_names() -> list[str]:
-    """All names."""
-    return MODELS.names()

@@ -130,7 +130,7 @@ def make_system(
 
 
 def list_system_presets() -> list[str]:
-    """Names of the systems that come with the package."""
+    """Names of the systems that come with the package, each class's in turn."""
     names = []
     for size in CLASSES:
         names += [f"fda-{size}-{flow}" for flow in dataflow_names()]

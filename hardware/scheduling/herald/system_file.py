@@ -20,6 +20,7 @@ from typing import Annotated
 
 from pydantic import BeforeValidator, Field, PlainValidator
 
+from tilewright.foundation.extensions import extensions
 from tilewright.hardware.changes import changed
 from tilewright.hardware.description import (
     FieldError,
@@ -43,7 +44,7 @@ from tilewright.hardware.mapping.styles import CLOCK_MHZ, dataflow, dataflow_nam
 from tilewright.hardware.scheduling.herald.classes import list_system_presets, system_preset
 from tilewright.hardware.scheduling.herald.system import SubAccelerator, System
 from tilewright.hardware.units import exact, parse_text, shown
-from tilewright.workloads.errors import did_you_mean
+from tilewright.workloads.errors import InputError, did_you_mean, unknown_name
 
 
 def _parse_flow(value: object) -> str:
@@ -100,8 +101,8 @@ class SystemFile(Section):
 
 
 def list_systems() -> list[str]:
-    """Names of the systems that come with the package."""
-    return list_system_presets()
+    """Names of the systems that come with the package or with installed ones."""
+    return [*list_system_presets(), *extensions("systems")]
 
 
 def load_system(name_or_path: str | os.PathLike[str]) -> System:
@@ -112,7 +113,14 @@ def load_system(name_or_path: str | os.PathLike[str]) -> System:
     InputError : for an unknown name, an unreadable file, or a file that does not describe a system
     """
     if not names_a_file(name_or_path):
-        return system_preset(os.fspath(name_or_path))
+        name = os.fspath(name_or_path)
+        shipped = list_system_presets()
+        if name in shipped:
+            return system_preset(name)
+        added = extensions("systems")
+        if name not in added:
+            raise InputError(name, None, unknown_name(name, [*shipped, *added]))
+        return parse_system(read_description(added[name].path()), str(added[name].path()), name)
     path = Path(name_or_path)
     return parse_system(read_description(path), str(path), path.stem)
 

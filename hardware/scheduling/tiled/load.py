@@ -8,10 +8,10 @@ import re
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from functools import cache
-from importlib import resources
 from pathlib import Path
 
-from tilewright.hardware.description import SUFFIX, names_a_file, read_description
+from tilewright.foundation.named_files import NamedFiles
+from tilewright.hardware.description import names_a_file, read_description
 from tilewright.hardware.scheduling.tiled.machine import DATAFLOWS, TOPOLOGIES, TiledMachine
 from tilewright.hardware.scheduling.tiled.machine_file import (
     MAX_SIDE,
@@ -25,10 +25,12 @@ _TEXT = re.compile(r"(?P<name>[^\[\]]+)(?:\[(?P<options>[^\[\]]*)\])?")
 _GRID = re.compile(r"([1-9][0-9]{0,2})x([1-9][0-9]{0,2})")
 
 
+PRESETS = NamedFiles(Path(__file__).parent / "presets", "tiled_machines")
+
+
 def list_tiled_machines() -> list[str]:
-    """Names of the tiled machines that come with the package, sorted."""
-    folder = resources.files("tilewright.hardware.scheduling.tiled") / "presets"
-    return sorted(item.name.removesuffix(SUFFIX) for item in folder.iterdir() if item.name.endswith(SUFFIX))
+    """Names of the tiled machines that come with the package or with installed ones, sorted."""
+    return PRESETS.names()
 
 
 def load_tiled_machine(text: str | os.PathLike[str]) -> TiledMachine:
@@ -95,10 +97,8 @@ def _from_file(path: Path) -> TiledMachine:
 
 @cache
 def _preset(name: str) -> TiledMachine:
-    if name not in list_tiled_machines():
-        raise InputError(name, None, unknown_name(name, list_tiled_machines()))
-    resource = resources.files("tilewright.hardware.scheduling.tiled") / "presets" / f"{name}{SUFFIX}"
-    return parse_tiled_machine(resource.read_text(encoding="utf-8"), f"{name}{SUFFIX}", name)
+    path = PRESETS.path(name)
+    return parse_tiled_machine(read_description(path), path.name, name)
 
 
 Change = Callable[[TiledMachine, str], TiledMachine]

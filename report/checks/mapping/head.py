@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator
 
-from tilewright.formulation.mapping.cost import cost_model_names
+from tilewright.formulation.mapping.cost.registry import MODELS
 from tilewright.formulation.objective import parse_objective
 from tilewright.report.records.mapping.document import LayerRecord, ResultDocument
 from tilewright.report.records.mapping.engine import ArchRecord
@@ -14,7 +14,7 @@ from tilewright.workloads.catalog import resolve_model
 from tilewright.workloads.errors import InputError, unknown_name
 from tilewright.workloads.mapping.layer_text import is_layer_text
 from tilewright.workloads.mapping.operator import Operator
-from tilewright.workloads.networks import builders
+from tilewright.workloads.networks import builder
 
 
 def head_faults(document: ResultDocument) -> Iterator[str]:
@@ -23,8 +23,8 @@ def head_faults(document: ResultDocument) -> Iterator[str]:
         yield f"arch.name: {document.arch.name}, the engine is {document.arch.engine.name}"
     if ArchRecord.of(document.arch.engine.build()).engine != document.arch.engine:
         yield "arch.engine: not as an engine is written down: a number unreduced, a list repeated or unsorted"
-    if document.cost_model not in cost_model_names():
-        yield f"cost_model: {unknown_name(document.cost_model, cost_model_names())}"
+    if document.cost_model not in MODELS:
+        yield f"cost_model: {unknown_name(document.cost_model, MODELS.names())}"
     if document.batch < 1:
         yield f"batch: {document.batch}, expected at least 1"
     if "tilewright" not in document.versions:
@@ -139,7 +139,7 @@ def _known_layers(document: ResultDocument) -> tuple[dict[str, Operator], int] |
     Raises ``InputError`` for a text of a layer that is none.
     """
     text = document.model
-    if not is_layer_text(text) and text.removesuffix(":training") not in builders():
+    if not is_layer_text(text) and builder(text.removesuffix(":training")) is None:
         return None
     network = resolve_model(text)
     if network.batch != document.batch:

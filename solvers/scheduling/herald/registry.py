@@ -36,4 +36,5 @@ METHODS: Registry[ScheduleMethod] = Registry(
             "Herald (Kwon et al.), section V",
         ),
     },
+    group="herald_methods",
 )

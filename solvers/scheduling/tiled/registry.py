@@ -121,5 +121,6 @@ METHODS: Registry[TiledMethod] = Registry(
             "docs/kapla-segments.md",
         ),
     },
+    group="tiled_methods",
     synonyms={"lp": "set-lp"},  # as papers on tiled machines say it, beside LS
 )

@@ -1,0 +1,1 @@
+"""What every floor stands on: nothing here knows a network, a machine or a search."""
