@@ -160,11 +160,11 @@ class CpSatRun:
     def _largest(self) -> int:
         """A number that presolve may bring into the objective: of it, a variable and a row, multiplied."""
         proto = self._model.proto
-        ends = (
-            abs(domain[i]) for domain in (v.domain for v in proto.variables) for i in (0, len(domain) - 1)
-        )
+        domains = (variable.domain for variable in proto.variables)
+        ends = (abs(domain[i]) for domain in domains for i in (0, len(domain) - 1))
         weights = (abs(c) for row in proto.constraints if row.has_linear() for c in row.linear.coeffs)
-        return max(ends, default=0) * max(weights, default=1) * sum(map(abs, proto.objective.coeffs))
+        costs = sum(map(abs, proto.objective.coeffs))
+        return int(max(ends, default=0) * max(weights, default=1) * costs)
 
     def solve(self) -> cp_model.CpSolverStatus:
         """Run until the model is closed, a limit strikes, the search is over or ``on_solution`` has enough.
