@@ -135,10 +135,10 @@ class CpSatRun:
 
         Where it ends before it has one, it says 0.
         """
-        least, told = self._span[0], int(self.solver.response_proto.inner_objective_lower_bound)
+        told = int(self.solver.response_proto.inner_objective_lower_bound)
         unsaid = not self.has_solution and not told
         if self.doubt or unsaid or not math.isfinite(self.solver.best_objective_bound):
-            return least
+            return self._floor
         return told + self._offset
 
     @property
@@ -146,16 +146,25 @@ class CpSatRun:
         """What the objective is beside its terms."""
         return math.floor(self._model.proto.objective.offset)
 
-    @cached_property
-    def _span(self) -> tuple[int, int]:
-        """What the domains of its variables leave of the objective, and the largest number among both."""
-        proto, largest = self._model.proto, 0
-        ends = [(v.domain[0], v.domain[len(v.domain) - 1]) for v in proto.variables]
+    @property
+    def _floor(self) -> int:
+        """What the domains of its variables leave of the objective."""
+        proto = self._model.proto
         least = self._offset
         for index, c in zip(proto.objective.vars, proto.objective.coeffs, strict=True):
-            least += min(c * end for end in ends[index])
-            largest += abs(c)
-        return least, largest * max((abs(end) for pair in ends for end in pair), default=0)
+            domain = proto.variables[index].domain
+            least += min(c * domain[0], c * domain[len(domain) - 1])
+        return least
+
+    @cached_property
+    def _largest(self) -> int:
+        """A number that presolve may bring into the objective: of it, a variable and a row, multiplied."""
+        proto = self._model.proto
+        domains = (variable.domain for variable in proto.variables)
+        ends = (abs(domain[i]) for domain in domains for i in (0, len(domain) - 1))
+        weights = (abs(c) for row in proto.constraints if row.has_linear() for c in row.linear.coeffs)
+        costs = sum(map(abs, proto.objective.coeffs))
+        return int(max(ends, default=0) * max(weights, default=1) * costs)
 
     def solve(self) -> cp_model.CpSolverStatus:
         """Run until the model is closed, a limit strikes, the search is over or ``on_solution`` has enough.
@@ -207,7 +216,7 @@ class CpSatRun:
     def _bounded(self, bound: float) -> None:
         if self._on_bound is not None and math.isfinite(bound):
             use = self._on_bound
-            self._guarded(lambda: use(integer_bound(bound, self._span[1])))
+            self._guarded(lambda: use(integer_bound(bound, self._largest)))
 
     def _guarded(self, call: Callable[[], bool | None]) -> None:
         """Exceptions must not cross into CP-SAT: the first one is kept, and ends the run."""
