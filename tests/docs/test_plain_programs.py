@@ -65,19 +65,15 @@ def run(folder: Path, text: str, way: str, *arguments: str) -> str:
 def test_blocks_run_as_programs(
     tmp_path: Path, name: str, way: str, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 ) -> None:
-    """What a page shows runs as it stands, after its commands, with nothing on standard error."""
+    """What a page shows runs as it stands, after what stands before it, with nothing on standard error."""
     page, _, every = name.partition(", ")
     monkeypatch.chdir(tmp_path)
     reader = Reader(tmp_path, run_command, lambda: capfd.readouterr().out)
     (path,) = (path for path in PAGES if path.name == page)
-    for block in blocks_of(path):
-        is_program = block.kind == "python" and block.file is None
-        if (
-            page != "README.md"
-            and not is_program
-            and "output" not in block.marks
-            and (every or not block.slow)
-        ):
+    blocks = [block for block in blocks_of(path) if "output" not in block.marks and (every or not block.slow)]
+    last = max(place for place, block in enumerate(blocks) if block.is_run and block.kind == "python")
+    for block in blocks[:last]:
+        if page != "README.md":  # its program needs nothing of its commands
             reader.follow(block)
     run(tmp_path, PROGRAMS[name], way)
 
