@@ -83,7 +83,8 @@ def run_map(request: MapRequest) -> int:
     layers = select_layers(network, request.patterns, request.all_operators)
     problem = network_problem(layers, engine, objective, request.constraints, model_name, *kind)
     left_out = (f"left out: {told}" for told in network.left_out)
-    problem = replace(problem, notes=(*assumptions(engine), *problem.notes, *left_out))
+    notes = (*assumptions(engine), *problem.notes, *left_out)
+    problem = replace(problem, notes=notes, left_out=network.left_out)
     stored = [] if request.warm_start is None else read_mappings(request.warm_start)
     if request.folder is not None:
         prepare_folder(request.folder)

@@ -136,8 +136,25 @@ def summary_text(document: ResultDocument, seconds: float) -> Text:
         parts[0] = f"{statuses[first]} of {total} layers {first}"
     if document.missing:
         parts.append(f"{len(document.missing)} not reached")
-    style = "bold green" if set(statuses) == {"optimal"} and not document.missing else "bold yellow"
+    if document.left_out:
+        parts.append(left_out_text(len(document.left_out)))
+    whole = not document.missing and not document.left_out
+    style = "bold green" if set(statuses) == {"optimal"} and whole else "bold yellow"
     return Text(f"{', '.join(parts) or 'no layer reached'} in {seconds_text(seconds)}", style=style)
+
+
+def left_out_text(count: int) -> str:
+    """How many nodes of a model are in no layer, beside every status of what is left."""
+    return f"{count} computing node{'' if count == 1 else 's'} left out"
+
+
+def lacking(document: ResultDocument) -> list[RenderableType]:
+    """What the totals lack: layers without a mapping, and nodes of the model that are in no layer."""
+    lines = []
+    if document.totals.without_mapping:
+        lines.append(f"no totals: {', '.join(document.totals.without_mapping)} without a mapping")
+    lines += [f"left out: {told}" for told in document.left_out]
+    return ["", *(Text(line, "yellow") for line in lines)] if lines else []
 
 
 def head_text(title: str, *parts: str) -> Text:

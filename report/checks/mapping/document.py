@@ -199,4 +199,5 @@ def totals_faults(document: ResultDocument, where: str) -> list[str]:
         f"totals.{field}: {stored[field]}, the layers add up to {value}"
         for field, value in fresh.items()
         if stored[field] != value
+        and (field in document.totals.model_fields_set or field != "without_mapping")
     ]

@@ -47,6 +47,7 @@ from tilewright.report.text.quantities import (
     seconds_text,
     si_text,
 )
+from tilewright.report.text.tables import left_out_text
 
 _STYLES = {"optimal": "good", "feasible": "fair"}
 Solved = Sequence[tuple[LayerRecord, MetricsRecord]]
@@ -67,11 +68,19 @@ def write_result_report(path: Path, document: ResultDocument, command: str = "")
         + ("" if totals.energy_pj is None else f"; {energy_text(totals.energy_pj)} in all")
         + ("" if totals.cycles is None else f", {si_text(totals.cycles)} cycles"),
         *([f"not reached: {', '.join(document.missing)}"] if document.missing else []),
+        *_lacking(document),
         *(f"space: {text}" for text in _spaces(document)),
         *document.notes,
         "written with " + ", ".join(f"{name} {version}" for name, version in document.versions.items()),
     ]
     write_page(path, f"{document.model} on {document.arch.name}", facts, _sections(document), command)
+
+
+def _lacking(document: ResultDocument) -> list[str]:
+    """What the totals lack."""
+    names = ", ".join(document.totals.without_mapping)
+    nodes = [left_out_text(len(document.left_out)), *document.left_out] if document.left_out else []
+    return ([f"no totals: {names} without a mapping"] if names else []) + nodes
 
 
 def _spaces(document: ResultDocument) -> list[str]:

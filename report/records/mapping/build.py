@@ -247,6 +247,7 @@ def totals_record(objective: Objective, engine: Engine, layers: Sequence[LayerRe
         time_s=None if cycles is None else _time(cycles, engine),
         **figures(value, bound, objective.value),
         gap=shown_gap(objective, value, bound),
+        without_mapping=[name for layer in layers if layer.metrics is None for name in layer.names],
     )
 
 

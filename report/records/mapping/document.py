@@ -204,6 +204,9 @@ class TotalsRecord(Record):
     bound: Number | None
     bound_exact: ExactText | None
     gap: float | None
+    without_mapping: list[str] = Field(
+        default_factory=list, description="layers that have no mapping, which leaves sums null"
+    )
 
 
 class SettingsRecord(Record):
@@ -239,6 +242,9 @@ class ResultDocument(Record):
     objective: str
     constraints: list[str]
     notes: list[str] = Field(default_factory=list, description="what the user should know of the call")
+    left_out: list[str] = Field(
+        default_factory=list, description="nodes of the model that compute and are in no layer, with reasons"
+    )
     settings: SettingsRecord
     layers: list[LayerRecord]
     missing: list[str] = Field(description="layers that were asked for and are not present")
@@ -249,8 +255,11 @@ class ResultDocument(Record):
         """Plain data in the sequence of the contract."""
         data = self.model_dump()
         data["layers"] = [layer_data(layer) for layer in self.layers]
-        if not self.notes:
-            del data["notes"]
+        for field in ("notes", "left_out"):
+            if not data[field]:
+                del data[field]
+        if not self.totals.without_mapping:
+            del data["totals"]["without_mapping"]
         return data
 
 
