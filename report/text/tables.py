@@ -90,7 +90,7 @@ def layers_table(document: ResultDocument, objective: Objective) -> Table:
             "total",
             str(totals.layers),
             *_total_cells(totals, shows_edp),
-            "" if totals.gap is None else f"gap {gap_text(totals.gap)}",
+            "" if (gap := _gap_of(totals)) is None else f"gap {gap_text(gap)}",
             seconds_text(sum(layer.wall_s for layer in document.layers)),
             style="bold",
         )
@@ -115,6 +115,13 @@ def _total_cells(totals: TotalsRecord, shows_edp: bool) -> list[str]:
     cycles = "-" if totals.cycles is None else si_text(totals.cycles)
     edp = "-" if totals.edp is None else si_text(totals.edp * 1e-12)
     return [energy, cycles, "", edp] if shows_edp else [energy, cycles, ""]
+
+
+def _gap_of(totals: TotalsRecord) -> float | None:
+    """That of the objective; of edp, which each layer minimises by itself, that of the totals."""
+    if totals.edp and totals.edp_bound is not None:
+        return max(0.0, float(1 - totals.edp_bound / totals.edp))
+    return totals.gap
 
 
 def status_text(status: str, gap: float | None) -> Text:

@@ -134,6 +134,10 @@ def _totals(document: ResultDocument, engine: Engine, solved: Solved) -> Table:
         rows.append(("latency", si_text(totals.time_s, "s")))
     if totals.edp is not None:
         rows.append(("energy times cycles", si_text(totals.edp * 1e-12, "J·cycle")))
+    if totals.edp_bound is not None:
+        rows.append(("bound of that", si_text(totals.edp_bound * 1e-12, "J·cycle")))
+    if totals.sum_of_layer_edp is not None and totals.layers > 1:
+        rows.append(("sum of layer edp", si_text(totals.sum_of_layer_edp * 1e-12, "J·cycle")))
     if totals.cycles and totals.macs:
         rows.append(
             ("MACs per PE and cycle", percent_text(totals.macs / totals.cycles / engine.instances, 1))

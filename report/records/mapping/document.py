@@ -204,6 +204,13 @@ class TotalsRecord(Record):
     bound: Number | None
     bound_exact: ExactText | None
     gap: float | None
+    edp_bound: Number | None = Field(
+        default=None, description="no mappings have less total energy times total cycles; for edp alone"
+    )
+    sum_of_layer_edp: Number | None = Field(
+        default=None,
+        description="sum of the layers' own energy times cycles, which is another figure than edp",
+    )
     without_mapping: list[str] = Field(
         default_factory=list, description="layers that have no mapping, which leaves sums null"
     )
@@ -258,8 +265,9 @@ class ResultDocument(Record):
         for field in ("notes", "left_out"):
             if not data[field]:
                 del data[field]
-        if not self.totals.without_mapping:
-            del data["totals"]["without_mapping"]
+        for field in ("edp_bound", "sum_of_layer_edp", "without_mapping"):
+            if not data["totals"][field]:
+                del data["totals"][field]
         return data
 
 
