@@ -17,7 +17,7 @@ from tilewright.formulation.stopping import WhenSet
 from tilewright.solvers.mapping.adoption import AnswerSets
 from tilewright.solvers.mapping.answer_set_searches import AnswerSetRequest, search_answer_sets
 from tilewright.solvers.mapping.clashing_demands import explained
-from tilewright.solvers.mapping.first_mapping import offer_single_elements
+from tilewright.solvers.mapping.first_mapping import offer_any_mapping
 from tilewright.solvers.mapping.methods import is_prepared, method, prepare
 from tilewright.solvers.mapping.network_problem import NetworkProblem
 from tilewright.solvers.mapping.solve import AUTO, layer_run
@@ -33,6 +33,8 @@ Starts = Callable[[Operator], Sequence[Mapping]]
 
 _LEAST_LEFT = 0.05
 """Seconds below which no search is begun again."""
+_FIRST = 0.8
+"""The part of the time that first turns have; in the rest layers without a mapping come first."""
 _UNUSED = 0.02
 """The part of its time that a search may leave which ends for want of more."""
 
@@ -128,11 +130,14 @@ class _NetworkSearch:
         workers = min(self._limits.threads, len(turn))
         over = Event()
         shared = self._limits.stopping(WhenSet(over)) if workers > 1 else self._limits
+        if shared.seconds is not None and not self._known and len(turn) > 1:
+            shared = replace(shared, seconds=_FIRST * shared.seconds)
 
         def task(place: int, observer: Observer) -> LayerAnswer | None:
             if self._limits.stop.is_set() or (turn[place] in self._known and self._is_over):
                 return None
-            return self._answer(turn[place], share_of_layer(shared, len(turn) - place, workers), observer)
+            share = share_of_layer(shared, len(turn) - place, workers)
+            return self._answer(turn[place], share, observer)
 
         def known(_place: int, answer: LayerAnswer | None) -> None:
             if answer is not None:
@@ -166,8 +171,11 @@ class _NetworkSearch:
             starts = self._starts(layer.operator)
             result, problem = _search(state, self._solver, first, starts, observer, self._tracebacks, before)
         is_open = result.status in (Status.FEASIBLE, Status.UNKNOWN) and _is_spent(first, share)
-        if result.status is Status.UNKNOWN and problem is not None and len(self._network.layers) > 1:
-            result = _with_any_mapping(result, problem, first, observer)
+        has_none = is_open and result.status is Status.UNKNOWN and bool(share.seconds)
+        if has_none and problem is None and not self._limits.expired:
+            problem = state()
+        if has_none and problem is not None and len(self._network.layers) > 1:
+            result = self._with_any_mapping(result, problem, first, observer)
         result, found = search_answer_sets(self._sets, problem, result, mine, observer)
         if earlier is not None:
             found = earlier.sets.completed(found)
@@ -175,6 +183,16 @@ class _NetworkSearch:
         is_open = is_open and result.status not in (Status.INFEASIBLE, Status.ERROR, Status.INTERRUPTED)
         result = explained(result, problem, mine, observer.phase)
         return LayerAnswer(layer, result, problem, found, index, is_open)
+
+    def _with_any_mapping(
+        self, result: LayerResult, problem: LayerProblem, limits: Limits, observer: Observer
+    ) -> LayerResult:
+        """A layer without a mapping with one that takes a moment to find, if it is legal."""
+        search = LayerSearch(problem, limits, observer.point)
+        if result.input_hash:
+            search.resume(result)
+        offer_any_mapping(search, lambda: self._limits.expired)
+        return search.result(result.method, result.version, message=result.message)
 
 
 def _given(problem: LayerProblem) -> LayerProblem:
@@ -199,17 +217,6 @@ def _after(share: Limits, earlier: LayerResult, limits: Limits) -> Limits:
     return replace(
         share, seconds=seconds + earlier.wall_seconds, started=share.started - earlier.wall_seconds
     )
-
-
-def _with_any_mapping(
-    result: LayerResult, problem: LayerProblem, limits: Limits, observer: Observer
-) -> LayerResult:
-    """A layer without a mapping with one that needs no search, if it is legal."""
-    search = LayerSearch(problem, limits, observer.point)
-    if result.input_hash:
-        search.resume(result)
-    offer_single_elements(search)
-    return search.result(result.method, result.version, message=result.message)
 
 
 def share_of_layer(limits: Limits, left: int, workers: int = 1) -> Limits:
