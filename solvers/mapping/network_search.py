@@ -35,6 +35,8 @@ _LEAST_LEFT = 0.05
 """Seconds below which no search is begun again."""
 _FIRST = 0.8
 """The part of the time that first turns have; in the rest layers without a mapping come first."""
+_GREEDY = 0.25
+"""The part of a search's time that finding any mapping takes at most once it is over."""
 _UNUSED = 0.02
 """The part of its time that a search may leave which ends for want of more."""
 
@@ -191,7 +193,8 @@ class _NetworkSearch:
         search = LayerSearch(problem, limits, observer.point)
         if result.input_hash:
             search.resume(result)
-        offer_any_mapping(search, lambda: self._limits.expired)
+        began, most = limits.clock(), _GREEDY * (limits.seconds or 0.0)
+        offer_any_mapping(search, lambda: self._limits.expired or limits.clock() - began > most)
         return search.result(result.method, result.version, message=result.message)
 
 
