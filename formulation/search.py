@@ -113,6 +113,20 @@ class Search(Generic[P, Answer, Evaluation]):
         view.limits = limits
         return view
 
+    def resume(self, earlier: Result[Answer, Evaluation]) -> None:
+        """Go on where an earlier search of the same problem ended: with its answer, its bound and its trace.
+
+        Seconds count on if the limits' own do: their clock starts as much earlier as that search took.
+        """
+        if earlier.input_hash != self.problem.content_hash:
+            raise ValueError("a search can go on only from one of the same problem")
+        with self._best.lock:
+            self._best.answer, self._best.evaluation = earlier.answer, earlier.evaluation
+            self._best.key, self._best.bound, self._best.beside = earlier.key, earlier.bound, earlier.beside
+            self._best.trace[:] = earlier.trace
+            better = [point.seconds for point in earlier.trace if point.improved]
+            self._best.improved_at = better[-1] if better else None
+
     # -- what is known -------------------------------------------------------------------------------
 
     @property

@@ -8,8 +8,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Hashable, Iterator
+from dataclasses import dataclass, field
 from itertools import chain, combinations, pairwise, permutations
 from itertools import product as cartesian
+from typing import NamedTuple
 
 from tilewright.formulation.mapping.mapping import Mapping, Node, Spatial, Storage, Temporal
 from tilewright.hardware.mapping.engine import Engine
@@ -146,41 +148,97 @@ def spelled(operator: Operator, engine: Engine, mapping: Mapping) -> Hashable:
 
 
 def distinct(operator: Operator, engine: Engine, mapping: Mapping) -> Hashable:
-    """What two mappings must differ in to count as different: tiles, stores, or effects of orders."""
-    names = [level.name for level in engine.levels]
-    roles = {tensor.role for tensor in operator.tensors}
+    """What two mappings must differ in to count as different: tiles, stores, or effects of orders.
+
+    Loops are run, not compared: dimensions leave pieces behind, and orders the iterations that pass before a
+    tensor's tile moves.
+    """
     tile = dict(operator.bounds)
-    level = names[0]
-    cut: list[Hashable] = []
-    stores: list[Hashable] = []
-    groups: dict[str, list[str]] = {}
+    pieces = {dim: [bound] for dim, bound in operator.bounds.items()}
+    stages: dict[str, list[tuple[Hashable, list[int]]]] = {dim: [] for dim in operator.bounds}
+    stores: set[tuple[str, str]] = set()
+    stretches: list[_Stretch] = []
     for node in mapping.nodes:
         if isinstance(node, Storage):
-            level = node.level
-            stores.append((node.tensor, node.level))
+            stores.add((node.tensor, node.level))
         elif node.tile < tile[node.dim]:
-            tile[node.dim] = node.tile
-            if isinstance(node, Temporal):
-                groups.setdefault(node.level or level, []).append(node.dim)
-                cut.append((node.level or level, node.dim, node.tile))
-            else:
-                cut.append((node.axis, node.dim, node.tile))
-    effects: list[Hashable] = []
-    for place, loops in groups.items():
-        if place == names[-1]:
-            continue  # nothing is stored inside the innermost level
-        inside = engine.levels[names.index(place) + 1 :]
+            dim, inner, axis = node.dim, node.tile, None if isinstance(node, Temporal) else node.axis
+            where: Hashable = (frozenset(stores), axis)
+            if not stretches or stretches[-1].outside != stores:
+                stretches.append(_Stretch(set(stores), {name: list(own) for name, own in pieces.items()}))
+            stretches[-1].loops.append(_Loop(dim, tile[dim], inner, axis is None))
+            pieces[dim] = [part for piece in pieces[dim] for part in _pieces(piece, inner)]
+            if stages[dim] and stages[dim][-1][0] == where:
+                stages[dim].pop()  # one walk over the same pieces
+            stages[dim].append((where, list(pieces[dim])))
+            tile[dim] = inner
+    effects: list[tuple[Hashable, ...]] = []
+    for stretch in stretches:
+        if stretch.outside == stores:
+            continue  # nothing is stored inside
+        inside = {level for _, level in stores - stretch.outside}
         for tensor in operator.tensors:
-            still: list[str] = []
-            for dim in reversed(loops):
-                if dim in tensor.dims:
+            keeps = any(
+                m.sliding_window and tensor.role in m.keeps and m.name in inside for m in engine.levels
+            )
+            passed = _passed(operator, tensor.name, stretch, keeps)
+            effects.append((frozenset(stretch.outside), tensor.name, *passed))
+    cuts = tuple((dim, tuple((where, tuple(left)) for where, left in own)) for dim, own in stages.items())
+    return cuts, frozenset(stores), frozenset(effect for effect in effects if effect[2:] != FREE)
+
+
+class _Loop(NamedTuple):
+    dim: str
+    outer: int
+    inner: int
+    in_time: bool
+
+
+@dataclass
+class _Stretch:
+    """Loops with no storage between them, what is stored outside, and each dimension's pieces there."""
+
+    outside: set[tuple[str, str]]
+    before: dict[str, list[int]]
+    loops: list[_Loop] = field(default_factory=list)
+
+
+FREE: tuple[Hashable, Hashable] = ((), None)
+"""No loop passes before a tile moves: that is what an order without loops means, too."""
+
+
+def _pieces(piece: int, tile: int) -> list[int]:
+    return [min(tile, piece - start) for start in range(0, piece, tile)]
+
+
+def _passed(operator: Operator, tensor: str, stretch: _Stretch, keeps: bool) -> tuple[Hashable, Hashable]:
+    """What passes in time until the tensor's tile first moves, and the loop that moves it.
+
+    Of the dimensions that pass, the pieces into which they are cut outside of what passes.
+    """
+    dims = operator.tensor(tensor).dims
+    walks = [
+        range(0, loop.outer, loop.inner) if loop.in_time else range(1) for loop in stretch.loops
+    ]  # instances of an array do the same
+    mover = -1
+    for place in cartesian(*walks):  # the innermost loop runs fastest
+        moved = [index for index, start in enumerate(place) if start]
+        if moved and stretch.loops[moved[0]].dim in dims:
+            mover = moved[0]
+            break
+    rest: dict[str, tuple[int, ...]] = {}
+    for dim in operator.bounds:
+        own = stretch.before[dim]
+        for index, loop in enumerate(stretch.loops):
+            if loop.dim == dim:
+                if loop.in_time and index > mover and dim not in dims:
+                    rest[dim] = tuple(own)
                     break
-                still.append(dim)
-            keeps_windows = any(m.sliding_window and tensor.role in m.keeps and roles for m in inside)
-            moves = loops[len(loops) - len(still) - 1] if len(still) < len(loops) else None
-            slides = moves if keeps_windows and _overlaps(operator, tensor.name, moves) else None
-            effects.append((place, tensor.name, frozenset(still), slides))
-    return frozenset(cut), frozenset(stores), frozenset(effects)
+                own = [part for piece in own for part in _pieces(piece, loop.inner)]
+    slides: Hashable = None
+    if mover >= 0 and keeps and _overlaps(operator, tensor, stretch.loops[mover].dim):
+        slides = stretch.loops[mover]
+    return tuple(rest.items()), slides
 
 
 def _overlaps(operator: Operator, tensor: str, dim: str | None) -> bool:

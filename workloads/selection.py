@@ -36,8 +36,16 @@ def select_layers(
 
     Raises
     ------
-    InputError : where a pattern matches no layer, or no layer is left
+    InputError : where a pattern matches no layer, or no layer is left; and where nothing that multiplies is
+        left of a network of which nodes were left out
     """
+    if network.left_out and not network.mac_layers:
+        raise InputError(
+            network.name,
+            None,
+            f"no layer that multiplies is left without {_counted(network.left_out)} that cannot be read, the "
+            f"first of them {network.left_out[0]}",
+        )
     names = [layer.name for layer in network.layers]
     for pattern in patterns:
         if not any(fnmatchcase(name, pattern) for name in names):
@@ -55,3 +63,7 @@ def select_layers(
             network.name, None, "no layer multiplies and accumulates, expected --all-operators for the others"
         )
     return selected
+
+
+def _counted(left_out: Sequence[str]) -> str:
+    return "the node" if len(left_out) == 1 else f"the {len(left_out)} nodes"

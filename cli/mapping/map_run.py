@@ -83,7 +83,8 @@ def run_map(request: MapRequest) -> int:
     layers = select_layers(network, request.patterns, request.all_operators)
     problem = network_problem(layers, engine, objective, request.constraints, model_name, *kind)
     left_out = (f"left out: {told}" for told in network.left_out)
-    problem = replace(problem, notes=(*assumptions(engine), *problem.notes, *left_out))
+    notes = (*assumptions(engine), *problem.notes, *left_out)
+    problem = replace(problem, notes=notes, left_out=network.left_out)
     stored = [] if request.warm_start is None else read_mappings(request.warm_start)
     if request.folder is not None:
         prepare_folder(request.folder)
@@ -178,10 +179,11 @@ def _search_all(
     if stored and not any(fitting(stored, layer.operator) for layer in problem.layers):
         progress.note("--warm-start: no mapping of the file is for one of these layers")
     records: dict[int, LayerRecord] = {}
+    printed = 0
 
-    def keep(index: int, answer: LayerAnswer) -> None:
-        records[index] = answer_record(problem, answer)
-        results.keep(index, records[index])
+    def keep(answer: LayerAnswer) -> None:
+        records[answer.index] = answer_record(problem, answer)
+        results.keep(answer.index, records[answer.index])
 
     answers = search_network(
         problem,
@@ -193,6 +195,14 @@ def _search_all(
         keep,
         tracebacks=request.verbose,
     )
-    for index, _ in enumerate(answers):
-        progress.done(records[index])
-        results.print(records[index])
+    closed: set[int] = set()
+    for answer in answers:
+        progress.done(records[answer.index])
+        if not answer.is_open:
+            closed.add(answer.index)
+        while printed in closed:
+            results.print(records[printed])
+            printed += 1
+    for index in sorted(records):
+        if index >= printed:  # the time is over
+            results.print(records[index])

@@ -13,7 +13,7 @@ of the space are legal; that is the evaluator's question
 
 from __future__ import annotations
 
-from collections.abc import Collection, Hashable, Sequence
+from collections.abc import Collection, Sequence
 from collections.abc import Mapping as MappingABC
 from dataclasses import dataclass
 from functools import partial
@@ -34,7 +34,6 @@ from tilewright.formulation.mapping.arrangements import (
 from tilewright.formulation.mapping.blocks import Block, loop_hosts
 from tilewright.formulation.mapping.mapping import Mapping, Spatial, Storage, Temporal
 from tilewright.formulation.mapping.nest import Nest
-from tilewright.formulation.mapping.orders import order_effect
 from tilewright.formulation.mapping.space import DIVISORS, EVERY_INTEGER, MapSpace, level_positions
 from tilewright.hardware.mapping.engine import Engine
 from tilewright.workloads.mapping.operator import Operator
@@ -46,18 +45,16 @@ class OutsideError(ValueError):
 
 @dataclass(frozen=True, slots=True)
 class Placement:
-    """Where a mapping lies in a space.  Mappings of equal placements are one and the same.
+    """Where a mapping lies in a space, whatever the order of its loops.
 
     Parameters
     ----------
     tiles : per boundary, the tile sizes in the sequence of the operator's dimensions
     stores : per tensor of the operator, the indices of the levels that store it
-    effects : per temporal block whose order matters, the effect of its loops' order
     """
 
     tiles: tuple[tuple[int, ...], ...]
     stores: tuple[tuple[int, ...], ...]
-    effects: tuple[Hashable, ...]
 
 
 def placement(space: MapSpace, mapping: Mapping) -> Placement:
@@ -320,7 +317,7 @@ class _Walk:
                 raise OutsideError(
                     text if missing else f"{tensor.name} is stored where the machine keeps none"
                 )
-        return Placement(tuple(tuple(edge.values()) for edge in tiles), stores, self._effects())
+        return Placement(tuple(tuple(edge.values()) for edge in tiles), stores)
 
     def _take(self, block: int, dim: str, tile: int) -> None:
         self._inner[block][dim] = tile
@@ -341,18 +338,6 @@ class _Walk:
             axis = self._blocks[block].axis
             place = f"at {self._level_name(block)}" if axis is None else f"on axis {axis.name}"
             raise OutsideError(f"the tile {inner} of {dim} {place} is not {wanted}")
-
-    def _effects(self) -> tuple[Hashable, ...]:
-        effects: list[Hashable] = []
-        for block, inner in zip(self._blocks, self._inner, strict=True):
-            if block.orders:
-                sliding = {
-                    tensor.name: frozenset(o.slides[tensor.name] for o in block.orders) - {None}
-                    for tensor in self._operator.tensors
-                }
-                known = {name: frozenset(dim for dim in dims if dim) for name, dims in sliding.items()}
-                effects.append(order_effect(self._operator, tuple(inner), known).effect)
-        return tuple(effects)
 
     def _before(self, block: int) -> str:
         """What is already there and ought to stand inside a block."""

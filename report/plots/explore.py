@@ -120,7 +120,7 @@ def _front(axis: Axes, document: ExploreDocument) -> None:
 
 def _label(document: ExploreDocument) -> str:
     """The objective with its unit."""
-    return f"{document.objective} [{value_scale(document)[1]}]"
+    return f"{document.figure or document.objective} [{value_scale(document)[1]}]"
 
 
 def _plain(axis: Any, values: Sequence[float]) -> None:

@@ -6,6 +6,7 @@ key as a fraction, so that nothing is lost on the way.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from fractions import Fraction
 from typing import TYPE_CHECKING, Annotated, Any, Literal, TypedDict
@@ -95,6 +96,12 @@ def claim(
 def number(value: Fraction | int) -> Number:
     """An integer where the value is integral, the nearest float elsewhere."""
     return int(value) if value == int(value) else float(value)
+
+
+def at_most(bound: Fraction) -> Number:
+    """A number that is no larger than a lower bound."""
+    shown = number(bound)
+    return shown if shown <= bound else math.nextafter(shown, 0)
 
 
 def shown_value(objective: Objective, key: Fraction | None) -> Number | None:

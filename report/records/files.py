@@ -110,7 +110,7 @@ def jsonl_layer(layer: LayerRecord) -> str:
 
 def jsonl_totals(document: ResultDocument) -> str:
     """The last line."""
-    totals = document.totals.model_dump()
+    totals = document.to_data()["totals"]
     return _line(
         {"type": "totals", "complete": document.complete, "missing": document.missing, "totals": totals}
     )

@@ -90,7 +90,7 @@ def layers_table(document: ResultDocument, objective: Objective) -> Table:
             "total",
             str(totals.layers),
             *_total_cells(totals, shows_edp),
-            "" if totals.gap is None else f"gap {gap_text(totals.gap)}",
+            "" if (gap := _gap_of(totals)) is None else f"gap {gap_text(gap)}",
             seconds_text(sum(layer.wall_s for layer in document.layers)),
             style="bold",
         )
@@ -117,6 +117,13 @@ def _total_cells(totals: TotalsRecord, shows_edp: bool) -> list[str]:
     return [energy, cycles, "", edp] if shows_edp else [energy, cycles, ""]
 
 
+def _gap_of(totals: TotalsRecord) -> float | None:
+    """That of the objective; of edp, which each layer minimises by itself, that of the totals."""
+    if totals.edp and totals.edp_bound is not None:
+        return max(0.0, float(1 - totals.edp_bound / totals.edp))
+    return totals.gap
+
+
 def status_text(status: str, gap: float | None) -> Text:
     """``optimal``, ``gap 1.20 %`` for a feasible layer, or the status with the gap behind it."""
     if status == "feasible":
@@ -136,8 +143,25 @@ def summary_text(document: ResultDocument, seconds: float) -> Text:
         parts[0] = f"{statuses[first]} of {total} layers {first}"
     if document.missing:
         parts.append(f"{len(document.missing)} not reached")
-    style = "bold green" if set(statuses) == {"optimal"} and not document.missing else "bold yellow"
+    if document.left_out:
+        parts.append(left_out_text(len(document.left_out)))
+    whole = not document.missing and not document.left_out
+    style = "bold green" if set(statuses) == {"optimal"} and whole else "bold yellow"
     return Text(f"{', '.join(parts) or 'no layer reached'} in {seconds_text(seconds)}", style=style)
+
+
+def left_out_text(count: int) -> str:
+    """How many nodes of a model are in no layer, beside every status of what is left."""
+    return f"{count} computing node{'' if count == 1 else 's'} left out"
+
+
+def lacking(document: ResultDocument) -> list[RenderableType]:
+    """What the totals lack: layers without a mapping, and nodes of the model that are in no layer."""
+    lines = []
+    if document.totals.without_mapping:
+        lines.append(f"no totals: {', '.join(document.totals.without_mapping)} without a mapping")
+    lines += [f"left out: {told}" for told in document.left_out]
+    return ["", *(Text(line, "yellow") for line in lines)] if lines else []
 
 
 def head_text(title: str, *parts: str) -> Text:

@@ -64,6 +64,21 @@ class AnswerSets:
     optima: TimedAnswerSet | None = None
     then: SecondObjective | None = None
 
+    @property
+    def are_complete(self) -> bool:
+        """Whether nothing that was asked for is left open."""
+        proven = self.then is None or self.then.result.status in (Status.OPTIMAL, Status.INFEASIBLE)
+        return proven and all(one is None or one.complete for one in (self.front, self.best, self.optima))
+
+    def completed(self, later: AnswerSets) -> AnswerSets:
+        """What a later search found, but for what was complete before."""
+        done = {
+            field: own
+            for field in ("front", "best", "optima")
+            if (own := getattr(self, field)) is not None and own.complete
+        }
+        return replace(later, **done)
+
 
 def adopted(
     result: LayerResult,

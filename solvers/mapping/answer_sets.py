@@ -15,9 +15,9 @@ from numpy.typing import NDArray
 
 from tilewright.formulation.expression.batch import Array
 from tilewright.formulation.limits import LimitReachedError, Limits
+from tilewright.formulation.mapping.canonical import CanonicalForm, canonical_form
 from tilewright.formulation.mapping.evaluator import Evaluation
 from tilewright.formulation.mapping.mapping import Mapping
-from tilewright.formulation.mapping.membership import Placement, placement
 from tilewright.formulation.mapping.problem import LayerProblem, layer_problem
 from tilewright.formulation.mapping.search import LayerSearch
 from tilewright.solvers.mapping.branch import Branch
@@ -104,7 +104,7 @@ class _Best:
         self._count = count
         self._ties_only = ties_only
         self._found: list[tuple[Fraction, Solution]] = []
-        self._seen: set[Placement] = set()
+        self._seen: set[CanonicalForm] = set()
         self.cut_off = False
 
     def _limit(self) -> Fraction | None:
@@ -133,8 +133,8 @@ class _Best:
                 self._add(leaves.mapping(int(index)))
 
     def _add(self, mapping: Mapping) -> None:
-        place = placement(self._problem.space, mapping)
-        if place in self._seen:
+        form = canonical_form(self._problem.operator, self._problem.engine, mapping)
+        if form in self._seen:
             return
         evaluation = self._problem.evaluate(mapping)
         key = self._problem.key_of(evaluation)
@@ -143,7 +143,7 @@ class _Best:
         limit = self._limit()
         if limit is not None and (key > limit or (key == limit and not self._ties_only)):
             return
-        self._seen.add(place)
+        self._seen.add(form)
         self._found.append((key, Solution(mapping, evaluation)))
         self._found.sort(key=lambda pair: pair[0])
         if self._ties_only:
@@ -170,7 +170,7 @@ def best_mappings(problem: LayerProblem, count: int, limits: Limits | None = Non
     """The ``count`` best different mappings of the searched space, or all that there are.
 
     Mappings are different where their tiles, stores or the effects of their loop orders are
-    (:class:`~tilewright.formulation.mapping.membership.Placement`).  An order that another one dominates is
+    (:mod:`tilewright.formulation.mapping.canonical`).  An order that another one dominates is
     never better, but may well be the second best: for more than one mapping every effect is searched.
     """
     searched = problem if count == 1 else problem.with_every_order()

@@ -31,6 +31,7 @@ class NetworkProblem:
     factors : of all layers; ``None`` for the cost model's own choice
     states : per layer, what states its problem
     storage, tiles : of all layers; ``None`` for the usual ones
+    left_out : nodes of the network that compute and are in no layer, each with the reason
     """
 
     engine: Engine
@@ -43,6 +44,7 @@ class NetworkProblem:
     states: tuple[Callable[[], LayerProblem], ...]
     storage: Storage | None = None
     tiles: Tiles | None = None
+    left_out: tuple[str, ...] = ()
 
 
 def network_problem(

@@ -11,11 +11,13 @@ from threading import Event
 from tilewright.formulation.limits import Limits
 from tilewright.formulation.mapping.mapping import Mapping
 from tilewright.formulation.mapping.problem import LayerProblem
-from tilewright.formulation.mapping.search import LayerResult
+from tilewright.formulation.mapping.search import LayerResult, LayerSearch
+from tilewright.formulation.result import Status
 from tilewright.formulation.stopping import WhenSet
 from tilewright.solvers.mapping.adoption import AnswerSets
 from tilewright.solvers.mapping.answer_set_searches import AnswerSetRequest, search_answer_sets
 from tilewright.solvers.mapping.clashing_demands import explained
+from tilewright.solvers.mapping.first_mapping import offer_any_mapping
 from tilewright.solvers.mapping.methods import is_prepared, method, prepare
 from tilewright.solvers.mapping.network_problem import NetworkProblem
 from tilewright.solvers.mapping.solve import AUTO, layer_run
@@ -29,6 +31,16 @@ from tilewright.workloads.selection import SelectedLayer
 Starts = Callable[[Operator], Sequence[Mapping]]
 
 
+_LEAST_LEFT = 0.05
+"""Seconds below which no search is begun again."""
+_FIRST = 0.8
+"""The part of the time that first turns have; in the rest layers without a mapping come first."""
+_GREEDY = 0.25
+"""The part of a search's time that finding any mapping takes at most once it is over."""
+_UNUSED = 0.02
+"""The part of its time that a search may leave which ends for want of more."""
+
+
 @dataclass(frozen=True, slots=True)
 class LayerAnswer:
     """What was found for one layer.
@@ -37,12 +49,16 @@ class LayerAnswer:
     ----------
     problem : as far as it was stated
     sets : what was asked for besides one mapping
+    index : the layer's place in the network
+    is_open : whether its search ended because its share of the time did
     """
 
     layer: SelectedLayer
     result: LayerResult
     problem: LayerProblem | None
     sets: AnswerSets
+    index: int = 0
+    is_open: bool = False
 
 
 def search_network(
@@ -52,14 +68,15 @@ def search_network(
     sets: AnswerSetRequest | None = None,
     starts: Starts = lambda operator: (),
     observer: Observer | None = None,
-    ended: Callable[[int, LayerAnswer], None] = lambda index, answer: None,
+    ended: Callable[[LayerAnswer], None] = lambda answer: None,
     *,
     tracebacks: bool = False,
 ) -> Iterator[LayerAnswer]:
     """Search distinct layers, as many at a time as there are threads; answers come in their order.
 
-    Each has its equal share of the time that is left.  Where more than one mapping is asked for, half of a
-    layer's share is kept for the rest.
+    Each has its equal share of the time that is left.  Time that others did not use goes to layers that are
+    open then: they come again, with what they had found, until none is open or the time is over.  Where more
+    than one mapping is asked for, half of a layer's share is kept for the rest.
 
     Parameters
     ----------
@@ -68,38 +85,141 @@ def search_network(
     sets : what is asked for besides one mapping per layer
     starts : mappings to begin with
     observer : told of what happens
-    ended : given the place of a layer and its answer as soon as it is there, whatever those before it do
+    ended : given an answer as soon as it is there, whatever those before it do
     tracebacks : whether the observer is told where an exception came from that ended a search
     """
-    limits, sets = limits or Limits(), sets or AnswerSetRequest(solver=solver)
+    limits = limits or Limits()
+    search = _NetworkSearch(
+        network, solver, limits, sets or AnswerSetRequest(solver=solver), starts, tracebacks
+    )
     observer = observer or Unobserved()
     total = len(network.layers)
-    workers = min(limits.threads, total)
     _prepare(solver, limits, total, observer)
-    over = Event()
-    shared = limits.stopping(WhenSet(over)) if workers > 1 else limits
+    turn = list(range(total))
+    while turn:
+        yield from search.round(turn, observer, ended)
+        turn = search.open_layers()
 
-    def answer(index: int, observer: Observer) -> LayerAnswer | None:
-        if limits.stop.is_set():
-            return None
-        layer, state, left = network.layers[index], network.states[index], total - index
-        observer.layer(index + 1, total, layer)
-        mine = share_of_layer(shared, left, workers)
-        first = mine.share(0.5 if sets else 1.0)
-        result, problem = _search(state, solver, first, starts(layer.operator), observer, tracebacks)
-        result, found = search_answer_sets(sets, problem, result, mine, observer)
+
+class _NetworkSearch:
+    """The layers of a network and what is known of them, searched in rounds."""
+
+    def __init__(
+        self,
+        network: NetworkProblem,
+        solver: str,
+        limits: Limits,
+        sets: AnswerSetRequest,
+        starts: Starts,
+        tracebacks: bool,
+    ) -> None:
+        self._network, self._solver, self._limits, self._sets = network, solver, limits, sets
+        self._starts, self._tracebacks = starts, tracebacks
+        self._known: dict[int, LayerAnswer] = {}
+
+    def open_layers(self) -> list[int]:
+        """Layers that more time may do good, those without a mapping first; none where there is none."""
+        if self._is_over:
+            return []
+        left = [answer for answer in self._known.values() if answer.is_open]
+        left.sort(key=lambda answer: (answer.result.key is not None, answer.index))
+        return [answer.index for answer in left]
+
+    def round(
+        self, turn: Sequence[int], observer: Observer, ended: Callable[[LayerAnswer], None]
+    ) -> Iterator[LayerAnswer]:
+        """Search some layers, each once."""
+        workers = min(self._limits.threads, len(turn))
+        over = Event()
+        shared = self._limits.stopping(WhenSet(over)) if workers > 1 else self._limits
+        if shared.seconds is not None and not self._known and len(turn) > 1:
+            shared = replace(shared, seconds=_FIRST * shared.seconds)
+
+        def task(place: int, observer: Observer) -> LayerAnswer | None:
+            if self._limits.stop.is_set() or (turn[place] in self._known and self._is_over):
+                return None
+            share = share_of_layer(shared, len(turn) - place, workers)
+            return self._answer(turn[place], share, observer)
+
+        def known(_place: int, answer: LayerAnswer | None) -> None:
+            if answer is not None:
+                self._known[answer.index] = answer if answer.is_open else replace(answer, problem=None)
+                ended(answer)
+
+        tasks = [partial(task, place) for place in range(len(turn))]
+        for answer in in_order(tasks, workers, observer, over, known):
+            if answer is not None:
+                yield answer
+
+    @property
+    def _is_over(self) -> bool:
+        """Whether too little is left for a search to begin again."""
+        remaining = self._limits.remaining
+        return remaining is None or remaining < _LEAST_LEFT or self._limits.stop.is_set()
+
+    def _answer(self, index: int, share: Limits, observer: Observer) -> LayerAnswer:
+        """What is found for a layer in its share of the time, and what was known of it."""
+        layer, earlier = self._network.layers[index], self._known.get(index)
+        observer.layer(index + 1, len(self._network.layers), layer)
+        state, mine, before = self._network.states[index], share, None
+        if earlier is not None:
+            mine, before = _after(share, earlier.result, self._limits), earlier.result
+        if earlier is not None and earlier.problem is not None:
+            state = partial(_given, earlier.problem)
+        first = mine.share(0.5 if self._sets else 1.0)
+        if before is not None and before.status is Status.OPTIMAL:  # the sets are open
+            result, problem = before, earlier.problem if earlier is not None else None
+        else:
+            starts = self._starts(layer.operator)
+            result, problem = _search(state, self._solver, first, starts, observer, self._tracebacks, before)
+        is_open = result.status in (Status.FEASIBLE, Status.UNKNOWN) and _is_spent(first, share)
+        has_none = is_open and result.status is Status.UNKNOWN and bool(share.seconds)
+        if has_none and problem is None and not self._limits.expired:
+            problem = state()
+        if has_none and problem is not None and len(self._network.layers) > 1:
+            result = self._with_any_mapping(result, problem, first, observer)
+        result, found = search_answer_sets(self._sets, problem, result, mine, observer)
+        if earlier is not None:
+            found = earlier.sets.completed(found)
+        is_open = is_open or (bool(self._sets) and not found.are_complete and _is_spent(mine, share))
+        is_open = is_open and result.status not in (Status.INFEASIBLE, Status.ERROR, Status.INTERRUPTED)
         result = explained(result, problem, mine, observer.phase)
-        return LayerAnswer(layer, result, problem, found)
+        return LayerAnswer(layer, result, problem, found, index, is_open)
 
-    def known(index: int, found: LayerAnswer | None) -> None:
-        if found is not None:
-            ended(index, found)
+    def _with_any_mapping(
+        self, result: LayerResult, problem: LayerProblem, limits: Limits, observer: Observer
+    ) -> LayerResult:
+        """A layer without a mapping with one that takes a moment to find, if it is legal."""
+        search = LayerSearch(problem, limits, observer.point)
+        if result.input_hash:
+            search.resume(result)
+        began, most = limits.clock(), _GREEDY * (limits.seconds or 0.0)
+        offer_any_mapping(search, lambda: self._limits.expired or limits.clock() - began > most)
+        return search.result(result.method, result.version, message=result.message)
 
-    tasks = [partial(answer, index) for index in range(total)]
-    for found in in_order(tasks, workers, observer, over, known):
-        if found is None:
-            return
-        yield found
+
+def _given(problem: LayerProblem) -> LayerProblem:
+    return problem
+
+
+def _is_spent(limits: Limits, share: Limits) -> bool:
+    """Whether the time of a search is over, but for what solvers leave of their share of it."""
+    remaining = limits.remaining
+    return remaining is not None and remaining <= _UNUSED * (share.seconds or 0.0)
+
+
+def _after(share: Limits, earlier: LayerResult, limits: Limits) -> Limits:
+    """A share of the time of a search that goes on: seconds count from the first one's beginning.
+
+    It takes pains only if it gets further than before: at least twice as long, if so much is left.
+    """
+    remaining = limits.remaining
+    if share.seconds is None or remaining is None:
+        return share
+    seconds = max(share.seconds, min(remaining, 2 * earlier.wall_seconds))
+    return replace(
+        share, seconds=seconds + earlier.wall_seconds, started=share.started - earlier.wall_seconds
+    )
 
 
 def share_of_layer(limits: Limits, left: int, workers: int = 1) -> Limits:
@@ -136,15 +256,16 @@ def _search(
     starts: Sequence[Mapping],
     observer: Observer,
     tracebacks: bool,
+    earlier: LayerResult | None,
 ) -> tuple[LayerResult, LayerProblem | None]:
     """The answer of the solver that was asked for, and the problem as far as it was stated."""
     if limits.seconds == 0:
         message = "the time limit was reached before the search began"
         return no_result(solver, method(solver).version, limits, message), None
-    run = layer_run(state, solver, limits, observer.point, starts)
+    run = layer_run(state, solver, limits, observer.point, starts, earlier)
     result = run.run()
     problem = None if run.search is None else run.search.problem
-    if problem is not None:
+    if problem is not None and earlier is None:
         for told in filter(None, (unfit(problem, mapping) for mapping in starts)):
             observer.note(f"--warm-start: {told}")
     if run.failure is not None and tracebacks:

@@ -39,18 +39,19 @@ class PartFloors:
 
     def __init__(self, search: LayerSearch, goal: Goal, layout: Layout, division: Division) -> None:
         self._search, self._goal, self._layout, self._division = search, goal, layout, division
+        self._parts = [term for term in division.parts if layout.tape.has_floor(term)]  # others are in tables
         self._found: dict[tuple[int, ...], dict[Expr, float]] = {}  # by storage
         self._least: dict[Hashable, tuple[float, float]] = {}  # with what would have been enough
         self._layouts: dict[Expr, Layout] = {}
 
     def are_complete(self, storage: MappingABC[Variable, int]) -> bool:
         """Whether every part has been asked for under a storage."""
-        return len(self._under(storage)) == len(self._division.parts)
+        return len(self._under(storage)) == len(self._parts)
 
     def raise_next(self, storage: MappingABC[Variable, int], nodes: Nodes) -> bool:
         """Find what one more part costs at least under the storage of some nodes; whether there was one."""
         floors = self._under(storage)
-        term = next((term for term in self._division.parts if term not in floors), None)
+        term = next((term for term in self._parts if term not in floors), None)
         if term is None:
             return False
         floors[term] = 0.0

@@ -53,17 +53,22 @@ def layer_run(
     limits: Limits,
     listener: Callable[[TracePoint], None] = lambda point: None,
     warm_starts: Sequence[Mapping] = (),
+    earlier: LayerResult | None = None,
 ) -> SearchRun[LayerProblem, Mapping, Evaluation]:
     """The same in a thread of its own, which signals and limits end.
 
     Parameters
     ----------
     build : states the problem; part of the call that the limits cover
+    earlier : of the same problem; the search goes on with its mapping, its bound and its trace
     """
     engine = ByArrangement(method(name))
 
     def state(heard: Callable[[TracePoint], None]) -> LayerSearch:
-        return LayerSearch(build(), limits, heard, exact=engine.exact)
+        search = LayerSearch(build(), limits, heard, exact=engine.exact)
+        if earlier is not None and earlier.input_hash:
+            search.resume(earlier)
+        return search
 
     return SearchRun(
         state, engine, name, limits, listener, lambda search: _begin(search, engine, warm_starts)

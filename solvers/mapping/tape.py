@@ -96,6 +96,10 @@ class Tape:
         self._raised_of: tuple[int, ...] | None = None  # whose constants are read
         self._runner = Runner(laid_out, len(staged), len(self._selectors))
 
+    def has_floor(self, expr: Expr) -> bool:
+        """Whether the program reads an expression with a floor by itself, not within what a table holds."""
+        return expr in self._floors
+
     def raise_floor(self, expr: Expr, value: float, chosen: MappingABC[Variable, int]) -> None:
         """Take note that an expression which has a floor is at least so much, where owners are chosen so."""
         constants = self._raised.setdefault(self._owner(chosen), self._raised[()].copy())

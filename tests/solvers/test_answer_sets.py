@@ -13,7 +13,7 @@ from brute import distinct, every_mapping
 from effort import effort
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
-from instances import OBJECTIVES, engines, operators
+from instances import OBJECTIVES, engines, hierarchies, operators
 
 from tilewright.formulation.limits import Limits
 from tilewright.formulation.mapping.problem import LayerProblem, layer_problem
@@ -29,6 +29,7 @@ from tilewright.solvers.mapping.answer_sets import (
 from tilewright.solvers.mapping.exhaustive import _rows, _tables, values
 from tilewright.workloads.errors import InputError
 from tilewright.workloads.mapping.layer_text import parse_layer
+from tilewright.workloads.mapping.operator import Operator, Role
 
 LAYERS = [
     "conv:K=4,C=2,P=4,Q=2,R=3,S=1",
@@ -128,6 +129,70 @@ def test_best_and_optimal_mappings_are_those_of_the_space_written_out(data: st.D
     front = {p for p in pairs if not any(q != p and q[0] <= p[0] and q[1] <= p[1] for q in pairs)}
     found = {(one.evaluation.energy, one.evaluation.cycles) for one in pareto_front(problem).solutions}
     assert found == front
+
+
+@st.composite
+def with_empty_levels(draw: st.DrawFn) -> tuple[Operator, Engine, bool]:
+    """A layer on a machine of which some levels store nothing, or may store nothing; and kinds of factors."""
+    operator = draw(operators(["pool", "gemm", "elementwise", "nest", "depthwise"], most=8))
+    roles = {tensor.role for tensor in operator.tensors}
+    engine = draw(hierarchies(levels=draw(st.integers(2, 3)), roomy=True))
+    levels = list(engine.levels)
+    for index in draw(st.sets(st.integers(1, len(levels) - 1), min_size=1)):
+        absent = frozenset(Role) - roles
+        if absent and draw(st.booleans()):
+            levels[index] = replace(levels[index], keeps=absent, may_bypass=frozenset())
+        else:
+            levels[index] = replace(levels[index], may_bypass=levels[index].keeps)
+    return operator, replace(engine, levels=tuple(levels)), draw(st.booleans())
+
+
+def _compare_lists(operator: Operator, engine: Engine, perfect: bool) -> None:
+    """Lists of best and of optimal mappings against the space written out."""
+    try:
+        problem = layer_problem(
+            operator, engine, parse_objective("edp"), factors="perfect" if perfect else "imperfect"
+        )
+    except InputError:
+        assume(False)
+    assume(problem.with_every_order().space.size <= 400)
+    every = written_out(problem)
+    answers = best_mappings(problem, 10_000)
+    assert answers.complete
+    assert [problem.key_of(one.evaluation) for one in answers.solutions] == sorted(every.values())
+    names = {distinct(operator, engine, one.mapping) for one in answers.solutions}
+    assert names == every.keys()
+    optima = optimal_mappings(problem)
+    assert optima.complete
+    assert len(optima.solutions) == list(every.values()).count(min(every.values(), default=Fraction(0)))
+
+
+@settings(max_examples=effort(15))
+@given(with_empty_levels())
+def test_a_level_that_stores_nothing_makes_no_mapping_twice(case: tuple[Operator, Engine, bool]) -> None:
+    """Where levels keep none of a layer's tensors, or all bypass them, each mapping is listed once."""
+    _compare_lists(*case)
+
+
+@pytest.mark.slow
+@settings(max_examples=effort(600))
+@given(with_empty_levels())
+def test_many_levels_that_store_nothing(case: tuple[Operator, Engine, bool]) -> None:
+    """The same, for hundreds of machines."""
+    _compare_lists(*case)
+
+
+def test_one_mapping_of_a_layer_without_weights_below_a_store_of_weights() -> None:
+    """All loops feed the PE from one level, whatever their order and wherever they are cut: one mapping."""
+    one = Fraction(1)
+    levels = (
+        MemoryLevel("L0", None, Fraction(33, 2), Fraction(33, 2)),
+        MemoryLevel("L1", 8, one, one, keeps=frozenset({Role.WEIGHT})),
+    )
+    engine = Engine("repeats", "hierarchy", 8, Fraction(3), Fraction(500), levels)
+    problem = layer_problem(parse_layer("pool:N=1,C=2,P=1,Q=1,R=4,S=1")[1], engine, parse_objective("edp"))
+    assert len(optimal_mappings(problem).solutions) == 1
+    assert len(best_mappings(problem, 10).solutions) == 1
 
 
 def test_an_order_that_another_one_dominates_may_be_second() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from fractions import Fraction
 from itertools import product as cartesian
 
 import numpy as np
@@ -17,6 +18,7 @@ from tilewright.formulation.mapping import relaxation
 from tilewright.formulation.mapping.chains import balanced_chains, halved_chains
 from tilewright.formulation.mapping.search import LayerSearch
 from tilewright.formulation.mapping.tables import Tables
+from tilewright.hardware.mapping.engine import ArrayAxis, Engine, Fanout, MemoryLevel
 from tilewright.solvers.mapping import tree
 from tilewright.solvers.mapping.branch import Branch
 from tilewright.solvers.mapping.division import divided
@@ -24,6 +26,8 @@ from tilewright.solvers.mapping.goals import Minimum
 from tilewright.solvers.mapping.layout import laid_out
 from tilewright.solvers.mapping.part_floors import PartFloors
 from tilewright.solvers.mapping.solve import solve
+from tilewright.workloads.mapping.layer_text import parse_layer
+from tilewright.workloads.mapping.operator import Role
 
 
 @settings(max_examples=effort(9))
@@ -73,6 +77,44 @@ def _compare(instance: Instance, alone: bool = False) -> None:
         patch.setattr(relaxation, "_FEW", 0)
         found = solve(instance.problem(), "branch")
     assert (found.status, found.key, found.bound) == (wanted.status, wanted.key, wanted.bound)
+
+
+@pytest.mark.parametrize(
+    ("arrays", "bounds"),
+    [(0, "M=2,N=1,K=2"), (1, "M=1,N=6,K=1"), (2, "M=1,N=1,K=1"), (2, "M=4,N=1,K=1"), (3, "M=1,N=1,K=4")],
+)
+def test_hard_searches_of_few_iterating_dimensions(arrays: int, bounds: str) -> None:
+    """Parts of an energy that one table holds are asked for by nobody, whatever arrays there are."""
+    levels = []
+    for index in range(arrays + 2):
+        fanout = Fanout((ArrayAxis(f"x{index}", 2),), Fraction(1)) if index < arrays else None
+        bypass = frozenset({Role.WEIGHT}) if index else frozenset[Role]()
+        energy = Fraction(40, 1 + index)
+        capacity = 8 if index else None
+        levels.append(MemoryLevel(f"L{index}", capacity, energy, energy, may_bypass=bypass, fanout=fanout))
+    engine = Engine("few", "hierarchy", 16, Fraction(1), Fraction(500), tuple(levels))
+    operator = parse_layer(f"gemm:{bounds}")[1]
+    _compare(Instance(operator, engine, "energy", factors="imperfect"), alone=True)
+
+
+@st.composite
+def few_iterating(draw: st.DrawFn) -> Instance:
+    """A layer of which at most two dimensions iterate, on a machine with arrays."""
+    operator = draw(operators(["gemm", "conv", "pool", "elementwise", "nest"], most=draw(st.integers(1, 8))))
+    assume(sum(bound > 1 for bound in operator.bounds.values()) <= 2)
+    engine = draw(hierarchies(arrays=True))
+    objective = draw(st.sampled_from(["energy", "edp"]))
+    instance = Instance(operator, engine, objective, factors=draw(st.sampled_from(["perfect", "imperfect"])))
+    assume(instance.problem().space.size <= 3000)
+    return instance
+
+
+@pytest.mark.slow
+@settings(max_examples=effort(400))
+@given(few_iterating())
+def test_many_hard_searches_of_few_iterating_dimensions(instance: Instance) -> None:
+    """The same, for hundreds of machines."""
+    _compare(instance, alone=True)
 
 
 @st.composite

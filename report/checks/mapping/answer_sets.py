@@ -6,8 +6,8 @@ from collections.abc import Iterator, Sequence
 from fractions import Fraction
 from itertools import pairwise
 
+from tilewright.formulation.mapping.canonical import CanonicalForm, canonical_form
 from tilewright.formulation.mapping.mapping import Mapping
-from tilewright.formulation.mapping.membership import OutsideError, Placement, placement
 from tilewright.formulation.mapping.problem import LayerProblem
 from tilewright.formulation.objective import parse_objective
 from tilewright.report.records.claims import number, shown_value
@@ -141,18 +141,17 @@ def _optima_faults(
 
 def _repeated(listed: Sequence[SolutionRecord], where: str, problem: LayerProblem) -> Iterator[str]:
     """Mappings are the same where tiles, stores and the effects of their orders are."""
-    seen: set[Placement] = set()
-    space = problem.with_every_order().space if len(listed) > 1 else problem.space
+    seen: set[CanonicalForm] = set()
     for index, one in enumerate(listed):
         try:
             mapping = Mapping.from_data(one.mapping.nodes)
             mapping.validate(problem.operator, problem.engine)
-            place = placement(space, mapping)
-        except (InputError, OutsideError):
+        except InputError:
             continue  # told elsewhere
-        if place in seen:
+        form = canonical_form(problem.operator, problem.engine, mapping)
+        if form in seen:
             yield f"{where}[{index}]: the same as a mapping before it"
-        seen.add(place)
+        seen.add(form)
 
 
 def _clash_faults(layer: LayerRecord, problem: LayerProblem) -> Iterator[str]:

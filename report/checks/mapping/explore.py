@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from fractions import Fraction
+from math import isclose
 
-from tilewright.formulation.objective import Objective, parse_objective
+from tilewright.formulation.objective import Objective, parse_objective, sum_name
 from tilewright.hardware.mapping.design_cost import CAPACITY, PES, design_costs, design_quantities
 from tilewright.hardware.mapping.design_space import Design, DesignSpace, design_space
 from tilewright.hardware.mapping.identity import engine_hash
@@ -13,12 +14,12 @@ from tilewright.hardware.mapping.variations import Variation
 from tilewright.report.checks.mapping.explore_head import head_faults, layer_best_faults, shown_faults
 from tilewright.report.records.claims import number, shown_gap
 from tilewright.report.records.mapping.explore import BestDesign, DesignRecord, ExploreDocument
-from tilewright.report.records.mapping.explore_build import plain_data
+from tilewright.report.records.mapping.explore_build import network_best, plain_data
 from tilewright.solvers.mapping.explore.bounds import SAFE
 from tilewright.workloads.errors import InputError
 
 _CLOSE = 1e-9
-"""Energies are shown rounded."""
+"""By which figures of rounded energies may differ, relatively."""
 
 
 def explore_faults(document: ExploreDocument, where: str) -> list[str]:
@@ -49,6 +50,7 @@ def explore_faults(document: ExploreDocument, where: str) -> list[str]:
     faults += _standing_faults(document, costs)
     faults += _best_faults(document, space)
     faults += layer_best_faults(document)
+    faults += _network_faults(document)
     faults += _front_faults(document, costs)
     return [*faults, *_totals_faults(document), *head_faults(document)]
 
@@ -138,6 +140,32 @@ def _standing_faults(document: ExploreDocument, costs: dict[int, Fraction]) -> I
                 yield f"{here}.status: discarded, but its bound is not above any other design's value"
             if not record.rule:
                 yield f"{here}.rule: missing, expected what discarded it"
+
+
+def _network_faults(document: ExploreDocument) -> Iterator[str]:
+    """Objectives of total energy and cycles are those of the designs' totals, and the least is named."""
+    if not document.figure:  # written before there were any
+        return
+    objective = parse_objective(document.objective)
+    figure = sum_name(objective, sum(layer.count for layer in document.layers))
+    if document.figure != figure:
+        yield f"figure: {document.figure}, expected {figure}"
+    for record in document.designs:
+        here, fresh = f"designs[{record.index}].network_value", None
+        if record.energy_pj is not None and record.cycles is not None:
+            fresh = float(objective.key(Fraction(record.energy_pj), record.cycles))
+        told = record.network_value
+        if (told is None) != (fresh is None) or not isclose(told or 0, fresh or 0, rel_tol=_CLOSE):
+            yield f"{here}: {told}, energy and cycles give {fresh}"
+        if record.bound_exact is None or record.network_bound is None:
+            if record.bound_exact is not None or record.network_bound is not None:
+                yield f"designs[{record.index}].network_bound: one bound without the other"
+        elif record.network_bound < float(Fraction(record.bound_exact)) * (1 - _CLOSE):
+            yield f"designs[{record.index}].network_bound: below the bound of the layers' sum"
+        elif told is not None and record.network_bound > told * (1 + _CLOSE):
+            yield f"designs[{record.index}].network_bound: above the value"
+    if document.network_best != network_best(document.designs):
+        yield "network_best: not what the designs tell"
 
 
 def _best_faults(document: ExploreDocument, space: DesignSpace) -> Iterator[str]:

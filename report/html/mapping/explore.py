@@ -21,7 +21,13 @@ from tilewright.report.html.page import (
     write_page,
 )
 from tilewright.report.records.mapping.explore import DesignRecord, ExploreDocument
-from tilewright.report.text.mapping.explore import axis_titles, fields_text, summary_lines
+from tilewright.report.text.mapping.explore import (
+    axis_titles,
+    fields_text,
+    figure_of,
+    network_lines,
+    summary_lines,
+)
 from tilewright.report.text.mapping.explore_grid import design_grid, value_scale
 from tilewright.report.text.quantities import gap_text, objective_text
 
@@ -56,7 +62,9 @@ def _best_facts(document: ExploreDocument, objective: Objective) -> list[str]:
     if best is None:
         return ["no design has a value"]
     claim = "proven optimal" if best.optimal else f"gap {gap_text(best.gap)}"
-    return [f"best: {fields_text(best.fields)}: {objective_text(objective, best.value)}, {claim}"]
+    value = f"{figure_of(document)} {objective_text(objective, best.value)}"
+    told = [line.strip() for line in network_lines(document, objective)]
+    return [f"best: {fields_text(best.fields)}: {value}, {claim}", *told]
 
 
 def _sections(document: ExploreDocument, objective: Objective) -> list[Section]:
@@ -71,7 +79,11 @@ def _sections(document: ExploreDocument, objective: Objective) -> list[Section]:
     if document.front is not None:
         told = "proven complete" if document.front.complete else "not proven complete"
         sections.append(
-            Plot(f"Front of {objective} and {document.front.against}", [("front", _front(document))], told)
+            Plot(
+                f"Front of {figure_of(document)} and {document.front.against}",
+                [("front", _front(document))],
+                told,
+            )
         )
     if document.layer_bests:
         sections.append(_layer_bests(document, objective))
@@ -110,7 +122,7 @@ def _heat_map(document: ExploreDocument, objective: Objective) -> Figure:
             "textfont": {"size": 12, "color": _DARK},
             "colorscale": [[0, _LIGHT[0]], [0.5, _LIGHT[1]], [1, _LIGHT[2]]],
             "colorbar": {
-                "title": {"text": f"{objective} [{unit}]", "side": "right"},
+                "title": {"text": f"{figure_of(document)} [{unit}]", "side": "right"},
                 "tickvals": ticks,
                 "ticktext": [f"{10**tick * scale:.4g}" for tick in ticks],
             },
@@ -194,7 +206,7 @@ def _designs(document: ExploreDocument, objective: Objective) -> Table:
             )
         )
     columns += [
-        (Column(str(objective), is_number=True), lambda one: figure(one.value)),
+        (Column(figure_of(document), is_number=True), lambda one: figure(one.value)),
         (Column("bound", is_number=True), lambda one: figure(one.bound)),
         (Column("status"), standing),
         (Column("PEs", is_number=True), lambda one: count(one.pes)),

@@ -47,6 +47,7 @@ from tilewright.report.text.quantities import (
     seconds_text,
     si_text,
 )
+from tilewright.report.text.tables import left_out_text
 
 _STYLES = {"optimal": "good", "feasible": "fair"}
 Solved = Sequence[tuple[LayerRecord, MetricsRecord]]
@@ -67,11 +68,19 @@ def write_result_report(path: Path, document: ResultDocument, command: str = "")
         + ("" if totals.energy_pj is None else f"; {energy_text(totals.energy_pj)} in all")
         + ("" if totals.cycles is None else f", {si_text(totals.cycles)} cycles"),
         *([f"not reached: {', '.join(document.missing)}"] if document.missing else []),
+        *_lacking(document),
         *(f"space: {text}" for text in _spaces(document)),
         *document.notes,
         "written with " + ", ".join(f"{name} {version}" for name, version in document.versions.items()),
     ]
     write_page(path, f"{document.model} on {document.arch.name}", facts, _sections(document), command)
+
+
+def _lacking(document: ResultDocument) -> list[str]:
+    """What the totals lack."""
+    names = ", ".join(document.totals.without_mapping)
+    nodes = [left_out_text(len(document.left_out)), *document.left_out] if document.left_out else []
+    return ([f"no totals: {names} without a mapping"] if names else []) + nodes
 
 
 def _spaces(document: ResultDocument) -> list[str]:
@@ -125,6 +134,10 @@ def _totals(document: ResultDocument, engine: Engine, solved: Solved) -> Table:
         rows.append(("latency", si_text(totals.time_s, "s")))
     if totals.edp is not None:
         rows.append(("energy times cycles", si_text(totals.edp * 1e-12, "J·cycle")))
+    if totals.edp_bound is not None:
+        rows.append(("bound of that", si_text(totals.edp_bound * 1e-12, "J·cycle")))
+    if totals.sum_of_layer_edp is not None and totals.layers > 1:
+        rows.append(("sum of layer edp", si_text(totals.sum_of_layer_edp * 1e-12, "J·cycle")))
     if totals.cycles and totals.macs:
         rows.append(
             ("MACs per PE and cycle", percent_text(totals.macs / totals.cycles / engine.instances, 1))

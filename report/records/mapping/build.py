@@ -18,7 +18,7 @@ from tilewright.formulation.mapping.search import LayerResult
 from tilewright.formulation.objective import Objective
 from tilewright.formulation.result import Beside, Origin, Status, TracePoint
 from tilewright.hardware.mapping.engine import Engine
-from tilewright.report.records.claims import claim, figures, number, shown_gap, shown_value
+from tilewright.report.records.claims import at_most, claim, figures, number, shown_gap, shown_value
 from tilewright.report.records.mapping.document import (
     AccessRecord,
     BesideRecord,
@@ -232,9 +232,18 @@ def totals_record(objective: Objective, engine: Engine, layers: Sequence[LayerRe
             break
         energy += layer.count * Fraction(layer.metrics.energy_pj_exact)
         cycles += layer.count * layer.metrics.cycles
+    bounds = [(layer.count, layer.bound_key) for layer in layers]
+    known = [(count, bound) for count, bound in bounds if bound is not None]
+    is_edp = objective.key_powers == (1, 1) and objective.root == 1
+    least = objective.network_bound(known) if is_edp and known and len(known) == len(bounds) else None
     is_sum = objective.root == 1 and sum(objective.key_powers) == 1
     value = _weighted([(layer.count, layer.value_key) for layer in layers]) if is_sum else None
-    bound = _weighted([(layer.count, layer.bound_key) for layer in layers]) if is_sum else None
+    bound = _weighted(bounds) if is_sum else None
+    products = [
+        None if one.metrics is None else Fraction(one.metrics.energy_pj_exact) * one.metrics.cycles
+        for one in layers
+    ]
+    summed = _weighted([(layer.count, edp) for layer, edp in zip(layers, products, strict=True)])
     return TotalsRecord(
         layers=sum(layer.count for layer in layers),
         distinct=len(layers),
@@ -247,6 +256,9 @@ def totals_record(objective: Objective, engine: Engine, layers: Sequence[LayerRe
         time_s=None if cycles is None else _time(cycles, engine),
         **figures(value, bound, objective.value),
         gap=shown_gap(objective, value, bound),
+        edp_bound=None if least is None else at_most(least),
+        sum_of_layer_edp=None if summed is None else number(summed),
+        without_mapping=[name for layer in layers if layer.metrics is None for name in layer.names],
     )
 
 

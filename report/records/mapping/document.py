@@ -204,6 +204,16 @@ class TotalsRecord(Record):
     bound: Number | None
     bound_exact: ExactText | None
     gap: float | None
+    edp_bound: Number | None = Field(
+        default=None, description="no mappings have less total energy times total cycles; for edp alone"
+    )
+    sum_of_layer_edp: Number | None = Field(
+        default=None,
+        description="sum of the layers' own energy times cycles, which is another figure than edp",
+    )
+    without_mapping: list[str] = Field(
+        default_factory=list, description="layers that have no mapping, which leaves sums null"
+    )
 
 
 class SettingsRecord(Record):
@@ -239,6 +249,9 @@ class ResultDocument(Record):
     objective: str
     constraints: list[str]
     notes: list[str] = Field(default_factory=list, description="what the user should know of the call")
+    left_out: list[str] = Field(
+        default_factory=list, description="nodes of the model that compute and are in no layer, with reasons"
+    )
     settings: SettingsRecord
     layers: list[LayerRecord]
     missing: list[str] = Field(description="layers that were asked for and are not present")
@@ -249,8 +262,12 @@ class ResultDocument(Record):
         """Plain data in the sequence of the contract."""
         data = self.model_dump()
         data["layers"] = [layer_data(layer) for layer in self.layers]
-        if not self.notes:
-            del data["notes"]
+        for field in ("notes", "left_out"):
+            if not data[field]:
+                del data[field]
+        for field in ("edp_bound", "sum_of_layer_edp", "without_mapping"):
+            if not data["totals"][field]:
+                del data["totals"][field]
         return data
 
 

@@ -71,6 +71,12 @@ class DesignRecord(Record):
     bound_exact: ExactText | None
     energy_pj: Number | None
     cycles: int | None
+    network_value: Number | None = Field(
+        default=None, description="the objective of total energy and total cycles, under the same mappings"
+    )
+    network_bound: Number | None = Field(
+        default=None, description="no mappings give total energy and total cycles a smaller objective"
+    )
     pes: int | None
     capacity_bytes: Number | None = Field(description="of all its memories but unbounded ones")
     cost: Number | None = Field(default=None, description="the cost of settings.against")
@@ -98,6 +104,16 @@ class BestDesign(Record):
     gap: float
     optimal: bool
     result: ResultDocument
+
+
+class NetworkBest(Record):
+    """Of the designs whose mappings are known that of the least objective of total energy and cycles."""
+
+    index: int
+    fields: dict[str, Any]
+    value: Number
+    bound: Number = Field(description="on no design of the space do any mappings give a smaller one")
+    gap: float
 
 
 class LayerBest(Record):
@@ -156,7 +172,11 @@ class ExploreDocument(Record):
     settings: ExploreSettings
     vary: list[VariationRecord]
     layers: list[ExploredLayer]
+    figure: str = Field(
+        default="", description="what values are: the objective, or the sum of the layers' objectives"
+    )
     best: BestDesign | None
+    network_best: NetworkBest | None = None
     layer_bests: list[LayerBest] = Field(default_factory=list)
     front: ExploreFront | None = None
     designs: list[DesignRecord]

@@ -11,12 +11,12 @@ from typing import Any
 import numpy as np
 
 from tilewright.formulation.mapping.mapping import Mapping
-from tilewright.formulation.objective import Objective
+from tilewright.formulation.objective import Objective, sum_name
 from tilewright.formulation.result import Result, Status, TracePoint
 from tilewright.formulation.search import DisagreementError
 from tilewright.hardware.mapping.design_cost import CAPACITY, PES, design_quantities
 from tilewright.hardware.mapping.design_space import Design, DesignSpace
-from tilewright.report.records.claims import number, shown_gap
+from tilewright.report.records.claims import Number, at_most, number, shown_gap
 from tilewright.report.records.mapping.answer_sets import answer_record
 from tilewright.report.records.mapping.build import versions
 from tilewright.report.records.mapping.document import ResultDocument, SettingsRecord
@@ -30,6 +30,7 @@ from tilewright.report.records.mapping.explore import (
     ExploreSettings,
     ExploreTotals,
     LayerBest,
+    NetworkBest,
     VariationRecord,
 )
 from tilewright.report.records.mapping.growing import GrowingDocument
@@ -120,7 +121,9 @@ def explore_document(question: ExploreQuestion, found: Exploration, wall: float)
             )
             for layer in question.layers
         ],
+        figure=sum_name(question.objective, sum(len(layer.names) for layer in question.layers)),
         best=chosen,
+        network_best=network_best(records),
         layer_bests=layer_bests,
         front=front,
         designs=records,
@@ -183,6 +186,8 @@ def _design(
         bound_exact=None if bound is None else str(bound),
         energy_pj=None if energy is None else number(energy),
         cycles=cycles,
+        network_value=None if energy is None else number(question.objective.key(energy, cycles or 0)),
+        network_bound=_network_bound(question, goal, place),
         pes=int(sizes[PES]),
         capacity_bytes=number(sizes[CAPACITY]),
         cost=None if question.costs is None else number(question.costs[place]),
@@ -193,6 +198,24 @@ def _design(
         carried_from=origin,
         message=message,
     )
+
+
+def _network_bound(question: ExploreQuestion, goal: Progress, place: int) -> Number | None:
+    """What the objective of a design's total energy and total cycles is at least."""
+    parts = goal.layer_bounds(place)
+    return None if parts is None else at_most(question.objective.network_bound(parts))
+
+
+def network_best(records: Sequence[DesignRecord]) -> NetworkBest | None:
+    """The design of the least objective of total energy and total cycles, the first among equals."""
+    known = [(one.network_value, one.index) for one in records if one.network_value is not None]
+    if not known:
+        return None
+    value, index = min(known)
+    bounds = [one.network_bound for one in records if one.network_bound is not None]
+    bound = min([value, *bounds])
+    gap = float(1 - bound / value) if value else 0.0
+    return NetworkBest(index=index, fields=records[index].fields, value=value, bound=bound, gap=gap)
 
 
 def _standing(found: Exploration, goal: Progress, place: int) -> tuple[str, str, int | None, str]:

@@ -48,6 +48,7 @@ class GrowingDocument:
             objective=str(network.objective),
             constraints=[*network.constraints],
             notes=[*network.notes],
+            left_out=[*network.left_out],
             settings=self._settings,
             layers=layers,
             missing=missing,

@@ -18,7 +18,7 @@ def document_views(document: ResultDocument, seconds: float) -> list[RenderableT
     if len(document.layers) == 1 and not document.missing:
         layer = document.layers[0]
         view = tables.layer_view(layer, layer.operator.build(layer.name), engine, objective)
-        return [view, *further_views(layer, objective), "", summary]
+        return [view, *further_views(layer, objective), *tables.lacking(document), "", summary]
     title = tables.head_text(
         document.model,
         engine.name,
@@ -30,4 +30,5 @@ def document_views(document: ResultDocument, seconds: float) -> list[RenderableT
     views = [view for one in document.layers for view in further_views(one, objective, one.name)]
     beside = beside_lines(document.layers, objective)
     lines = ["", *space_lines(document.layers)]
-    return [title, "", table, *lines, *tables.clashes(document), *beside, *views, "", summary]
+    told = [*tables.clashes(document), *tables.lacking(document)]
+    return [title, "", table, *lines, *told, *beside, *views, "", summary]

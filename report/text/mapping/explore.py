@@ -77,7 +77,8 @@ def explore_views(document: ExploreDocument) -> list[RenderableType]:
         )
         views += [
             Text(f"best: {fields_text(best.fields)}", style="bold"),
-            Text(f"      {objective_text(objective, best.value)}, {claim}"),
+            Text(f"      {figure_of(document)} {objective_text(objective, best.value)}, {claim}"),
+            *map(Text, network_lines(document, objective)),
         ]
     views += ["", _table(document, objective)]
     if document.layer_bests:
@@ -85,6 +86,30 @@ def explore_views(document: ExploreDocument) -> list[RenderableType]:
     if document.front is not None:
         views += ["", *_front(document, objective)]
     return [*views, "", *map(Text, summary_lines(document))]
+
+
+def figure_of(document: ExploreDocument) -> str:
+    """What values are."""
+    return document.figure or document.objective
+
+
+def network_lines(document: ExploreDocument, objective: Objective) -> list[str]:
+    """The objective of total energy and total cycles, where values are sums of layers' own."""
+    least, best = document.network_best, document.best
+    if least is None or best is None or figure_of(document) == document.objective:
+        return []
+    own = document.designs[best.index].network_value
+    told = (
+        ""
+        if own is None
+        else f"      {objective} (of total energy and cycles) {objective_text(objective, own)}"
+    )
+    name = "this design" if least.index == best.index else fields_text(least.fields)
+    return [
+        told,
+        f"      least {objective} found {objective_text(objective, least.value)} ({name}), no design below "
+        f"{objective_text(objective, least.bound)}, gap {gap_text(least.gap)}",
+    ]
 
 
 def summary_lines(document: ExploreDocument) -> list[str]:
@@ -105,7 +130,7 @@ def summary_lines(document: ExploreDocument) -> list[str]:
 
 def _table(document: ExploreDocument, objective: Objective) -> RenderableType:
     """The best designs by value, then those by bound."""
-    columns = [("design", "left"), (str(objective), "right"), ("bound", "right"), ("status", "left")]
+    columns = [("design", "left"), (figure_of(document), "right"), ("bound", "right"), ("status", "left")]
     known = sorted(
         (one for one in document.designs if one.bound is not None),
         key=lambda one: (one.value is None, one.value if one.value is not None else one.bound, one.index),
@@ -153,7 +178,7 @@ def _front(document: ExploreDocument, objective: Objective) -> list[RenderableTy
     assert front is not None
     by_index = {one.index: one for one in document.designs}
     chosen = [by_index[index] for index in front.designs]
-    columns = [("design", "left"), ("cost", "right"), (str(objective), "right")]
+    columns = [("design", "left"), ("cost", "right"), (figure_of(document), "right")]
     rows = [
         [
             _point(document, one),
@@ -164,7 +189,7 @@ def _front(document: ExploreDocument, objective: Objective) -> list[RenderableTy
     ]
     told = "proven complete" if front.complete else "not proven complete"
     table = listing(columns, rows)
-    return [Text(f"front of {objective} and {front.against}, {told}"), table]
+    return [Text(f"front of {figure_of(document)} and {front.against}, {told}"), table]
 
 
 def explore_csv(document: ExploreDocument) -> str:

@@ -65,7 +65,12 @@ class Progress:
         """A design's proven lower bound, exact where all its layers are proven; ``None`` where no layer
         leaves a mapping.
         """
-        total = Fraction(0)
+        parts = self.layer_bounds(design)
+        return None if parts is None else sum((count * bound for count, bound in parts), Fraction(0))
+
+    def layer_bounds(self, design: int) -> list[tuple[int, Fraction]] | None:
+        """How often each layer counts on a design, and its bound; ``None`` where one has no mapping."""
+        parts: list[tuple[int, Fraction]] = []
         for layer, count in enumerate(self.goal.counts):
             if not count:
                 continue
@@ -73,10 +78,10 @@ class Progress:
             if np.isinf(low) or (known is not None and known.told.status == "infeasible"):
                 return None
             if known is not None and known.told.status == "optimal" and known.told.value is not None:
-                total += count * known.told.value
+                parts.append((count, known.told.value))
             else:
-                total += count * Fraction(int(low * SAFE))
-        return total
+                parts.append((count, Fraction(int(low * SAFE))))
+        return parts
 
     def beaten(self, design: int) -> bool:
         """Whether a design's bound is above what rules it out."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, Unpack
 
@@ -141,6 +142,7 @@ class NetworkOnMachine(LayersOnMachine):
         with named_arguments():
             selected = network.select(layers, all_operators)
         super().__init__(network.name, network.batch, selected, machine, objective, **demands)
+        self.stated = replace(self.stated, left_out=network.graph.left_out)
 
     def answer(self, request: SearchRequest) -> MappingDocument:
         """What `solve` calls."""

@@ -143,8 +143,8 @@ class LayersOnMachine:
                     lambda operator: fitting(stored, operator),
                     request.observer,
                 )
-                for index, answer in enumerate(answers):
-                    growing.add(index, answer_record(self.stated, answer))
+                for answer in answers:
+                    growing.add(answer.index, answer_record(self.stated, answer))
         return MappingDocument(growing.document(), self._name)
 
 

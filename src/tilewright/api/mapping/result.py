@@ -172,6 +172,16 @@ class MappingDocument(Displayed):
         return self.complete and all(layer.status is Status.OPTIMAL for layer in self.layers)
 
     @property
+    def left_out(self) -> tuple[str, ...]:
+        """Nodes of the model that compute and are in no layer, each with the reason."""
+        return tuple(self.record.left_out)
+
+    @property
+    def without_mapping(self) -> tuple[str, ...]:
+        """Layers that have no mapping, without which there are no totals."""
+        return tuple(self.record.totals.without_mapping)
+
+    @property
     def value(self) -> float | int | None:
         """Sum of the layers' values, for the objectives energy and cycles."""
         return self.record.totals.value

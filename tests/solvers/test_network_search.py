@@ -1,0 +1,159 @@
+"""Layers of a network share the time of a call; what some leave goes to those that are open."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+import pytest
+
+from tilewright.formulation.limits import Limits
+from tilewright.formulation.mapping.search import LayerResult, LayerSearch
+from tilewright.formulation.objective import parse_objective
+from tilewright.formulation.result import Status
+from tilewright.hardware.mapping.load import load_engine
+from tilewright.solvers.mapping import network_search
+from tilewright.solvers.mapping.network_problem import NetworkProblem, network_problem
+from tilewright.solvers.mapping.network_search import LayerAnswer, search_network
+from tilewright.solvers.mapping.solve import solve
+from tilewright.workloads.mapping.layer_text import parse_layer
+from tilewright.workloads.selection import SelectedLayer
+
+
+def network(*sizes: int) -> NetworkProblem:
+    layers = []
+    for index, size in enumerate(sizes):
+        operator = parse_layer(f"gemm:M={size},N=2,K=2")[1]
+        layers.append(SelectedLayer(operator, (f"layer{index}",)))
+    return network_problem(layers, load_engine("eyeriss-168"), parse_objective("edp"))
+
+
+@dataclass
+class Clock:
+    """Time that passes only where a search takes it."""
+
+    now: float = 0.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+@dataclass
+class Slow:
+    """A search that takes so many seconds per layer until its proof; it has half of its bound before."""
+
+    clock: Clock
+    needs: list[float]
+    first: float = 0.0
+    told: list[tuple[int, float]] = field(default_factory=list)
+
+    def __call__(
+        self,
+        state: Any,
+        solver: str,
+        limits: Limits,
+        starts: Any,
+        observer: Any,
+        tracebacks: bool,
+        earlier: Any,
+    ) -> tuple[LayerResult, Any]:
+        problem = state()
+        index = problem.operator.bounds["M"] - 3
+        share = limits.remaining
+        assert share is not None
+        spent = 0.0 if earlier is None else earlier.wall_seconds  # a search that goes on is no shorter
+        need = max(self.needs[index] - spent, 0.0)
+        self.told.append((index, share))
+        search = LayerSearch(problem, limits, observer.point)
+        if earlier is not None:
+            search.resume(earlier)
+            assert search.bound == earlier.bound
+        best = solve(problem)
+        assert best.answer is not None
+        assert best.key is not None
+        if need > share:
+            self.clock.now += share
+            if self.needs[index] * self.first < spent + share:
+                search.raise_bound(best.key / 2, "slow")
+                search.offer(best.answer, "slow")
+            return search.result(solver, "1"), problem
+        self.clock.now += need
+        search.offer(best.answer, "slow")
+        search.raise_bound(best.key, "slow")
+        return search.result(solver, "1"), problem
+
+
+def searched(
+    monkeypatch: pytest.MonkeyPatch, seconds: float, needs: list[float], first: float = 0.0
+) -> tuple[list[LayerAnswer], Slow, Clock]:
+    clock = Clock()
+    slow = Slow(clock, needs, first)
+    monkeypatch.setattr(network_search, "_search", slow)
+    monkeypatch.setattr(network_search, "_prepare", lambda *_: None)
+    limits = Limits(seconds=seconds, threads=1, clock=clock)
+    problem = network(*range(3, 3 + len(needs)))
+    return list(search_network(problem, limits=limits)), slow, clock
+
+
+def last(answers: list[LayerAnswer]) -> dict[int, LayerAnswer]:
+    return {answer.index: answer for answer in answers}
+
+
+def test_time_that_others_leave_goes_to_the_open_layer(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A slow first layer is proven with the time that quick ones have not used, from its bound on."""
+    answers, slow, clock = searched(monkeypatch, 60, [30, 1, 1, 1])
+    assert [answer.index for answer in answers] == [0, 1, 2, 3, 0]
+    assert answers[0].result.status is Status.FEASIBLE
+    assert answers[0].is_open
+    assert slow.told[0] == (0, 12)
+    assert {index: found.result.status for index, found in last(answers).items()} == dict.fromkeys(
+        range(4), Status.OPTIMAL
+    )
+    assert clock.now == 33
+    trace = last(answers)[0].result.trace
+    assert trace[: len(answers[0].result.trace)] == answers[0].result.trace
+    assert [point.seconds for point in trace] == sorted(point.seconds for point in trace)
+
+
+def test_open_layers_use_all_of_the_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What cannot be proven is searched until the limit, and no bound is lost on the way."""
+    answers, slow, clock = searched(monkeypatch, 60, [1000, 1, 1000, 1])
+    assert clock.now == pytest.approx(60, abs=0.1)
+    found = last(answers)
+    assert [found[index].result.status for index in range(4)] == [
+        Status.FEASIBLE,
+        Status.OPTIMAL,
+        Status.FEASIBLE,
+        Status.OPTIMAL,
+    ]
+    for index in (0, 2):
+        bounds = [answer.result.bound for answer in answers if answer.index == index]
+        assert all(bound is not None for bound in bounds)
+    assert sum(share for index, share in slow.told if index == 0) > 15
+
+
+def test_every_layer_has_a_mapping_though_its_search_found_none(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A layer whose search has found nothing comes first in the time that is left, and has some mapping."""
+    answers, slow, _ = searched(monkeypatch, 20, [1000, 1, 1000, 1], first=0.5)
+    assert all(answer.result.answer is not None for answer in answers)
+    sources = [answer.result.trace[0].source for answer in answers if answer.index == 0]
+    assert set(sources) == {"greedy"}
+    statuses = {index: found.result.status for index, found in last(answers).items()}
+    assert statuses[0] is Status.FEASIBLE
+    assert last(answers)[0].result.bound is None
+    assert slow.told[-1][0] in (0, 2)
+
+
+def test_a_search_goes_on_only_from_one_of_its_own_problem() -> None:
+    """An earlier result of another layer is refused."""
+    stated = network(3, 4)
+    one, other = (state() for state in stated.states)
+    with pytest.raises(ValueError, match="same problem"):
+        LayerSearch(one, Limits()).resume(solve(other))
+
+
+def test_a_single_layer_is_searched_once() -> None:
+    """One layer has all of the time, and comes once."""
+    answers = list(search_network(network(5), limits=Limits(seconds=20, threads=1)))
+    assert [answer.index for answer in answers] == [0]
+    assert answers[0].result.status is Status.OPTIMAL
