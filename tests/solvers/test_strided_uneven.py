@@ -260,15 +260,15 @@ def with_parts(kind: str) -> Iterator[tuple[Strided, LayerProblem]]:
             yield one, next(iter(storages(one.problem(kind))))
 
 
-@pytest.mark.parametrize("kind", [DIVISORS, LEAST])
-def test_parts_cost_no_more_than_random_mappings(kind: str) -> None:
+@pytest.mark.parametrize(("kind", "number"), [(DIVISORS, 16), (LEAST, 4)])
+def test_parts_cost_no_more_than_random_mappings(kind: str, number: int) -> None:
     """Inside energy, cycles and outside energy of any mapping, good or bad, are no less than the parts'."""
     compared = 0
     for one, problem in with_parts(kind):
         compared += compare_parts(problem, random.Random(one.seed), 4)
-        if compared >= effort(24):
+        if compared >= effort(number):
             break
-    assert compared >= effort(24)
+    assert compared >= effort(number)
 
 
 @pytest.mark.parametrize("kind", [DIVISORS, LEAST])
@@ -286,9 +286,9 @@ def test_no_root_bound_is_above_the_even_optimum(kind: str) -> None:
         assert least_energy(one.operator, one.engine) <= even.evaluation.energy
         assert least_cycles(one.operator, one.engine) <= even.evaluation.cycles
         compared += 1
-        if compared == effort(10):
+        if compared == effort(6):
             break
-    assert compared == effort(10)
+    assert compared == effort(6)
 
 
 @pytest.mark.parametrize("kind", [DIVISORS, LEAST])
