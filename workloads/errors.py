@@ -3,8 +3,27 @@
 from __future__ import annotations
 
 import difflib
+import re
 from collections.abc import Iterable
 from pathlib import Path
+
+_WHERE, _FIELD, _MESSAGE, _WORD = 500, 250, 4000, 250
+_LONG = re.compile(rf"'[^']{{{_WORD},}}'|\"[^\"]{{{_WORD},}}\"|\S{{{_WORD},}}")
+
+
+def shortened(text: str, limit: int = _MESSAGE) -> str:
+    """A text for messages: what it quotes, its words and itself are cut in the middle where they are long.
+
+    Parameters
+    ----------
+    limit : characters of the whole
+    """
+    return _cut(_LONG.sub(lambda match: _cut(match[0], _WORD), text), limit)
+
+
+def _cut(text: str, limit: int) -> str:
+    """The beginning and the end, with a sign between them for the rest."""
+    return text if len(text) <= limit else f"{text[: limit * 3 // 4 - 1]}…{text[-(limit // 4) :]}"
 
 
 class TilewrightError(Exception):
@@ -28,8 +47,13 @@ class InputError(TilewrightError, ValueError):
         self.message = message
 
     def __str__(self) -> str:
-        parts = [self.where, self.message] if self.field is None else [self.where, self.field, self.message]
+        where, message = shortened(self.where, _WHERE), shortened(self.message)
+        parts = [where, message] if self.field is None else [where, shortened(self.field, _FIELD), message]
         return " ".join(": ".join(parts).split())
+
+
+class BudgetError(InputError):
+    """Input that asks for more time or memory than it may; unlike what is not supported, never left out."""
 
 
 class OutputError(TilewrightError):
@@ -48,7 +72,7 @@ class OutputError(TilewrightError):
 
     def __str__(self) -> str:
         text = self.reason.strerror if isinstance(self.reason, OSError) else None
-        return f"{self.path}: cannot be written: {text or one_line(self.reason)}"
+        return f"{shortened(str(self.path), _WHERE)}: cannot be written: {text or one_line(self.reason)}"
 
 
 def did_you_mean(name: str, known: Iterable[str]) -> str:
