@@ -13,6 +13,7 @@ import onnx
 
 from tilewright.workloads.errors import BudgetError
 from tilewright.workloads.loading import heed_limit
+from tilewright.workloads.onnx.operations import NORMALISING, POINTWISE, RENAMING
 
 MOST_NODES = 2**17
 """Nodes of a model, those of branches and loops and of every call of a function included."""
@@ -29,7 +30,8 @@ MOST_STEPS = 2**20
 
 _AXES = 8
 """Of a tensor whose axes are not known before the inference."""
-_KEEPING = frozenset({"Cast", "Identity", "Relu", "Sigmoid", "Unsqueeze"})
+_KEEPING = POINTWISE | RENAMING | NORMALISING | {"Transpose", "Unsqueeze"}
+"""The result has at least the axes of the first operand."""
 _INTEGERS = (onnx.TensorProto.INT32, onnx.TensorProto.INT64)
 _Functions = MappingABC[tuple[str, str, str], onnx.FunctionProto]
 

@@ -230,11 +230,14 @@ def stored_tensors(graph: onnx.GraphProto, constants: frozenset[str]) -> dict[st
     """
     roots = {tensor.name: tensor.name for tensor in graph.initializer}
     for node in graph.node:
-        if not constants.issuperset(node.output):
+        if not node.output or not constants.issuperset(node.output):
             continue
         if node.op_type in ("Constant", "ConstantOfShape"):
             roots[node.output[0]] = node.output[0]
-        elif node.op_type in RENAMING | MOVING | {"Cast", "DequantizeLinear"} and node.input[0] in roots:
+        elif (
+            node.op_type in RENAMING | MOVING | {"Cast", "DequantizeLinear"}
+            and {*node.input[:1]} & roots.keys()
+        ):
             roots.update(dict.fromkeys(node.output, roots[node.input[0]]))
     return roots
 

@@ -23,7 +23,7 @@ from tilewright.workloads.onnx import inference_process
 from tilewright.workloads.onnx.budgets import check_axes
 from tilewright.workloads.onnx.inference_process import FAILED, FULL, INFERRED
 
-MEMORY = 2**30
+MEMORY = 2**29
 """Bytes that the inference may take, besides `SHARE` for each byte of the model without its weights."""
 SHARE = 16
 SECONDS = 60.0
