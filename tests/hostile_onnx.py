@@ -102,7 +102,7 @@ def chain(
 
 
 def _functions(levels: int, calls: int, *, recursive: bool = False) -> tuple[onnx.FunctionProto, ...]:
-    """Functions of which each calls the one before it some times; the first calls the last where recursive."""
+    """Functions of which each calls the one before it some times, the first the last where recursive."""
     opsets = [helper.make_opsetid("", 17), helper.make_opsetid("local", 1)]
     found = []
     for level in range(levels):
@@ -413,7 +413,7 @@ def _messages(message: Any) -> Iterator[Any]:
     yield message
     for field, value in message.ListFields():
         if field.message_type is not None:
-            for inner in value if field.label == FieldDescriptor.LABEL_REPEATED else [value]:
+            for inner in value if hasattr(value, "extend") else [value]:
                 yield from _messages(inner)
 
 
@@ -443,7 +443,7 @@ def changed(model: onnx.ModelProto, draw: random.Random) -> onnx.ModelProto:
         field = draw.choice(message.DESCRIPTOR.fields)
         if draw.random() < 0.5 and message.ListFields():
             field = draw.choice(message.ListFields())[0]
-        several = field.label == FieldDescriptor.LABEL_REPEATED
+        several = hasattr(getattr(message, field.name), "extend")
         if draw.random() < 0.15:
             message.ClearField(field.name)
         elif field.message_type is not None:
@@ -457,9 +457,11 @@ def changed(model: onnx.ModelProto, draw: random.Random) -> onnx.ModelProto:
                 held = getattr(message, field.name)
                 inner = [*held]
                 inner.insert(draw.randint(0, len(inner)), other)
-                draw.choice(
-                    (lambda: None, lambda: draw.shuffle(inner), lambda: inner.pop(draw.randrange(len(inner))))
-                )()
+                action = draw.randrange(3)
+                if action == 1:
+                    draw.shuffle(inner)
+                elif action == 2:
+                    inner.pop(draw.randrange(len(inner)))
                 kept = [
                     field.message_type._concrete_class.FromString(one.SerializeToString()) for one in inner
                 ]

@@ -14,8 +14,8 @@ from dataclasses import dataclass
 
 from tilewright.workloads.errors import BudgetError
 
-LEAST = 1.0
-"""Seconds that loading has at any rate: limits are kept within a second."""
+LEAST = 1.5
+"""Seconds that loading has at any rate, as much as a call needs on a busy machine."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,3 +72,12 @@ def too_slow(where: str, field: str | None = None) -> BudgetError:
     deadline = _deadline.get()
     limit = "" if deadline is None else f" of {deadline.seconds:g} s"
     return BudgetError(where, field, f"takes longer to read than the time limit{limit}")
+
+
+@contextmanager
+def naming(where: str) -> Iterator[None]:
+    """Let a limit that strikes inside be told of this file."""
+    try:
+        yield
+    except BudgetError as error:
+        raise BudgetError(where, error.field, error.message) from None

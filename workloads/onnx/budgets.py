@@ -6,6 +6,7 @@ them.  What is beyond them is refused before anything is unfolded.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from collections.abc import Mapping as MappingABC
 
@@ -13,6 +14,7 @@ import onnx
 
 from tilewright.workloads.errors import BudgetError
 from tilewright.workloads.loading import heed_limit
+from tilewright.workloads.mapping.layer_fields import LARGEST
 from tilewright.workloads.onnx.operations import NORMALISING, POINTWISE, RENAMING
 
 MOST_NODES = 2**17
@@ -21,6 +23,8 @@ MOST_CALLS = 32
 """Functions that call each other, one inside the other."""
 MOST_AXES = 64
 """Of a tensor: as many as an array of numpy has."""
+MOST_ELEMENTS = 2**48
+"""Of a tensor; an axis has at most `LARGEST`, as in layers that are written down."""
 MOST_FOLDED = 2**20
 """Elements of all constants that are computed when shapes are inferred."""
 MOST_PIECES = 2**16
@@ -51,6 +55,14 @@ def check_axes(where: str, field: str, axes: int) -> None:
     """Raise ``BudgetError`` for a tensor of too many axes."""
     if axes > MOST_AXES:
         raise BudgetError(where, field, f"has {axes:,} axes, expected at most {MOST_AXES}")
+
+
+def check_sizes(where: str, shapes: MappingABC[str, tuple[int, ...]]) -> None:
+    """Raise ``BudgetError`` for a tensor of an axis, or of elements, beyond all that can be mapped."""
+    for name, axes in shapes.items():
+        if max(axes, default=1) > LARGEST or math.prod(axes) > MOST_ELEMENTS:
+            expected = f"expected axes of at most {LARGEST:,} and at most {MOST_ELEMENTS:,} elements"
+            raise BudgetError(where, f"tensor {name!r}", f"has shape {list(axes)}, {expected}")
 
 
 def _check_nodes(model: onnx.ModelProto, where: str) -> None:

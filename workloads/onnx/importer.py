@@ -84,7 +84,7 @@ def load_onnx(
     options = options or OnnxOptions()
     graph = prepare(model, where, batch, SUPPORTED, options.dims, skip=options.skip, bounded=bounded)
     title = name or (where if isinstance(source, onnx.ModelProto) else Path(source).stem)
-    return _Importer(graph, skip=options.skip).network(title)
+    return _Importer(graph, skip=options.skip).network(title, bounded=bounded)
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,9 +152,10 @@ class _Importer:
             tensor: (_Source(None, tensor, math.prod(graph.shapes[tensor])),) for tensor in graph.inputs
         }
 
-    def network(self, name: str) -> Network:
+    def network(self, name: str, *, bounded: bool) -> Network:
         for node in self.graph.nodes:
-            heed_limit(self.graph.where, node.label)
+            if bounded:
+                heed_limit(self.graph.where, node.label)
             try:
                 if node.label in self.graph.unsupported:
                     raise InputError(self.graph.where, node.label, self.graph.unsupported[node.label])

@@ -20,7 +20,7 @@ from tilewright.workloads.disk import size_text
 from tilewright.workloads.errors import BudgetError, InputError, one_line
 from tilewright.workloads.loading import remaining, too_slow
 from tilewright.workloads.onnx import inference_process
-from tilewright.workloads.onnx.budgets import check_axes
+from tilewright.workloads.onnx.budgets import check_axes, check_sizes
 from tilewright.workloads.onnx.inference_process import FAILED, FULL, INFERRED
 
 MEMORY = 2**29
@@ -62,6 +62,7 @@ def infer_shapes(model: onnx.ModelProto, where: str, *, strict: bool = True, bou
                 shapes[value.name] = tuple(axis.dim_value for axis in axes)
     for tensor in model.graph.initializer:
         shapes[tensor.name] = tuple(tensor.dims)
+    check_sizes(where, shapes)
     return shapes
 
 

@@ -21,6 +21,8 @@ def misfit(node: onnx.NodeProto, versions: MappingABC[str, int]) -> str | None:
     if schema is None:
         return f"the operation {node.op_type} is not in the model's version of ONNX"
     for attribute in node.attribute:
+        if attribute.ref_attr_name:
+            return f"{attribute.name}: refers to an attribute of a function, outside of one"
         known = schema.attributes.get(attribute.name)
         if known is not None and int(known.type.value) != attribute.type:
             return f"{attribute.name}: expected {_kind(int(known.type.value))}, got {_kind(attribute.type)}"
@@ -37,7 +39,10 @@ def misfit(node: onnx.NodeProto, versions: MappingABC[str, int]) -> str | None:
 def known_attributes(node: onnx.NodeProto, versions: MappingABC[str, int]) -> dict[str, onnx.AttributeProto]:
     """Attributes that the operation has, by name; others mean nothing."""
     schema = _schema(node.op_type, versions.get("", defs.onnx_opset_version()))
-    return {one.name: one for one in node.attribute if schema is None or one.name in schema.attributes}
+    if schema is None:
+        return {}
+    known = schema.attributes
+    return {one.name: one for one in node.attribute if one.name in known and not one.ref_attr_name}
 
 
 @cache

@@ -62,7 +62,7 @@ def find_workload(text: str) -> Workload | None:
     """The workload that a text names, or whose file it is; nothing where it is something else."""
     path = Path(text)
     is_file = path.suffix.lower() in (".yaml", ".yml")
-    if text in list_workloads() or (is_file and path.exists() and is_workload(read_yaml(path))):
+    if text in list_workloads() or (is_file and path.is_file() and is_workload(read_yaml(path))):
         return load_workload(text)
     return None
 
