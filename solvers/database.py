@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import os
 import sqlite3
 import threading
 import time
@@ -48,7 +49,7 @@ def check_database(path: Path) -> None:
     check_writable(path)
     if is_stream(path):
         raise InputError(str(path), None, "a device or pipe, expected a regular file for the store")
-    if not path.exists() and path.suffix.lower() not in SUFFIXES:
+    if not os.path.exists(path) and path.suffix.lower() not in SUFFIXES:
         raise suffix_error(path, SUFFIXES)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Hashable, Iterator
 from contextlib import contextmanager
@@ -72,7 +73,7 @@ def telling_lines(path: Path) -> Iterator[None]:
         yield
     except InputError as error:
         line = None
-        again = path.suffix.lower() in (".yaml", ".yml") and path.is_file()
+        again = path.suffix.lower() in (".yaml", ".yml") and os.path.isfile(path)
         if error.field is not None and error.where == str(path) and again:
             line = _line_of(path, error.field)
         if line is None:
