@@ -17,7 +17,7 @@ from functools import partial as bound
 from pathlib import Path
 
 from tilewright.workloads.errors import InputError, OutputError
-from tilewright.workloads.loading import heed_limit
+from tilewright.workloads.loading import begin_reading, heed_limit
 from tilewright.workloads.pipes import PATIENCE, Pipe
 
 DESCRIPTION_BYTES = 2**20
@@ -58,6 +58,7 @@ def read_bytes(path: Path, most: int, what: str) -> bytes:
     InputError : for a file that cannot be read, is a folder or a device, or is larger
     """
     where = str(path)
+    begin_reading()
     try:
         found = path.stat()
         for is_kind, name in _KINDS:

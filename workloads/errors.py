@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import difflib
 import re
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 _WHERE, _FIELD, _MESSAGE, _WORD = 500, 250, 4000, 250
@@ -102,3 +103,35 @@ def one_line(error: BaseException, limit: int = 300) -> str:
     """The text of another library's exception on one line, cut at ``limit`` characters."""
     text = " ".join(str(error).split()) or type(error).__name__
     return text if len(text) <= limit else text[: limit - 1] + "…"
+
+
+@contextmanager
+def told_of(path: str, others: Collection[str] = ()) -> Iterator[None]:
+    """Let errors in what a file holds name the file, and as its field what they named themselves.
+
+    Parameters
+    ----------
+    others : what else was given, such as flags; errors about those stay as they are
+    """
+    try:
+        yield
+    except InputError as error:
+        if error.where.startswith(path) or error.where in others:
+            raise
+        inside = [part for part in (error.where, error.field) if part]
+        raise type(error)(path, ": ".join(inside), error.message) from None
+
+
+@contextmanager
+def unverified(path: str) -> Iterator[None]:
+    """Show an unchecked document; where its parts contradict each other, raise ``InputError``."""
+    with told_of(path):
+        try:
+            yield
+        except InputError:
+            raise
+        except (LookupError, ValueError, TypeError, ArithmeticError) as error:
+            told = f"{type(error).__name__} {one_line(error)}"
+            raise InputError(
+                path, None, f"its parts contradict each other, expected a document that holds: {told}"
+            ) from None

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from tilewright.workloads.errors import BudgetError
 
 LEAST = 1.5
-"""Seconds that loading has at any rate, as much as a call needs on a busy machine."""
+"""Seconds that each file has at any rate, as much as it needs on a busy machine."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,6 +53,13 @@ def loading_within(seconds: float | None) -> Iterator[None]:
         yield
     finally:
         _deadline.reset(token)
+
+
+def begin_reading() -> None:
+    """A file is read from here on: it has `LEAST`, whatever the call has done before."""
+    deadline = _deadline.get()
+    if deadline is not None and remaining() < LEAST:
+        _deadline.set(_Deadline(time.monotonic() + LEAST, deadline.seconds))
 
 
 def remaining() -> float:

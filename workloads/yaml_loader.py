@@ -6,7 +6,7 @@ from typing import Any
 
 import yaml
 
-from tilewright.workloads.loading import heed_limit
+from tilewright.workloads.loading import begin_reading, heed_limit
 
 _EXPANSION = 20
 _SMALL = 10_000
@@ -26,6 +26,10 @@ class CarefulLoader(yaml.SafeLoader):
         if root is not None:
             _check_expansion(root)
         return root
+
+    def __init__(self, stream: str) -> None:
+        super().__init__(stream)
+        begin_reading()
 
     def compose_node(self, parent: yaml.Node | None, index: Any) -> yaml.Node | None:
         heed_limit("YAML")

@@ -28,6 +28,7 @@ from tilewright.report.records.scheduling.herald.files import is_schedule, parse
 from tilewright.report.records.scheduling.tiled.compare import CompareDocument, is_contest
 from tilewright.report.records.scheduling.tiled.document import PlanDocument
 from tilewright.report.records.scheduling.tiled.files import is_plan, parse_plan
+from tilewright.workloads.errors import told_of
 
 Record = ResultDocument | ExploreDocument | SchedulingDocument | CompareDocument
 Document = MappingDocument | ExplorationDocument | Plan | TiledPlan | Codesign | Contest
@@ -90,7 +91,12 @@ def check(
 
 
 def parsed(data: Any, where: str) -> Record:
-    """The document that plain data hold; raises ``InputError``."""
+    """The document that plain data hold; raises ``InputError``, which names the file."""
+    with told_of(where):
+        return _parsed(data, where)
+
+
+def _parsed(data: Any, where: str) -> Record:
     if is_contest(data):
         return parse_record(data, CompareDocument, where)
     if is_plan(data):
@@ -107,7 +113,16 @@ def checked(record: Record, where: str, limits: Limits | None = None, told: Told
     ----------
     limits : of all second opinions together; ``None`` to ask for none
     told : told of every second opinion on a layer
+
+    Raises
+    ------
+    InputError : naming the file, for what it holds and cannot be
     """
+    with told_of(where):
+        return _checked(record, where, limits, told)
+
+
+def _checked(record: Record, where: str, limits: Limits | None, told: Told | None) -> Check:
     if isinstance(record, ResultDocument):
         return check_mappings(record, where, limits, told)
     if isinstance(record, CompareDocument):
