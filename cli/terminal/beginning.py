@@ -11,6 +11,8 @@ _LEFT_OUT = {
     "PYDANTIC_DISABLE_PLUGINS": "__all__",  # looked for in the metadata of everything that is installed
 }
 _begun: list[bool] = []
+LEAST_WIDTH = 40
+"""Columns below which nothing is drawn; a narrower terminal breaks the lines itself."""
 
 
 def begin() -> None:
@@ -20,8 +22,18 @@ def begin() -> None:
     """
     for name, value in _LEFT_OUT.items():
         os.environ.setdefault(name, value)
+    _mend_width()
     gc.set_threshold(*_AT_START)
     _begun[:] = [True]
+
+
+def _mend_width() -> None:
+    """Let ``COLUMNS`` be a width that all who read it can draw in; what is none is left out."""
+    told = os.environ.get("COLUMNS", "")
+    if told.isdecimal() and 0 < int(told) < LEAST_WIDTH:
+        os.environ["COLUMNS"] = str(LEAST_WIDTH)
+    elif told and not (told.isdecimal() and 0 < len(told) < 6 and int(told)):
+        del os.environ["COLUMNS"]
 
 
 def loaded() -> None:
