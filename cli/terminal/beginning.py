@@ -29,11 +29,13 @@ def begin() -> None:
 
 def _mend_width() -> None:
     """Let ``COLUMNS`` be a width that all who read it can draw in; what is none is left out."""
-    told = os.environ.get("COLUMNS", "")
-    if told.isdecimal() and 0 < int(told) < LEAST_WIDTH:
-        os.environ["COLUMNS"] = str(LEAST_WIDTH)
-    elif told and not (told.isdecimal() and 0 < len(told) < 6 and int(told)):
-        del os.environ["COLUMNS"]
+    told = os.environ.get("COLUMNS")
+    if told is not None:
+        width = int(told) if told.isdecimal() and len(told) < 6 else 0
+        if width:
+            os.environ["COLUMNS"] = str(max(LEAST_WIDTH, width))
+        else:
+            del os.environ["COLUMNS"]
 
 
 def loaded() -> None:
