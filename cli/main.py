@@ -21,6 +21,7 @@ from tilewright.cli.terminal.clock import call
 from tilewright.cli.terminal.command import PROGRAM, command
 from tilewright.cli.terminal.console import error_line, give_up, standard, tell
 from tilewright.cli.terminal.signals import Interruption, ignore_signals, interrupt_on_signals
+from tilewright.formulation.caches import leave_no_empty_folder
 from tilewright.workloads.errors import InputError, OutputError, one_line
 
 VERBS = {
@@ -148,6 +149,7 @@ def _leave(code: int) -> NoReturn:
     """
     if threading.active_count() == 1:
         atexit._run_exitfuncs()
+    leave_no_empty_folder()
     os._exit(code)
 
 

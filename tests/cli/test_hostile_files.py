@@ -159,7 +159,7 @@ def refusals(call: Call, folder: Path, documents: dict[str, Any], seed: int, cou
             for fault, holds in (
                 (f"exit code {outcome.code}", outcome.code not in (0, 2, 3, 4, 5, 6)),
                 ("a traceback", "raceback" in outcome.err),
-                ("several lines", outcome.code == 2 and outcome.err.count("\n") != 1),
+                ("several errors", outcome.code == 2 and outcome.err.count("tilewright: error: ") != 1),
                 ("a long line", outcome.code == 2 and len(outcome.err) > 3000),
                 ("an error without the file", outcome.code == 2 and path.stem not in outcome.err),
                 ("a control character", any(ord(c) < 32 and c != "\n" for c in outcome.out + outcome.err)),
@@ -180,9 +180,9 @@ def test_some_hostile_files(call: Call, tmp_path: Path, documents: dict[str, Any
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("seed", range(10, 20))
+@pytest.mark.parametrize("seed", range(10, 40))
 def test_three_thousand_hostile_files(
     call: Call, tmp_path: Path, documents: dict[str, Any], seed: int
 ) -> None:
-    """Three hundred files of each seed."""
-    assert refusals(call, tmp_path, documents, seed=seed, count=300) == []
+    """A hundred files of each of thirty seeds."""
+    assert refusals(call, tmp_path, documents, seed=seed, count=100) == []
