@@ -8,7 +8,7 @@ from collections.abc import Collection, Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-_WHERE, _FIELD, _MESSAGE, _WORD = 500, 250, 4000, 250
+_WHERE, _FIELD, _MESSAGE, _WORD = 500, 250, 4000, 120
 _LONG = re.compile(rf"'[^']{{{_WORD},}}'|\"[^\"]{{{_WORD},}}\"|\S{{{_WORD},}}")
 
 
@@ -48,8 +48,8 @@ class InputError(TilewrightError, ValueError):
         self.message = message
 
     def __str__(self) -> str:
-        where, message = shortened(self.where, _WHERE), shortened(self.message)
-        parts = [where, message] if self.field is None else [where, shortened(self.field, _FIELD), message]
+        where, message = _cut(self.where, _WHERE), shortened(self.message)
+        parts = [where, message] if self.field is None else [where, _cut(self.field, _FIELD), message]
         return " ".join(": ".join(parts).split())
 
 
@@ -73,7 +73,7 @@ class OutputError(TilewrightError):
 
     def __str__(self) -> str:
         text = self.reason.strerror if isinstance(self.reason, OSError) else None
-        return f"{shortened(str(self.path), _WHERE)}: cannot be written: {text or one_line(self.reason)}"
+        return f"{_cut(str(self.path), _WHERE)}: cannot be written: {text or one_line(self.reason)}"
 
 
 def did_you_mean(name: str, known: Iterable[str]) -> str:

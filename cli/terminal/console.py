@@ -12,7 +12,7 @@ import sys
 from typing import TYPE_CHECKING, Any, TextIO
 
 from tilewright.report.text.rendering import UNSAFE, WIDTH, cleaned, make_console, rendered_lines
-from tilewright.workloads.errors import OutputError, shortened
+from tilewright.workloads.errors import OutputError
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -99,12 +99,12 @@ def tell(text: str) -> None:
 
 def error_line(message: str) -> None:
     """One line on stderr."""
-    tell(f"tilewright: error: {shortened(' '.join(message.split()))}")
+    tell(f"tilewright: error: {' '.join(message.split())}")
 
 
 def note_line(message: str) -> None:
     """One line on stderr that is no error."""
-    tell(f"tilewright: {shortened(' '.join(message.split()))}")
+    tell(f"tilewright: {' '.join(message.split())}")
 
 
 class SteadyStream:

@@ -87,9 +87,10 @@ def _bounded(model: onnx.ModelProto, where: str, *, strict: bool) -> onnx.ModelP
         process.wait()
     kind, told = answer[:1], answer[1:]
     if kind == INFERRED:
-        return onnx.ModelProto.FromString(told)
+        inferred: onnx.ModelProto = onnx.ModelProto.FromString(told)
+        return inferred
     if kind == FAILED:
-        raise InputError(where, None, f"{_NOT}: {one_line(told.decode(errors='replace'))}")
+        raise InputError(where, None, f"{_NOT}: {one_line(ValueError(told.decode(errors='replace')))}")
     if kind == FULL or process.returncode in (-signal.SIGABRT, -signal.SIGKILL):
         most = size_text(MEMORY)
         raise BudgetError(

@@ -55,7 +55,7 @@ def _schema(operation: str, version: int) -> Any:
 
 def _kind(number: int) -> str:
     try:
-        return onnx.AttributeProto.AttributeType.Name(number)
+        return str(onnx.AttributeProto.AttributeType.Name(number))
     except ValueError:
         return f"kind {number}"
 
