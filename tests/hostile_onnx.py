@@ -181,10 +181,10 @@ def amplifiers() -> Iterator[tuple[str, onnx.ModelProto]]:
         "folded gather",
         made([*chain("Gather", 40, "{0} i", axis=0), conv], constant("c", 1, 2), constant("i", *([0] * 500))),
     )
-    yield "pieces", made([to_x, *chain("Concat", 40, "{0} {0}", axis=1), node("GlobalAveragePool", "c40")])
+    yield "pieces", made([to_x, *chain("Concat", 20, "{0} {0}", axis=1), node("GlobalAveragePool", "c20")])
     yield (
         "pieces of rows",
-        made([to_x, *chain("Concat", 40, "{0} {0}", axis=2), node("GlobalAveragePool", "c40")]),
+        made([to_x, *chain("Concat", 20, "{0} {0}", axis=2), node("GlobalAveragePool", "c20")]),
     )
     split = [to_x]
     for i in range(40):

@@ -75,16 +75,15 @@ def _bounded(model: onnx.ModelProto, where: str, *, strict: bool) -> onnx.ModelP
         *(str(memory), str(ceil(seconds) + 1), "strict" if strict else "lenient"),
     ]
     pipe = subprocess.PIPE
-    process = subprocess.Popen(command, stdin=pipe, stdout=pipe, stderr=subprocess.DEVNULL)
-    try:
-        answer, _ = process.communicate(content, timeout=seconds)
-    except subprocess.TimeoutExpired:
-        if remaining() <= 0:
-            raise too_slow(where) from None
-        raise BudgetError(where, None, f"{_NOT}: it takes longer than {SECONDS:g} s") from None
-    finally:
-        process.kill()
-        process.wait()
+    with subprocess.Popen(command, stdin=pipe, stdout=pipe, stderr=subprocess.DEVNULL) as process:
+        try:
+            answer, _ = process.communicate(content, timeout=seconds)
+        except subprocess.TimeoutExpired:
+            if remaining() <= 0:
+                raise too_slow(where) from None
+            raise BudgetError(where, None, f"{_NOT}: it takes longer than {SECONDS:g} s") from None
+        finally:
+            process.kill()
     kind, told = answer[:1], answer[1:]
     if kind == INFERRED:
         inferred: onnx.ModelProto = onnx.ModelProto.FromString(told)
