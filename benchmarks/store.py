@@ -6,6 +6,7 @@ Every cell is committed the moment it ends; a process that is killed loses none 
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -142,9 +143,9 @@ class Store:
 
     def __init__(self, path: Path, *, create: bool = False) -> None:
         self.path = path
-        if not create and not path.is_file():
+        if not create and not os.path.isfile(path):
             raise InputError(str(path), None, "no such file, expected a store that `tilewright bench` wrote")
-        if not path.parent.is_dir():
+        if not os.path.isdir(path.parent):
             raise InputError(str(path), None, f"cannot be written: no folder {path.parent}")
         self._base = Database(path)
         try:

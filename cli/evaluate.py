@@ -12,7 +12,7 @@ import typer
 
 from tilewright.cli import completion, options
 from tilewright.cli.exits import Exit
-from tilewright.workloads.errors import InputError, did_you_mean
+from tilewright.workloads.errors import InputError, did_you_mean, told_of
 
 if TYPE_CHECKING:
     from tilewright.formulation.mapping.evaluator import Evaluation
@@ -72,49 +72,54 @@ def evaluate_command(
     from tilewright.report.records.scheduling.tiled.files import is_plan
     from tilewright.workloads.yaml_file import telling_lines
 
-    data = read_data(mapping)
-    if isinstance(data, dict) and "tree" in data:
-        from tilewright.cli.scheduling.set_tree import evaluate_tree
+    said = {
+        "--arch": arch,
+        "--layer": layer,
+        "--layers": layers,
+        "--objective": objective,
+        "--cost-model": cost_model,
+        "--factors": factors,
+        "--storage": storage,
+        "--tiles": tiles,
+        "--constraint": constraint,
+    }
+    given = [name for name, value in said.items() if value is not None]
+    texts = [text for text in (arch, layer, objective) if text is not None]
+    with told_of(str(mapping), {*given, *texts, "--in-order"}):
+        data = read_data(mapping)
+        if isinstance(data, dict) and "tree" in data:
+            from tilewright.cli.scheduling.set_tree import evaluate_tree
 
-        return evaluate_tree(data, str(mapping), objective, format)
-    if is_schedule(data) or is_plan(data):
-        from tilewright.cli.scheduling.evaluate import evaluate_edited, evaluate_edited_plan
+            return evaluate_tree(data, str(mapping), objective, format)
+        if is_schedule(data) or is_plan(data):
+            from tilewright.cli.scheduling.evaluate import evaluate_edited, evaluate_edited_plan
 
-        _refuse(
-            {
-                "--arch": arch,
-                "--layer": layer,
-                "--layers": layers,
-                "--cost-model": cost_model,
-                "--factors": factors,
-                "--storage": storage,
-                "--tiles": tiles,
-                "--constraint": constraint,
-            },
-            "a mapping",
-            str(mapping),
-        )
-        if is_plan(data):
-            _refuse({"--in-order": in_order or None}, "a schedule", str(mapping))
-            return evaluate_edited_plan(data, str(mapping), objective, format)
-        return evaluate_edited(data, str(mapping), objective, format, in_order=in_order)
-    _refuse({"--in-order": in_order or None}, "a schedule", str(mapping))
-    mappings = mappings_in(data, mapping)
-    chosen = _chosen(mappings, layers or [], str(mapping))
-    flags = _Flags(arch, layer, objective, cost_model, factors, storage, tiles, constraint)
-    notes = _check_demands(chosen if constraint else mappings, str(mapping), flags)
-    found = []
-    for stored in chosen:
-        problem = _problem(stored, str(mapping), flags)
-        with telling_lines(mapping):
-            found.append((stored, problem, problem.evaluate(stored.mapping, str(mapping))))
-    for note in notes:
-        tell(f"tilewright: {note}")
-    if format == "json":
-        _print_json(found)
-    else:
-        _print_tables(found)
-    return Exit.CHECK_FAILED if any(evaluation.violations for _, _, evaluation in found) else Exit.OK
+            _refuse(
+                {name: value for name, value in said.items() if name != "--objective"},
+                "a mapping",
+                str(mapping),
+            )
+            if is_plan(data):
+                _refuse({"--in-order": in_order or None}, "a schedule", str(mapping))
+                return evaluate_edited_plan(data, str(mapping), objective, format)
+            return evaluate_edited(data, str(mapping), objective, format, in_order=in_order)
+        _refuse({"--in-order": in_order or None}, "a schedule", str(mapping))
+        mappings = mappings_in(data, mapping)
+        chosen = _chosen(mappings, layers or [], str(mapping))
+        flags = _Flags(arch, layer, objective, cost_model, factors, storage, tiles, constraint)
+        notes = _check_demands(chosen if constraint else mappings, str(mapping), flags)
+        found = []
+        for stored in chosen:
+            problem = _problem(stored, str(mapping), flags)
+            with telling_lines(mapping):
+                found.append((stored, problem, problem.evaluate(stored.mapping, str(mapping))))
+        for note in notes:
+            tell(f"tilewright: {note}")
+        if format == "json":
+            _print_json(found)
+        else:
+            _print_tables(found)
+        return Exit.CHECK_FAILED if any(evaluation.violations for _, _, evaluation in found) else Exit.OK
 
 
 def _refuse(flags: MappingABC[str, object], noun: str, where: str) -> None:

@@ -24,7 +24,8 @@ from tilewright.cli.terminal.clock import call
 from tilewright.cli.terminal.command import PROGRAM, command
 from tilewright.cli.terminal.console import error_line, give_up, note_line, standard, tell
 from tilewright.cli.terminal.signals import Interruption, ignore_signals, interrupt_on_signals
-from tilewright.workloads.errors import InputError, OutputError, one_line
+from tilewright.formulation.caches import leave_no_empty_folder
+from tilewright.workloads.errors import InputError, OutputError, one_line, shortened
 
 VERBS = {
     "map": "tilewright.cli.mapping.map:map_command",
@@ -187,6 +188,7 @@ def _leave(code: int) -> NoReturn:
     """
     if threading.active_count() == 1:
         atexit._run_exitfuncs()
+    leave_no_empty_folder()
     os._exit(code)
 
 
@@ -257,7 +259,7 @@ def _usage_error(error: Any) -> int:
         return Exit.USAGE
     path = context.command_path if context is not None else PROGRAM
     verb = path.removeprefix(PROGRAM).strip()
-    message = error.format_message().rstrip(".")
+    message = shortened(error.format_message().rstrip("."))
     error_line(f"{verb}: {message}" if verb else message)
     return Exit.USAGE
 

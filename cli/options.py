@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Literal, TypeVar
 import typer
 
 from tilewright.cli import completion
+from tilewright.cli.terminal.clock import call
 from tilewright.workloads.errors import InputError, did_you_mean, unknown_name
 
 if TYPE_CHECKING:
@@ -155,12 +156,21 @@ OnlyLayers = Annotated[
         "--layers", metavar="GLOB", help="Only layers of these names; repeatable.", rich_help_panel="Problem"
     ),
 ]
+
+
+def _counted(text: str | None) -> str | None:
+    """The limit of the call, under which all that is read counts from here on."""
+    call.limit(parse_duration(text))
+    return text
+
+
 TimeLimit = Annotated[
     str | None,
     typer.Option(
         "--time-limit",
         "-t",
         metavar="TIME",
+        callback=_counted,
         help="For the whole call: 60, 90s, 5m, 1h.",
         rich_help_panel="Search",
     ),

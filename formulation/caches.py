@@ -76,6 +76,13 @@ def temporary_folder() -> Path | None:
     return folder if is_writable(folder) else None
 
 
+def leave_no_empty_folder() -> None:
+    """Remove this user's folder under the temporary directory where nothing was kept in it."""
+    owner = f"-{os.getuid()}" if hasattr(os, "getuid") else ""
+    with suppress(OSError):  # not there, or not empty
+        (Path(tempfile.gettempdir()) / f"tilewright{owner}").rmdir()
+
+
 @cache
 def _passing_folder() -> Path:
     """A folder that is gone with the process; raises ``OSError`` where none can be made."""

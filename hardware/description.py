@@ -15,6 +15,7 @@ from tilewright.hardware.units import shown
 from tilewright.hardware.yaml_file import YamlDocument, YamlError, parse_yaml
 from tilewright.workloads.disk import DESCRIPTION_BYTES, read_text
 from tilewright.workloads.errors import InputError
+from tilewright.workloads.loading import naming
 
 Location = tuple[str | int, ...]
 _File = TypeVar("_File", bound=BaseModel)
@@ -76,7 +77,8 @@ def read_data(text: str, where: str) -> Any:
 
 def _parsed(text: str, where: str) -> YamlDocument:
     try:
-        return parse_yaml(text)
+        with naming(where):
+            return parse_yaml(text)
     except YamlError as problem:
         place = where if problem.line is None else f"{where}:{problem.line}"
         column = None if problem.column is None else f"column {problem.column}"

@@ -9,11 +9,12 @@ from __future__ import annotations
 
 import hashlib
 import json
+import os
 import sqlite3
 import threading
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
@@ -35,6 +36,8 @@ _UNUSABLE = {
     sqlite3.SQLITE_AUTH,
 }
 
+_CLOSED = {sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_READONLY}
+
 Answer = TypeVar("Answer")
 Row = tuple[Any, ...]
 
@@ -48,7 +51,7 @@ def check_database(path: Path) -> None:
     check_writable(path)
     if is_stream(path):
         raise InputError(str(path), None, "a device or pipe, expected a regular file for the store")
-    if not path.exists() and path.suffix.lower() not in SUFFIXES:
+    if not os.path.exists(path) and path.suffix.lower() not in SUFFIXES:
         raise suffix_error(path, SUFFIXES)
 
 
@@ -58,6 +61,25 @@ class LockedError(InputError):
 
 class DamagedError(InputError):
     """The file is no SQLite file, or not what was written."""
+
+
+def set_aside(path: Path) -> Path:
+    """Rename a damaged file, with what SQLite keeps beside it, so that a new one can take its place.
+
+    Returns
+    -------
+    The file's new name; an older file of that name is gone
+
+    Raises
+    ------
+    OSError : where it cannot be renamed
+    """
+    aside = path.with_name(f"{path.name}.damaged")
+    for companion in ("-wal", "-shm", "-journal"):
+        with suppress(FileNotFoundError):
+            os.replace(f"{path}{companion}", f"{aside}{companion}")
+    os.replace(path, aside)
+    return aside
 
 
 def seal(values: Sequence[object]) -> str:
@@ -234,8 +256,21 @@ class Database:
                 raise LockedError(
                     str(self.path), None, "locked by another program, expected it to end or to wait for"
                 ) from None
-            if code in _UNUSABLE:
+            if code in _UNUSABLE and not (code in _CLOSED and _has_odd_header(self.path)):
                 raise InputError(str(self.path), None, f"cannot be used: {one_line(error)}") from None
             if code == sqlite3.SQLITE_NOTADB:
                 raise DamagedError(str(self.path), None, "not an SQLite file") from None
             raise self.damaged(one_line(error)) from None
+
+
+def _has_odd_header(path: Path) -> bool:
+    """Whether the header asks for another SQLite, of which SQLite says that the file is not writable."""
+    try:
+        with path.open("rb") as stream:
+            header = stream.read(_HEADER)
+    except OSError:
+        return False
+    return len(header) == _HEADER and not set(header[18:20]) <= {1, 2}
+
+
+_HEADER = 100

@@ -13,9 +13,12 @@ import os
 import secrets
 import stat
 import time
+from functools import partial as bound
 from pathlib import Path
 
 from tilewright.workloads.errors import InputError, OutputError
+from tilewright.workloads.loading import begin_reading, heed_limit
+from tilewright.workloads.pipes import PATIENCE, Pipe
 
 DESCRIPTION_BYTES = 2**20
 """The largest machine or system file."""
@@ -26,7 +29,6 @@ DOCUMENT_BYTES = 2**31
 
 _CHUNK = 2**20
 _LINKS = 40
-_PATIENCE = 5.0  # seconds that a pipe may stay without a reader
 _KINDS = (
     (stat.S_ISDIR, "a folder"),
     (stat.S_ISCHR, "a device"),
@@ -56,6 +58,7 @@ def read_bytes(path: Path, most: int, what: str) -> bytes:
     InputError : for a file that cannot be read, is a folder or a device, or is larger
     """
     where = str(path)
+    begin_reading()
     try:
         found = path.stat()
         for is_kind, name in _KINDS:
@@ -63,11 +66,17 @@ def read_bytes(path: Path, most: int, what: str) -> bytes:
                 raise InputError(where, None, f"cannot be read: {name}, expected {what}")
         if stat.S_ISREG(found.st_mode) and found.st_size > most:
             raise InputError(where, None, f"larger than {size_text(most)}, expected {what}")
+        is_pipe = stat.S_ISFIFO(found.st_mode)
+        handle = os.open(path, os.O_RDONLY | os.O_CLOEXEC | (os.O_NONBLOCK if is_pipe else 0))
         parts, size = [], 0
-        with path.open("rb", buffering=0) as stream:
-            while size <= most and (part := stream.read(min(_CHUNK, most + 1 - size))):
+        try:
+            read = Pipe(handle, where).read if is_pipe else bound(os.read, handle)
+            while size <= most and (part := read(min(_CHUNK, most + 1 - size))):
+                heed_limit(where)
                 parts.append(part)
                 size += len(part)
+        finally:
+            os.close(handle)
     except InputError:
         raise
     except OSError as error:
@@ -210,7 +219,7 @@ def _write_straight(path: Path, data: bytes) -> None:
 
 def _opened(path: Path) -> int:
     """A device or pipe, open for writing; a pipe must have a reader within seconds."""
-    waited = time.monotonic() + _PATIENCE
+    waited = time.monotonic() + PATIENCE
     while True:
         try:
             handle = os.open(path, os.O_WRONLY | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC)

@@ -3,8 +3,28 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Iterable
+import re
+from collections.abc import Collection, Iterable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
+
+_WHERE, _FIELD, _MESSAGE, _WORD = 500, 250, 4000, 120
+_LONG = re.compile(rf"'[^']{{{_WORD},}}'|\"[^\"]{{{_WORD},}}\"|\S{{{_WORD},}}")
+
+
+def shortened(text: str, limit: int = _MESSAGE) -> str:
+    """A text for messages: what it quotes, its words and itself are cut in the middle where they are long.
+
+    Parameters
+    ----------
+    limit : characters of the whole
+    """
+    return _cut(_LONG.sub(lambda match: _cut(match[0], _WORD), text), limit)
+
+
+def _cut(text: str, limit: int) -> str:
+    """The beginning and the end, with a sign between them for the rest."""
+    return text if len(text) <= limit else f"{text[: limit * 3 // 4 - 1]}…{text[-(limit // 4) :]}"
 
 
 class TilewrightError(Exception):
@@ -28,8 +48,13 @@ class InputError(TilewrightError, ValueError):
         self.message = message
 
     def __str__(self) -> str:
-        parts = [self.where, self.message] if self.field is None else [self.where, self.field, self.message]
+        where, message = _cut(self.where, _WHERE), shortened(self.message)
+        parts = [where, message] if self.field is None else [where, _cut(self.field, _FIELD), message]
         return " ".join(": ".join(parts).split())
+
+
+class BudgetError(InputError):
+    """Input that asks for more time or memory than it may; unlike what is not supported, never left out."""
 
 
 class OutputError(TilewrightError):
@@ -48,7 +73,7 @@ class OutputError(TilewrightError):
 
     def __str__(self) -> str:
         text = self.reason.strerror if isinstance(self.reason, OSError) else None
-        return f"{self.path}: cannot be written: {text or one_line(self.reason)}"
+        return f"{_cut(str(self.path), _WHERE)}: cannot be written: {text or one_line(self.reason)}"
 
 
 def did_you_mean(name: str, known: Iterable[str]) -> str:
@@ -78,3 +103,35 @@ def one_line(error: BaseException, limit: int = 300) -> str:
     """The text of another library's exception on one line, cut at ``limit`` characters."""
     text = " ".join(str(error).split()) or type(error).__name__
     return text if len(text) <= limit else text[: limit - 1] + "…"
+
+
+@contextmanager
+def told_of(path: str, others: Collection[str] = ()) -> Iterator[None]:
+    """Let errors in what a file holds name the file, and as its field what they named themselves.
+
+    Parameters
+    ----------
+    others : what else was given, such as flags; errors about those stay as they are
+    """
+    try:
+        yield
+    except InputError as error:
+        if error.where.startswith(path) or error.where in others:
+            raise
+        inside = [part for part in (error.where, error.field) if part]
+        raise type(error)(path, ": ".join(inside), error.message) from None
+
+
+@contextmanager
+def unverified(path: str) -> Iterator[None]:
+    """Show an unchecked document; where its parts contradict each other, raise ``InputError``."""
+    with told_of(path):
+        try:
+            yield
+        except InputError:
+            raise
+        except (LookupError, ValueError, TypeError, ArithmeticError) as error:
+            told = f"{type(error).__name__} {one_line(error)}"
+            raise InputError(
+                path, None, f"its parts contradict each other, expected a document that holds: {told}"
+            ) from None

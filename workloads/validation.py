@@ -22,6 +22,7 @@ _EXPECTED = {
     "bool_type": "true or false",
     "bool_parsing": "true or false",
     "string_type": "a text",
+    "string_too_long": "a text of at most {max_length} characters",
     "list_type": "a list",
     "dict_type": "a mapping of fields",
     "model_type": "a mapping of fields",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Hashable, Iterator
 from contextlib import contextmanager
@@ -11,7 +12,8 @@ from typing import Any
 import yaml
 
 from tilewright.workloads.disk import YAML_BYTES, read_text
-from tilewright.workloads.errors import InputError, one_line
+from tilewright.workloads.errors import BudgetError, InputError, one_line
+from tilewright.workloads.loading import naming
 from tilewright.workloads.yaml_loader import CarefulLoader
 
 
@@ -44,7 +46,10 @@ def read_yaml(path: Path) -> Any:
     where = str(path)
     text = read_text(path, YAML_BYTES, "a YAML file")
     try:
-        content = yaml.load(text, Loader=_Loader)
+        with naming(where):
+            content = yaml.load(text, Loader=_Loader)
+    except BudgetError:
+        raise
     except yaml.MarkedYAMLError as error:
         mark = error.problem_mark or error.context_mark
         place = f"line {mark.line + 1}, column {mark.column + 1}" if mark else None
@@ -68,7 +73,8 @@ def telling_lines(path: Path) -> Iterator[None]:
         yield
     except InputError as error:
         line = None
-        if error.field is not None and error.where == str(path) and path.suffix.lower() in (".yaml", ".yml"):
+        again = path.suffix.lower() in (".yaml", ".yml") and os.path.isfile(path)
+        if error.field is not None and error.where == str(path) and again:
             line = _line_of(path, error.field)
         if line is None:
             raise

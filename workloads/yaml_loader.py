@@ -6,6 +6,8 @@ from typing import Any
 
 import yaml
 
+from tilewright.workloads.loading import begin_reading, heed_limit
+
 _EXPANSION = 20
 _SMALL = 10_000
 """What aliases repeat may be so many times the nodes that the file has, or so many nodes."""
@@ -14,13 +16,24 @@ _DIGITS = 1000
 
 
 class CarefulLoader(yaml.SafeLoader):
-    """The safe loader, which by itself expands aliases without end and fails in many ways on odd values."""
+    """The safe loader, which by itself expands aliases without end and fails in many ways on odd values.
+
+    It heeds the limit of the call, with a ``BudgetError`` that `loading.naming` gives the file's name.
+    """
 
     def get_single_node(self) -> yaml.Node | None:
         root: yaml.Node | None = super().get_single_node()
         if root is not None:
             _check_expansion(root)
         return root
+
+    def __init__(self, stream: str) -> None:
+        super().__init__(stream)
+        begin_reading()
+
+    def compose_node(self, parent: yaml.Node | None, index: Any) -> yaml.Node | None:
+        heed_limit("YAML")
+        return super().compose_node(parent, index)
 
     def construct_object(self, node: yaml.Node, deep: bool = False) -> Any:
         numeric = isinstance(node, yaml.ScalarNode) and node.tag.endswith((":int", ":float"))

@@ -98,6 +98,7 @@ def compare_command(
     from tilewright.foundation.method_text import parse_method
     from tilewright.hardware.scheduling.tiled.load import load_tiled_machine
     from tilewright.workloads.catalog import resolve_model
+    from tilewright.workloads.loading import loading_within
 
     options.parse_choice(format, "--format", FORMATS)
     options.parse_choice(clock, "--clock", CLOCKS)
@@ -107,9 +108,9 @@ def compare_command(
     assert seconds is not None
     options.check_workers(jobs, cluster)
     _check_files(out, plot, report)
-    problem = TiledProblem(
-        resolve_model(model, 1), load_tiled_machine(system), tiled_objective(objective), batch=batch
-    )
+    with loading_within(seconds):
+        network, machine = resolve_model(model, 1), load_tiled_machine(system)
+    problem = TiledProblem(network, machine, tiled_objective(objective), batch=batch)
     names = tuple(str(parse_method(text, "--methods")) for text in split_list(methods, "--methods"))
     contest = Contest(problem, objective, names, seeds, seconds, threads, cast("Clock", clock))
     document, failed = _run(contest, store, options.parse_threads(jobs), cluster, fresh=fresh, quiet=quiet)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from fractions import Fraction
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -116,11 +117,11 @@ def _write(found: Conversion, out: Path | None, *, quiet: bool) -> None:
             head = f"{parted}# {output.name}\n" if len(found.outputs) > 1 else ""
             write(head + output.text)
         return
-    if len(found.outputs) == 1 and not out.is_dir():
+    if len(found.outputs) == 1 and not os.path.isdir(out):
         check_writable(out)
         write_file(out, found.outputs[0].text)
         return
-    if out.suffix and not out.is_dir():
+    if out.suffix and not os.path.isdir(out):
         names = ", ".join(output.name for output in found.outputs)
         raise InputError(str(out), None, f"expected a folder for several files: {names}")
     try:

@@ -11,7 +11,7 @@ from tilewright.cli import completion, options
 from tilewright.cli.catalog.network import show_network, show_network_as, show_workload
 from tilewright.cli.exits import Exit
 from tilewright.cli.terminal.console import note_line, show, write
-from tilewright.workloads.errors import InputError, did_you_mean
+from tilewright.workloads.errors import InputError, did_you_mean, unverified
 
 if TYPE_CHECKING:
     from tilewright.report.records.mapping.document import ResultDocument
@@ -145,17 +145,20 @@ def _show_file(path: Path, arch: str | None, batch: int | None, patterns: list[s
     if is_schedule(data):
         from tilewright.report.text.scheduling.herald.listing import document_views
 
-        show(*document_views(parse_schedule(data, str(path)), str(path), patterns, full=full))
+        with unverified(str(path)):
+            show(*document_views(parse_schedule(data, str(path)), str(path), patterns, full=full))
         return Exit.OK
     from tilewright.report.records.scheduling.tiled.files import is_plan, parse_plan
 
     if is_plan(data):
         from tilewright.report.text.scheduling.tiled.listing import document_views as plan_document_views
 
-        show(*plan_document_views(parse_plan(data, str(path)), str(path), patterns, full=full))
+        with unverified(str(path)):
+            show(*plan_document_views(parse_plan(data, str(path)), str(path), patterns, full=full))
         return Exit.OK
     if is_result(data):
-        return _show_result(parse_document(data, str(path)), str(path), patterns)
+        with unverified(str(path)):
+            return _show_result(parse_document(data, str(path)), str(path), patterns)
     if is_mapping(data):
         with telling_lines(path):
             stored = parse_mapping(data, str(path), path.parent)

@@ -21,7 +21,7 @@ from tilewright.report.records.mapping.build import versions
 from tilewright.report.records.scheduling.tiled.set_tree import SetTreeRecord, StatedTree, stated_tree
 from tilewright.report.text.scheduling.tiled.set_tree import spatial_temporal_graph
 from tilewright.solvers.scheduling.tiled.set.bounds import tree_bounds
-from tilewright.workloads.errors import InputError
+from tilewright.workloads.errors import InputError, told_of
 
 SCHEMA = "tilewright.evaluation/1"
 
@@ -69,8 +69,9 @@ def check_tree(data: dict[str, Any], where: str, form: str) -> int:
     record = parse_record(data, SetTreeRecord, where)
     fault = ""
     try:
-        stated = stated_tree(record, where)
-        _plan(stated, stated.form.evaluate(stated.tree))
+        with told_of(where):
+            stated = stated_tree(record, where)
+            _plan(stated, stated.form.evaluate(stated.tree))
     except (InvalidTreeError, UnfitTreeError, IllegalPlanError) as error:
         fault = str(error)
     if form == "json":
@@ -84,8 +85,9 @@ def _evaluated(data: dict[str, Any], where: str, objective: str | None) -> tuple
     """The tree of a file and what it costs; raises ``InputError``."""
     record = parse_record(data, SetTreeRecord, where)
     try:
-        stated = stated_tree(record, where, objective)
-        return stated, stated.form.evaluate(stated.tree)
+        with told_of(where, {"--objective", str(objective)}):
+            stated = stated_tree(record, where, objective)
+            return stated, stated.form.evaluate(stated.tree)
     except (InvalidTreeError, UnfitTreeError) as error:
         raise InputError(where, "tree", str(error)) from None
 

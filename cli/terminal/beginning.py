@@ -11,6 +11,8 @@ _LEFT_OUT = {
     "PYDANTIC_DISABLE_PLUGINS": "__all__",  # looked for in the metadata of everything that is installed
 }
 _begun: list[bool] = []
+LEAST_WIDTH = 40
+"""Columns below which nothing is drawn; a narrower terminal breaks the lines itself."""
 
 
 def begin() -> None:
@@ -20,8 +22,20 @@ def begin() -> None:
     """
     for name, value in _LEFT_OUT.items():
         os.environ.setdefault(name, value)
+    _mend_width()
     gc.set_threshold(*_AT_START)
     _begun[:] = [True]
+
+
+def _mend_width() -> None:
+    """Let ``COLUMNS`` be a width that all who read it can draw in; what is none is left out."""
+    told = os.environ.get("COLUMNS")
+    if told is not None:
+        width = int(told) if told.isdecimal() and len(told) < 6 else 0
+        if width:
+            os.environ["COLUMNS"] = str(max(LEAST_WIDTH, width))
+        else:
+            del os.environ["COLUMNS"]
 
 
 def loaded() -> None:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import time
 
+from tilewright.workloads.loading import limit_loading
+
 
 class Clock:
     """Seconds since the call began."""
@@ -13,6 +15,11 @@ class Clock:
 
     def restart(self) -> None:
         self.moment = time.monotonic()
+        limit_loading(None)
+
+    def limit(self, seconds: float | None) -> None:
+        """Let everything that is read until a search begins count under the limit of the call."""
+        limit_loading(seconds, since=self.moment)
 
     @property
     def elapsed(self) -> float:

@@ -8,6 +8,8 @@ import sys
 from collections.abc import Iterable, Sequence
 from textwrap import wrap
 
+from tilewright.cli.terminal.beginning import LEAST_WIDTH
+
 Row = tuple[Sequence[str], str]
 """What is explained, in columns, and a line that explains it."""
 
@@ -20,7 +22,7 @@ class HelpText:
     """Lines of a help as wide as the terminal, with styles where it shows them."""
 
     def __init__(self) -> None:
-        self._width = max(40, shutil.get_terminal_size().columns)
+        self._width = max(LEAST_WIDTH, shutil.get_terminal_size().columns)
         self._styled = _is_styled()
         self._edges = _EDGES if _can_show(_EDGES) else _PLAIN
         self._lines: list[str] = []

@@ -14,6 +14,7 @@ from types import FrameType
 
 from tilewright.cli.terminal import beginning
 from tilewright.solvers.interrupts import stop_on_signals
+from tilewright.workloads.loading import limit_loading
 
 _HANGUP = getattr(signal, "SIGHUP", None)  # not everywhere
 
@@ -52,9 +53,10 @@ def heeded() -> list[signal.Signals]:
 def graceful_stop() -> Iterator[threading.Event]:
     """An event that the first signal sets; the second raises `Interruption` in the main thread.
 
-    What has been loaded until here is taken for permanent.
+    What has been loaded until here is taken for permanent; a limit counts for the search from here on.
     """
     beginning.loaded()
+    limit_loading(None)
     again = [] if _HANGUP is None else [_HANGUP]
     with stop_on_signals(heeded(), Interruption, again) as stop:
         yield stop

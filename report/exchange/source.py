@@ -16,6 +16,7 @@ from tilewright.hardware.yaml_file import Tagged, YamlDocument, YamlError, parse
 from tilewright.report.exchange.losses import Effect, Ledger, Loss
 from tilewright.workloads.disk import YAML_BYTES, read_text
 from tilewright.workloads.errors import InputError, unknown_name
+from tilewright.workloads.loading import naming
 
 _TEMPLATE = re.compile(r"{%|{{")
 _MOST_DIGITS = 40
@@ -162,7 +163,8 @@ def read_source(path: Path) -> Field:
         line = text.count("\n", 0, template.start()) + 1
         raise InputError(f"{where}:{line}", None, "holds a template, expected plain YAML: render it first")
     try:
-        document = parse_yaml(text, tags=True)
+        with naming(where):
+            document = parse_yaml(text, tags=True)
     except YamlError as problem:
         place = where if problem.line is None else f"{where}:{problem.line}"
         column = None if problem.column is None else f"column {problem.column}"

@@ -17,8 +17,10 @@ from tilewright.formulation.objective import Objective
 from tilewright.formulation.result import Result
 from tilewright.report.records.mapping.operator import Record
 
+EXACT_DIGITS = 1000
+"""Characters of an exact figure; what is computed of such figures can still be written down."""
 Number = int | float
-ExactText = Annotated[str, Field(pattern=r"^[0-9]+(/[1-9][0-9]*)?$")]
+ExactText = Annotated[str, Field(pattern=r"^[0-9]+(/[1-9][0-9]*)?$", max_length=EXACT_DIGITS)]
 StatusName = Literal["optimal", "feasible", "infeasible", "unknown", "interrupted", "error"]
 
 

@@ -23,7 +23,7 @@ FORMATS = ("json", "jsonl", "csv", "yaml")
 _SUFFIXES = {".json": "json", ".jsonl": "jsonl", ".csv": "csv", ".yaml": "yaml", ".yml": "yaml"}
 _LONG, _SHORT = 600, 200  # characters of a line in a document: of flat rows, and of what is nested deeper
 _DEEP = 5
-_DIGITS = 4000
+_DIGITS = 400
 """Of an integer in a document, at most; Python itself reads 4,300."""
 
 Document = TypeVar("Document", bound=Record)

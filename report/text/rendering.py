@@ -11,6 +11,8 @@ if TYPE_CHECKING:
 
 WIDTH = 80
 """Columns of a table that does not go to a terminal."""
+LEAST_WIDTH = 40
+"""Columns of any table; a narrower terminal breaks the lines itself."""
 
 _CONTROLS = "\x00-\x08\x0b-\x1f\x7f-\x9f"  # all but tab and newline
 _INVISIBLE = "\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ufeff"  # separators, and what turns text around
@@ -45,7 +47,10 @@ def make_console(**options: Any) -> Console:
                 else:
                     yield Segment(cleaned(segment.text), segment.style)
 
-    return Cleaned(highlight=False, markup=False, emoji=False, **options)
+    console = Cleaned(highlight=False, markup=False, emoji=False, **options)
+    if console.width < LEAST_WIDTH:
+        console.width = LEAST_WIDTH
+    return console
 
 
 def rendered_lines(

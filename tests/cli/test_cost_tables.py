@@ -17,6 +17,8 @@ from tampering import flipped, tampered
 
 from tilewright.hardware.scheduling.herald import classes
 from tilewright.hardware.scheduling.herald.classes import AcceleratorClass
+from tilewright.solvers.scheduling.herald.store import CostStore
+from tilewright.workloads.errors import InputError
 
 SCHEDULE = ("schedule", "model.yaml", "--system", "system.yaml", "-o", "edp", "--threads", 1, "-f", "json")
 CODESIGN = ("codesign", "model.yaml", "--class", "edge", "-o", "edp", "--gap", "0.5", "--threads", 1, "-q")
@@ -85,22 +87,40 @@ def test_a_forged_table_makes_no_codesign(call: Call, table: Path) -> None:
     assert third["points"] == first["points"]
 
 
-def test_a_file_of_another_kind_is_named(call: Call, table: Path) -> None:
-    """A text, and a table whose pages are broken: exit code 2 and one line, or the true answer."""
+def test_a_damaged_file_is_set_aside(call: Call, table: Path) -> None:
+    """A text, and a table with a flipped byte: the true answer at once, and a sound file after it."""
     first = call(*SCHEDULE).document
     whole = table.read_bytes()
-    for place in (0, 40, 100, 105, 4096, 4100, 8192, 8200, 12288, 12300):
+    aside = table.with_name(f"{table.name}.damaged")
+    for place in (0, 18, 19, 40, 56, 100, 105, 4096, 4100, 8192, 8200, 12288, 12300):
         table.write_bytes(whole)
         flipped(table, place)
-        outcome = call(*SCHEDULE)
-        if outcome.code == 0:
-            assert outcome.document["problem"] == first["problem"]
-        else:
-            assert (outcome.code, str(table) in outcome.err) == (2, True)
+        for _ in range(2):
+            outcome = call(*SCHEDULE)
+            assert (outcome.code, outcome.document["problem"]) == (0, first["problem"]), (place, outcome.err)
+        assert "set aside" not in outcome.err
+        aside.unlink(missing_ok=True)
     table.write_text("this is no database, and long enough to have a header" * 9)
-    outcome = call(*SCHEDULE, "-q")
-    assert (outcome.code, outcome.err.count("\n")) == (2, 1)
-    assert "not an SQLite file" in outcome.err
+    outcome = call(*SCHEDULE)
+    told = " ".join(outcome.err.split())
+    assert outcome.code == 0
+    assert f"{table}: not an SQLite file, set aside as {aside.name}" in told
+    assert aside.read_text().startswith("this is no database")
+    assert call(*SCHEDULE, "-q").err == ""
+
+
+def test_a_full_disk_stops_no_search(call: Call, table: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Costs that cannot be kept are computed, with a line; the answer is the same."""
+    first = call(*SCHEDULE).document
+    table.unlink()
+
+    def full(*_: object) -> None:
+        raise InputError(str(table), None, "cannot be used: database or disk is full")
+
+    monkeypatch.setattr(CostStore, "write", full)
+    outcome = call(*SCHEDULE)
+    assert (outcome.code, outcome.document["problem"]) == (0, first["problem"])
+    assert "disk is full, costs are computed and not kept" in " ".join(outcome.err.split())
 
 
 HOLD = """

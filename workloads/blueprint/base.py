@@ -151,7 +151,7 @@ class Base:
 
     def network(self) -> Network:
         """The layers, as the import sees them."""
-        return load_onnx(self.onnx(), name=self.name)
+        return load_onnx(self.onnx(), name=self.name, bounded=False)
 
     def _filled(self, name: str, shape: Sequence[int], value: float) -> str:
         key = tuple(shape)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping as MappingABC
 from dataclasses import dataclass
 
@@ -93,7 +92,7 @@ def set_batch(graph: onnx.GraphProto, where: str, constants: frozenset[str], own
     if batch < 1:
         raise InputError(where, "batch", f"expected at least 1, got {batch}")
     _write(graph, own, batch)
-    _scale_reshapes(graph, constants, _dependent(graph, constants, own), own.size, batch)
+    _scale_reshapes(graph, where, constants, _dependent(graph, constants, own), own.size, batch)
 
 
 def _write(graph: onnx.GraphProto, own: Batch, size: int) -> None:
@@ -142,12 +141,24 @@ def _dependent(graph: onnx.GraphProto, constants: frozenset[str], own: Batch) ->
     return dependent
 
 
+def _stored_sizes(tensor: onnx.TensorProto) -> np.ndarray | None:
+    """A copy of a row of numbers that the model itself holds; nothing for any other tensor."""
+    numeric = tensor.data_type in (onnx.TensorProto.INT64, onnx.TensorProto.INT32, onnx.TensorProto.FLOAT)
+    if not numeric or len(tensor.dims) != 1 or onnx.external_data_helper.uses_external_data(tensor):
+        return None
+    try:
+        sizes = numpy_helper.to_array(tensor).copy()
+    except (ValueError, TypeError):  # of another length than was declared
+        return None
+    return sizes if sizes.size and np.all(np.isfinite(sizes)) else None
+
+
 def _scale_reshapes(
-    graph: onnx.GraphProto, constants: frozenset[str], dependent: set[str], old: int, batch: int
+    graph: onnx.GraphProto, where: str, constants: frozenset[str], dependent: set[str], old: int, batch: int
 ) -> None:
     stored = {tensor.name: tensor for tensor in graph.initializer}
     for node in graph.node:
-        if node.op_type == "Constant":
+        if node.op_type == "Constant" and node.output:
             for attribute in node.attribute:
                 if attribute.name == "value":
                     stored[node.output[0]] = attribute.t
@@ -158,10 +169,10 @@ def _scale_reshapes(
         if at is None or len(node.input) <= at or node.input[0] not in dependent:
             continue
         target = stored.get(node.input[at])
-        if target is None or math.prod(target.dims) < 1:
-            continue
-        sizes = numpy_helper.to_array(target).copy()
-        if sizes[0] > 0 and sizes[0] % old == 0:
+        sizes = None if target is None else _stored_sizes(target)
+        if sizes is not None and sizes[0] > 0 and sizes[0] % old == 0:
+            if sizes[0] // old * batch > np.iinfo(np.int32).max:
+                raise InputError(where, "batch", f"a result of {sizes[0]} rows grows too large with {batch}")
             sizes[0] = sizes[0] // old * batch
             name = f"{node.input[at]}/batch{batch}/{i}"
             graph.initializer.append(numpy_helper.from_array(sizes, name))

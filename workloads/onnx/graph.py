@@ -11,15 +11,22 @@ from typing import Any
 
 import onnx
 from google.protobuf.message import DecodeError  # type: ignore[import-untyped]
-from onnx import shape_inference
 
 from tilewright.workloads.disk import DOCUMENT_BYTES, read_bytes
-from tilewright.workloads.errors import InputError, one_line, unknown_name
+from tilewright.workloads.errors import InputError, unknown_name
+from tilewright.workloads.loading import heed_limit
 from tilewright.workloads.onnx.batch import check_batch, own_batch, set_batch
+from tilewright.workloads.onnx.budgets import check_budgets, label
+from tilewright.workloads.onnx.inference import infer_shapes
 from tilewright.workloads.onnx.operations import MOVING, RENAMING
+from tilewright.workloads.onnx.schemas import known_attributes, misfit, opset_versions
+from tilewright.workloads.onnx.structure import check_structure
 
 LARGE = 4096
 """Bytes above which a stored tensor is weights rather than a shape, and its values are dropped."""
+
+MOST_TOLD = 50
+"""Unsupported nodes that an error names, besides the first."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,12 +97,13 @@ def read_model(path: Path) -> onnx.ModelProto:
     ------
     InputError : for a file that cannot be read, or that is not a complete ONNX model
     """
+    content = read_bytes(path, DOCUMENT_BYTES, "an ONNX model")
+    check_structure(content, str(path))
     try:
-        model = onnx.load_from_string(read_bytes(path, DOCUMENT_BYTES, "an ONNX model"))
-    except InputError:
-        raise
+        model = onnx.load_from_string(content)
     except (DecodeError, ValueError, RecursionError):
         raise InputError(str(path), None, "not an ONNX model, or a truncated one") from None
+    heed_limit(str(path))
     if not model.graph.node:
         raise InputError(str(path), None, "not an ONNX model: expected a graph with nodes")
     return model
@@ -109,6 +117,7 @@ def prepare(
     dims: MappingABC[str, int] | None = None,
     *,
     skip: bool = False,
+    bounded: bool = True,
 ) -> OnnxGraph:
     """Infer all shapes of a model for a batch size.
 
@@ -120,6 +129,7 @@ def prepare(
     supported : operations that the import knows
     dims : sizes of symbolic axes of the inputs
     skip : leave out what is not supported, instead of raising
+    bounded : whether the model is from anywhere: what it may ask for is bound
 
     Raises
     ------
@@ -129,24 +139,30 @@ def prepare(
     copy = onnx.ModelProto()
     copy.CopyFrom(model)
     _drop_weight_values(copy.graph)
+    if bounded:
+        check_budgets(copy, where)
     constants = constant_tensors(copy.graph, where)
     _set_dims(copy.graph, where, constants, dims or {})
-    nodes = _nodes(copy.graph, constants)
+    versions = opset_versions(copy)
+    nodes = _nodes(copy.graph, constants, versions)
     unsupported: dict[str, str] = {}
     for node, proto in zip(nodes, _activation_protos(copy.graph, constants), strict=True):
         if node.op not in supported or proto.domain not in ("", "ai.onnx"):
             domain = f" of {proto.domain}" if proto.domain else ""
             unsupported[node.label] = f"the operation {node.op}{domain} is not supported"
+        elif (reason := misfit(proto, versions)) is not None:
+            unsupported[node.label] = reason
     if unsupported and not skip:
         first, *others = unsupported
-        more = f"; nor {'is' if len(others) == 1 else 'are'} {', '.join(others)}" if others else ""
+        listed = [*others[:MOST_TOLD], *([f"{len(others) - MOST_TOLD:,} more"] if others[MOST_TOLD:] else [])]
+        more = f"; nor {'is' if len(others) == 1 else 'are'} {', '.join(listed)}" if others else ""
         raise InputError(where, first, f"{unsupported[first]}{more} (--skip-unsupported leaves them out)")
     original = own_batch(copy.graph, where, constants)
-    shapes = _infer(copy, where, strict=not skip)
+    shapes = infer_shapes(copy, where, strict=not skip, bounded=bounded)
     if batch is not None and batch != original.size:
         before = shapes
         set_batch(copy.graph, where, constants, original, batch)
-        shapes = _infer(copy, where, strict=not skip)
+        shapes = infer_shapes(copy, where, strict=not skip, bounded=bounded)
         check_batch(copy.graph, where, constants, original, batch, before, shapes)
     inputs = tuple(value.name for value in copy.graph.input if value.name not in constants)
     outputs = tuple(value.name for value in copy.graph.output)
@@ -214,25 +230,25 @@ def stored_tensors(graph: onnx.GraphProto, constants: frozenset[str]) -> dict[st
     """
     roots = {tensor.name: tensor.name for tensor in graph.initializer}
     for node in graph.node:
-        if not constants.issuperset(node.output):
+        if not node.output or not constants.issuperset(node.output):
             continue
         if node.op_type in ("Constant", "ConstantOfShape"):
             roots[node.output[0]] = node.output[0]
-        elif node.op_type in RENAMING | MOVING | {"Cast", "DequantizeLinear"} and node.input[0] in roots:
+        elif (
+            node.op_type in RENAMING | MOVING | {"Cast", "DequantizeLinear"}
+            and {*node.input[:1]} & roots.keys()
+        ):
             roots.update(dict.fromkeys(node.output, roots[node.input[0]]))
     return roots
-
-
-def label(node: onnx.NodeProto, position: int) -> str:
-    """How messages name a node: its operation, and its name or place."""
-    return f"node {node.name or position} ({node.op_type})"
 
 
 def _activation_protos(graph: onnx.GraphProto, constants: frozenset[str]) -> Iterator[onnx.NodeProto]:
     return (node for node in graph.node if any(tensor not in constants for tensor in node.output))
 
 
-def _nodes(graph: onnx.GraphProto, constants: frozenset[str]) -> tuple[Node, ...]:
+def _nodes(
+    graph: onnx.GraphProto, constants: frozenset[str], versions: MappingABC[str, int]
+) -> tuple[Node, ...]:
     return tuple(
         Node(
             label=label(node, i),
@@ -241,7 +257,7 @@ def _nodes(graph: onnx.GraphProto, constants: frozenset[str]) -> tuple[Node, ...
             inputs=tuple(node.input),
             data=tuple(dict.fromkeys(t for t in node.input if t and t not in constants)),
             outputs=tuple(node.output),
-            attributes={attribute.name: _value(attribute) for attribute in node.attribute},
+            attributes={name: _value(one) for name, one in known_attributes(node, versions).items()},
             position=i,
         )
         for i, node in enumerate(_activation_protos(graph, constants))
@@ -263,22 +279,3 @@ def _drop_weight_values(graph: onnx.GraphProto) -> None:
             tensor.Clear()
             tensor.dims.extend(dims)
             tensor.name, tensor.data_type = name, kind
-
-
-def _infer(model: onnx.ModelProto, where: str, *, strict: bool = True) -> dict[str, tuple[int, ...]]:
-    del model.graph.value_info[:]
-    for value in model.graph.output:
-        value.type.tensor_type.ClearField("shape")
-    try:
-        inferred = shape_inference.infer_shapes(model, check_type=strict, strict_mode=strict, data_prop=True)
-    except (shape_inference.InferenceError, DecodeError, RuntimeError, TypeError, ValueError) as error:
-        raise InputError(where, None, f"shapes cannot be inferred: {one_line(error)}") from None
-    shapes: dict[str, tuple[int, ...]] = {}
-    for value in (*inferred.graph.input, *inferred.graph.value_info, *inferred.graph.output):
-        if value.type.tensor_type.HasField("shape"):
-            axes = value.type.tensor_type.shape.dim
-            if all(axis.HasField("dim_value") for axis in axes):
-                shapes[value.name] = tuple(axis.dim_value for axis in axes)
-    for tensor in model.graph.initializer:
-        shapes[tensor.name] = tuple(tensor.dims)
-    return shapes

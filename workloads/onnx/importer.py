@@ -11,15 +11,20 @@ from __future__ import annotations
 import math
 import re
 from collections import Counter
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
+from itertools import islice
 from pathlib import Path
+from typing import cast
 
 import onnx
 
-from tilewright.workloads.errors import InputError
+from tilewright.workloads.errors import BudgetError, InputError
+from tilewright.workloads.loading import heed_limit
 from tilewright.workloads.mapping.layer_text import unique_name
 from tilewright.workloads.mapping.operator import Operator
 from tilewright.workloads.network import Layer, Link, Network, Parameter
+from tilewright.workloads.onnx.budgets import MOST_PIECES, MOST_STEPS
 from tilewright.workloads.onnx.graph import Node, OnnxGraph, prepare, read_model
 from tilewright.workloads.onnx.operations import MOVING, POINTWISE, RENAMING
 from tilewright.workloads.onnx.operators import BUILDERS, build
@@ -50,6 +55,8 @@ def load_onnx(
     batch: int | None = None,
     name: str | None = None,
     options: OnnxOptions | None = None,
+    *,
+    bounded: bool = True,
 ) -> Network:
     """Import a model.
 
@@ -58,6 +65,7 @@ def load_onnx(
     source : a file, or a loaded model
     batch : samples per run; ``None`` keeps the model's own number, or 1 where the model leaves it open
     name : the network's name; by default the file's (or graph's)
+    bounded : whether the model is from anywhere; one that this package makes itself needs no limits
 
     Returns
     -------
@@ -74,9 +82,27 @@ def load_onnx(
     else:
         model, where = read_model(Path(source)), str(source)
     options = options or OnnxOptions()
-    graph = prepare(model, where, batch, SUPPORTED, options.dims, skip=options.skip)
+    graph = prepare(model, where, batch, SUPPORTED, options.dims, skip=options.skip, bounded=bounded)
     title = name or (where if isinstance(source, onnx.ModelProto) else Path(source).stem)
-    return _Importer(graph, skip=options.skip).network(title)
+    return _Importer(graph, skip=options.skip).network(title, bounded=bounded)
+
+
+@dataclass(frozen=True, slots=True)
+class _Moves:
+    """The moves that data has passed through, the last one first, shared by all that came the same way."""
+
+    op: str
+    before: _Moves | None
+    count: int
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """All of them, the first one first."""
+        found, at = [], cast("_Moves | None", self)
+        while at is not None:
+            found.append(at.op)
+            at = at.before
+        return tuple(reversed(found))
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,10 +113,16 @@ class _Source:
     tensor: str
     elements: int
     channel: int | None = 0
-    moves: tuple[str, ...] = ()
+    moves: _Moves | None = None
+
+    def moved(self, op: str, channel: int | None) -> _Source:
+        """The same data after one more move."""
+        moves = _Moves(op, self.moves, 1 + (self.moves.count if self.moves else 0))
+        return replace(self, channel=channel, moves=moves)
 
     def link(self, consumer: str, operand: str) -> Link:
-        return Link(self.producer, consumer, operand, self.tensor, self.elements, self.channel, self.moves)
+        moves = self.moves.names if self.moves else ()
+        return Link(self.producer, consumer, operand, self.tensor, self.elements, self.channel, moves)
 
 
 @dataclass(slots=True)
@@ -114,17 +146,22 @@ class _Importer:
         self.links: list[Link] = []
         self.tables: list[Parameter] = []
         self.names: set[str] = set()
+        self.pieces = self.steps = 0
         self.readers = _readers(graph)
         self.sources: dict[str, tuple[_Source, ...]] = {
             tensor: (_Source(None, tensor, math.prod(graph.shapes[tensor])),) for tensor in graph.inputs
         }
 
-    def network(self, name: str) -> Network:
+    def network(self, name: str, *, bounded: bool) -> Network:
         for node in self.graph.nodes:
+            if bounded:
+                heed_limit(self.graph.where, node.label)
             try:
                 if node.label in self.graph.unsupported:
                     raise InputError(self.graph.where, node.label, self.graph.unsupported[node.label])
                 found = self.sourced(node)
+            except BudgetError:
+                raise
             except InputError as error:
                 if not self.skip:
                     raise
@@ -133,9 +170,8 @@ class _Importer:
                 continue
             self.sources.update(dict.fromkeys(filter(None, node.outputs), found))
             if node.op in MOVING and len(node.outputs) > 1:
-                self.sources.update(
-                    {tensor: self.cut(node, found, tensor) for tensor in node.outputs if tensor}
-                )
+                for tensor in filter(None, node.outputs[1:]):
+                    self.sources[tensor] = self.cut(node, found, tensor)
         if not self.drafts:
             raise InputError(self.graph.where, None, "expected at least one node that computes")
         leaving = [
@@ -177,10 +213,8 @@ class _Importer:
     def passed(self, node: Node, error: InputError) -> tuple[_Source, ...]:
         """A node that is left out: what reads it reads what it would have read."""
         self.left_out.append(f"{node.label}: {error.message}")
-        return tuple(
-            replace(source, channel=None, moves=(*source.moves, node.op))
-            for tensor in node.data
-            for source in self.sources[tensor]
+        return self.counted(
+            node, (source.moved(node.op, None) for tensor in node.data for source in self.sources[tensor])
         )
 
     def layer(self, node: Node) -> tuple[_Source, ...]:
@@ -194,7 +228,12 @@ class _Importer:
             learned=list(learned_parameters(self.graph, node)),
         )
         for operand, tensor in built.operands.items():
-            self.links.extend(source.link(name, operand) for source in self.sources[tensor])
+            sources = self.sources[tensor]
+            self.steps += sum(source.moves.count for source in sources if source.moves)
+            if self.steps > MOST_STEPS:
+                message = f"expected at most {MOST_STEPS:,} moves of data on the way to all layers"
+                raise BudgetError(self.graph.where, node.label, message)
+            self.links.extend(source.link(name, operand) for source in sources)
         return (_Source(name, node.outputs[0], self.graph.elements(node, node.outputs[0])),)
 
     def fused(self, node: Node) -> tuple[_Source, ...]:
@@ -217,7 +256,9 @@ class _Importer:
 
     def moved(self, node: Node) -> tuple[_Source, ...]:
         """Sources of a moved tensor; only a concatenation of channels keeps track of where they go."""
-        found: list[_Source] = []
+        return self.cut(node, self.gathered(node), node.outputs[0])
+
+    def gathered(self, node: Node) -> Iterator[_Source]:
         axis = node.attributes.get("axis", 0)
         by_channel = node.op == "Concat" and axis in (1, 1 - len(self.graph.shape(node, node.outputs[0])))
         channel = 0
@@ -225,15 +266,25 @@ class _Importer:
             if tensor in node.data:
                 for source in self.sources[tensor]:
                     at = channel + source.channel if by_channel and source.channel is not None else None
-                    found.append(replace(source, channel=at, moves=(*source.moves, node.op)))
+                    yield source.moved(node.op, at)
             if by_channel:
                 channel += self.graph.shape(node, tensor)[1]
-        return self.cut(node, tuple(found), node.outputs[0])
 
-    def cut(self, node: Node, sources: tuple[_Source, ...], tensor: str) -> tuple[_Source, ...]:
+    def counted(self, node: Node, sources: Iterable[_Source]) -> tuple[_Source, ...]:
+        """Pieces that a tensor consists of; raises ``InputError`` where they are too many."""
+        found = tuple(islice(sources, MOST_PIECES - self.pieces + 1))
+        self.pieces += len(found)
+        if self.pieces > MOST_PIECES:
+            message = f"makes a tensor of too many pieces, expected at most {MOST_PIECES:,} in a model"
+            raise BudgetError(self.graph.where, node.label, message)
+        return found
+
+    def cut(self, node: Node, sources: Iterable[_Source], tensor: str) -> tuple[_Source, ...]:
         """No more of a source is read than the moved tensor holds."""
         limit = self.graph.elements(node, tensor)
-        return tuple(replace(source, elements=min(source.elements, limit)) for source in sources)
+        return self.counted(
+            node, (replace(source, elements=min(source.elements, limit)) for source in sources)
+        )
 
 
 def _readers(graph: OnnxGraph) -> Counter[str]:

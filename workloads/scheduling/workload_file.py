@@ -14,6 +14,7 @@ Paths are relative to the file.
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -63,7 +64,7 @@ def find_workload(text: str) -> Workload | None:
     """The workload that a text names, or whose file it is; nothing where it is something else."""
     path = Path(text)
     is_file = path.suffix.lower() in (".yaml", ".yml")
-    if text in WORKLOADS or (is_file and path.exists() and is_workload(read_yaml(path))):
+    if text in WORKLOADS or (is_file and os.path.isfile(path) and is_workload(read_yaml(path))):
         return load_workload(text)
     return None
 
@@ -102,7 +103,7 @@ def resolve_workload(text: str) -> Workload:
     if text in WORKLOADS:
         return load_workload(text)
     path = Path(text)
-    if path.suffix.lower() in (".yaml", ".yml") and path.is_file() and is_workload(read_yaml(path)):
+    if path.suffix.lower() in (".yaml", ".yml") and os.path.isfile(path) and is_workload(read_yaml(path)):
         return load_workload(text)
     try:
         network = resolve_model(text)

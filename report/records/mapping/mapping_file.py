@@ -16,6 +16,7 @@ beside them.
 
 from __future__ import annotations
 
+import os
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -167,4 +168,4 @@ def _engine(arch: str | EngineRecord | None, folder: Path) -> Engine | None:
     if isinstance(arch, EngineRecord):
         return arch.build()
     beside = folder / arch
-    return load_engine(beside if arch not in list_presets() and beside.is_file() else arch)
+    return load_engine(beside if arch not in list_presets() and os.path.isfile(beside) else arch)

@@ -10,13 +10,15 @@ from tilewright.formulation.objective import parse_objective
 from tilewright.report.records.files import is_result, parse_document, read_data
 from tilewright.report.records.mapping.document import ResultDocument
 from tilewright.report.records.mapping.mapping_file import StoredMapping, parse_mapping
+from tilewright.workloads.errors import told_of
 from tilewright.workloads.mapping.operator import Operator
 from tilewright.workloads.yaml_file import telling_lines
 
 
 def read_mappings(path: Path) -> list[StoredMapping]:
-    """All mappings of a file; raises ``InputError`` for one that holds none."""
-    return mappings_in(read_data(path), path)
+    """All mappings of a file; raises ``InputError``, which names it, for one that holds none."""
+    with told_of(str(path)):
+        return mappings_in(read_data(path), path)
 
 
 def mappings_in(data: Any, path: Path) -> list[StoredMapping]:

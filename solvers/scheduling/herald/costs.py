@@ -11,12 +11,12 @@ from pathlib import Path
 from tilewright.formulation.limits import LimitReachedError, Limits
 from tilewright.hardware.mapping.styles import DataflowStyle
 from tilewright.hardware.scheduling.herald.system import SubAccelerator, System
-from tilewright.solvers.database import LockedError
+from tilewright.solvers.database import DamagedError, LockedError, set_aside
 from tilewright.solvers.mapping.machine_sizes import METRICS, BestMapping, MachineSize, best_by_size
 from tilewright.solvers.pool import Call, computed
 from tilewright.solvers.scheduling.herald.evidence import Cost, counted_cost
 from tilewright.solvers.scheduling.herald.store import Costs, CostStore, costs_digest
-from tilewright.workloads.errors import InputError
+from tilewright.workloads.errors import InputError, one_line
 from tilewright.workloads.mapping.operator import Operator
 
 _FEW = 4  # layers whose costs are not worth a second process
@@ -124,11 +124,9 @@ class _Shelf:
         self._patience = _PATIENCE if limits.remaining is None else min(_PATIENCE, limits.remaining / 8)
         self._store: CostStore | None = None
         self._false = 0
+        self._folder = folder
         if not anew:
-            try:
-                self._store = CostStore(folder, lambda: self._patience, limits.stop)
-            except LockedError as error:
-                self._leave(error)
+            self._open()
 
     def __enter__(self) -> _Shelf:
         return self
@@ -136,6 +134,26 @@ class _Shelf:
     def __exit__(self, *_: object) -> None:
         if self._store is not None:
             self._store.close()
+
+    def _open(self, *, again: bool = False) -> None:
+        try:
+            self._store = CostStore(self._folder, lambda: self._patience, self._limits.stop)
+        except DamagedError as error:
+            self._replace(error, again=again)
+        except InputError as error:
+            self._leave(error)
+
+    def _kept(self, work: Callable[[CostStore], Costs | None]) -> Costs:
+        """What the file answers; nothing where it cannot be used, or is of no more use."""
+        if self._store is None:
+            return {}
+        try:
+            return work(self._store) or {}
+        except DamagedError as error:
+            self._replace(error)
+        except InputError as error:
+            self._leave(error)
+        return {}
 
     def read(self, job: _Job, metric: str | None) -> Costs:
         """What is known of a layer; nothing where the file cannot be read.
@@ -145,39 +163,23 @@ class _Shelf:
         metric : by which every cost of the job's points is counted again; where one does not hold, nothing is
             known of the layer
         """
-        if self._store is None:
-            return {}
-        try:
-            found = self._store.read(costs_digest(job.operator, job.flow, job.memory))
-        except LockedError as error:
-            self._leave(error)
-            return {}
+        digest = costs_digest(job.operator, job.flow, job.memory)
+        found = self._kept(lambda store: store.read(digest))
         if metric is None:
             return found
         for point in job.points:
             cost = found.get((point, metric))
             if cost is not None and not self._limits.expired and not _holds(job, point, cost):
                 self._false += 1
-                self._forget(job)
+                self._kept(lambda store: store.forget(digest))
                 return {}
         return found
 
-    def _forget(self, job: _Job) -> None:
-        assert self._store is not None
-        try:
-            self._store.forget(costs_digest(job.operator, job.flow, job.memory))
-        except LockedError as error:
-            self._leave(error)
-
     def write(self, job: _Job, found: dict[tuple[MachineSize, str], BestMapping]) -> None:
         """Keep a job's answers where that is possible."""
-        if self._store is None:
-            return
         asked = [(point, metric) for point in job.points for metric in METRICS]
-        try:
-            self._store.write(costs_digest(job.operator, job.flow, job.memory), asked, found)
-        except LockedError as error:
-            self._leave(error)
+        digest = costs_digest(job.operator, job.flow, job.memory)
+        self._kept(lambda store: store.write(digest, asked, found))
 
     def tell(self) -> None:
         """Say how many rows were not believed."""
@@ -185,11 +187,30 @@ class _Shelf:
             entries = "1 entry is" if count == 1 else f"{count} entries are"
             self._note(f"{self._store.path}: {entries} not what was found, computed again")
 
-    def _leave(self, error: LockedError) -> None:
+    def _leave(self, error: InputError) -> None:
+        self._close()
+        why = "locked by another program" if isinstance(error, LockedError) else error.message
+        self._note(f"{error.where}: {why}, costs are computed and not kept")
+
+    def _replace(self, error: DamagedError, *, again: bool = False) -> None:
+        """Set a damaged file aside and go on with a new one."""
+        self._close()
+        try:
+            if again:
+                raise OSError("a new one is damaged too")
+            aside = set_aside(Path(error.where))
+        except OSError as failure:
+            self._note(
+                f"{error.where}: {error.message} ({one_line(failure)}), costs are computed and not kept"
+            )
+            return
+        self._note(f"{error.where}: {error.message}, set aside as {aside.name}; costs are computed again")
+        self._open(again=True)
+
+    def _close(self) -> None:
         if self._store is not None:
             self._store.close()
         self._store = None
-        self._note(f"{error.where}: locked by another program, costs are computed and not kept")
 
 
 def _holds(job: _Job, point: MachineSize, cost: Cost) -> bool:

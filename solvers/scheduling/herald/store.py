@@ -21,7 +21,7 @@ from tilewright.formulation.mapping.mapping import Mapping
 from tilewright.hardware.mapping.identity import engine_hash
 from tilewright.hardware.mapping.styles import DataflowStyle
 from tilewright.hardware.units import exact
-from tilewright.solvers.database import PATIENCE, Database, LockedError, seal
+from tilewright.solvers.database import PATIENCE, DamagedError, Database, LockedError, seal
 from tilewright.solvers.mapping.machine_sizes import BestMapping, MachineSize
 from tilewright.solvers.scheduling.herald.evidence import Cost
 from tilewright.workloads.errors import InputError, one_line
@@ -74,7 +74,8 @@ class CostStore:
 
     Raises
     ------
-    LockedError : where another program holds the file, here and from every method
+    LockedError, DamagedError : where another program holds the file, or it is damaged; here and from every
+        method
     InputError : for a folder or file that cannot be used
     """
 
@@ -90,9 +91,13 @@ class CostStore:
             self.path = (folder or cache_folder()) / _FILE
             self.path.parent.mkdir(parents=True, exist_ok=True)
             self._base = Database(self.path, patience, stop)
-            for table in _TABLES:
-                self._base.rows(table)
-        except LockedError:
+            try:
+                for table in _TABLES:
+                    self._base.rows(table)
+            except BaseException:
+                self._base.close()
+                raise
+        except (LockedError, DamagedError):
             raise
         except (OSError, InputError) as error:
             reason = error.message if isinstance(error, InputError) else one_line(error)

@@ -92,6 +92,12 @@ class SearchRequest:
     deterministic: bool = False
 
 
+def seconds_of(stop: Stop | None) -> float | None:
+    """The shortest time limit among the conditions; ``None`` without one."""
+    times = [part.seconds for part in (() if stop is None else stop.parts) if isinstance(part, Seconds)]
+    return min(times, default=None)
+
+
 def read_budget(stop: Stop | None, threads: int | None, seed: int) -> Budget:
     """The budget that arguments stand for.
 

@@ -28,6 +28,7 @@ from tilewright.report.records.scheduling.herald.files import is_schedule, parse
 from tilewright.report.records.scheduling.tiled.compare import CompareDocument, is_contest
 from tilewright.report.records.scheduling.tiled.document import PlanDocument
 from tilewright.report.records.scheduling.tiled.files import is_plan, parse_plan
+from tilewright.workloads.errors import told_of
 
 Record = ResultDocument | ExploreDocument | SchedulingDocument | CompareDocument
 Document = MappingDocument | ExplorationDocument | Plan | TiledPlan | Codesign | Contest
@@ -93,7 +94,12 @@ def check(
 
 
 def parsed(data: Any, where: str) -> Record:
-    """The document that plain data hold; raises ``InputError``."""
+    """The document that plain data hold; raises ``InputError``, which names the file."""
+    with told_of(where):
+        return _parsed(data, where)
+
+
+def _parsed(data: Any, where: str) -> Record:
     if is_contest(data):
         return parse_record(data, CompareDocument, where)
     if is_plan(data):
@@ -117,7 +123,18 @@ def checked(
     limits : of all second opinions together; ``None`` to ask for none
     told : told of every second opinion on a layer
     store : with the plans of a contest; ``None`` for the one that its document names
+
+    Raises
+    ------
+    InputError : naming the file, for what it holds and cannot be
     """
+    with told_of(where):
+        return _checked(record, where, limits, told, store)
+
+
+def _checked(
+    record: Record, where: str, limits: Limits | None, told: Told | None, store: Path | None
+) -> Check:
     if isinstance(record, ResultDocument):
         return check_mappings(record, where, limits, told)
     if isinstance(record, CompareDocument):

@@ -9,9 +9,10 @@ from pydantic import Field
 
 from tilewright.hardware.mapping.styles import dataflow
 from tilewright.hardware.scheduling.herald.system import SubAccelerator, System, system_to_dict
+from tilewright.report.records.claims import EXACT_DIGITS
 from tilewright.report.records.mapping.operator import Record
 
-ExactNumber = Annotated[str, Field(pattern=r"^[0-9]+(\.[0-9]+|/[1-9][0-9]*)?$")]
+ExactNumber = Annotated[str, Field(pattern=r"^[0-9]+(\.[0-9]+|/[1-9][0-9]*)?$", max_length=EXACT_DIGITS)]
 """A decimal or a fraction as text."""
 
 

@@ -8,6 +8,7 @@ from pydantic import AfterValidator, Field
 
 from tilewright.formulation.scheduling.tiled.problem import TiledProblem, tiled_objective
 from tilewright.hardware.scheduling.tiled.machine import TiledMachine, TileEngine, machine_to_dict
+from tilewright.hardware.units import LIMIT
 from tilewright.report.records.mapping.operator import OperatorRecord, Record
 from tilewright.workloads.errors import InputError
 from tilewright.workloads.network import Layer, Link, Network
@@ -15,8 +16,8 @@ from tilewright.workloads.network import Layer, Link, Network
 MAX_SIDE = 256
 """Engines along a side of a grid in a document, at most."""
 
-Positive = Annotated[float, Field(gt=0, allow_inf_nan=False)]
-Energy = Annotated[float, Field(ge=0, allow_inf_nan=False)]
+Positive = Annotated[float, Field(ge=1 / LIMIT, le=LIMIT, allow_inf_nan=False)]
+Energy = Annotated[float, Field(ge=0, le=LIMIT, allow_inf_nan=False)]
 
 
 def _objective(text: str) -> str:
@@ -116,19 +117,19 @@ class NetworkRecord(Record):
 class TileEngineRecord(Record):
     """One engine of the grid, fields as in the machine's file."""
 
-    rows: int = Field(ge=1)
-    columns: int = Field(ge=1)
+    rows: int = Field(ge=1, le=LIMIT)
+    columns: int = Field(ge=1, le=LIMIT)
     dataflow: Literal["kc", "yx", "pairs"]
-    vector_lanes: int = Field(ge=1)
-    buffer_bytes: int = Field(ge=1)
+    vector_lanes: int = Field(ge=1, le=LIMIT)
+    buffer_bytes: int = Field(ge=1, le=LIMIT)
     mac_energy: Energy
     buffer_read_energy: Energy
     buffer_write_energy: Energy
     register_energy: Energy
     vector_energy: Energy
-    lanes: int = Field(ge=1)
-    startup_cycles: int = Field(ge=0)
-    element_bytes: int = Field(ge=1)
+    lanes: int = Field(ge=1, le=LIMIT)
+    startup_cycles: int = Field(ge=0, le=LIMIT)
+    element_bytes: int = Field(ge=1, le=LIMIT)
     static_power: Energy
 
 
@@ -149,7 +150,7 @@ class TiledMachineRecord(Record):
     dram_port_rate: Positive
     dram_energy: Energy
     hop_energy: Energy
-    hop_cycles: int = Field(ge=0)
+    hop_cycles: int = Field(ge=0, le=LIMIT)
 
     @classmethod
     def of(cls, machine: TiledMachine) -> TiledMachineRecord:
@@ -175,7 +176,7 @@ class TiledProblemRecord(Record):
 
     network: NetworkRecord
     machine: TiledMachineRecord
-    batch: int = Field(ge=1)
+    batch: int = Field(ge=1, le=LIMIT)
     fuse: bool = Field(description="whether element-wise layers ride on the layer that they follow")
     partial_sums: Literal["chain", "reduction"]
 

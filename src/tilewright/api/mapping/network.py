@@ -20,6 +20,7 @@ from tilewright.report.records.network import network_data
 from tilewright.report.text.network import network_views
 from tilewright.workloads.catalog import list_models, resolve_model
 from tilewright.workloads.errors import unknown_name
+from tilewright.workloads.loading import loading_within
 from tilewright.workloads.network import Network as LayerGraph
 from tilewright.workloads.selection import SelectedLayer, select_layers
 
@@ -153,7 +154,7 @@ class NetworkOnMachine(LayersOnMachine):
         return f"NetworkOnMachine({self.network.name!r} on {self.machine.name!r}, {count} distinct layers)"
 
 
-def network(text: str | Path, batch: int | None = None) -> Network:
+def network(text: str | Path, batch: int | None = None, *, time_limit: float | None = None) -> Network:
     """A network by name or from a file.
 
     Parameters
@@ -161,12 +162,15 @@ def network(text: str | Path, batch: int | None = None) -> Network:
     text : a name that `models` lists, an ONNX file, or a YAML file of layers; ``:training`` behind it gives
         the training graph
     batch : samples; by default the model's own number
+    time_limit : seconds that reading and importing it may take
 
     Raises
     ------
-    InputError : for an unknown name with the nearest one, or any fault of the file
+    InputError : for an unknown name with the nearest one, any fault of the file, and where time or memory do
+        not suffice
     """
-    return Network(resolve_model(str(text), batch))
+    with loading_within(time_limit):
+        return Network(resolve_model(str(text), batch))
 
 
 def models() -> list[str]:

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Unpack
 
+from tilewright.api.arguments import seconds_of
 from tilewright.api.mapping.machine import Machine
 from tilewright.api.mapping.network import Network, NetworkDemands, network
 from tilewright.api.mapping.question import Start
@@ -13,6 +14,7 @@ from tilewright.api.mapping.result import MappingDocument
 from tilewright.api.solving import solve
 from tilewright.formulation.stopping import Stop
 from tilewright.solvers.observer import Observer
+from tilewright.workloads.loading import loading_within
 
 
 def map_network(
@@ -44,8 +46,9 @@ def map_network(
     ------
     InputError : for whatever is wrong with an argument, before anything is searched
     """
-    what = model if isinstance(model, Network) else network(model, batch)
-    question = what.on(machine, objective, **demands)
+    with loading_within(seconds_of(stop)):
+        what = model if isinstance(model, Network) else network(model, batch)
+        question = what.on(machine, objective, **demands)
     return solve(
         question,
         method=method,

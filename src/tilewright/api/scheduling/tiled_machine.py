@@ -98,7 +98,7 @@ def is_tiled(system: str | os.PathLike[str]) -> bool:
     grid.  A file that cannot be read as YAML is no tiled machine.
     """
     base, bracket, _ = os.fspath(system).strip().partition("[")
-    if names_a_file(base) and Path(base).is_file():
+    if names_a_file(base) and os.path.isfile(base):
         try:
             data = read_yaml(Path(base))
         except InputError:

@@ -1,0 +1,37 @@
+"""Widths of terminals that are none, or hardly one."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tilewright.report.text.rendering import make_console
+
+
+@pytest.mark.parametrize("columns", ["20", "1", "0", "-5", "abc", "9" * 5000])
+def test_any_width_is_drawn_in(columns: str, tmp_path: Path) -> None:
+    """Help, a table and an error: whole words in all of them, and nothing unexpected."""
+    environment = {**os.environ, "COLUMNS": columns}
+    for args, code, word in (
+        (["list", "--help"], 0, "--format"),
+        (["show", "tpu-edge"], 0, "DRAM"),
+        (["show", "nothing-of-that-name"], 2, "no such model"),
+    ):
+        command = [sys.executable, "-m", "tilewright.cli", *args]
+        found = subprocess.run(
+            command, env=environment, cwd=tmp_path, capture_output=True, text=True, timeout=60
+        )
+        assert found.returncode == code, found.stderr
+        assert word in found.stdout + found.stderr
+        assert "-v shows the traceback" not in found.stderr
+
+
+@pytest.mark.parametrize("columns", ["0", "1", "20"])
+def test_no_table_is_narrower_than_its_words(columns: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A console of a program that sets the width itself has room, too."""
+    monkeypatch.setenv("COLUMNS", columns)
+    assert make_console(force_terminal=True).width >= 40
