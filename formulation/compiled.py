@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Any, TypeVar, overload
 
 from tilewright.formulation import kernels, trust
-from tilewright.formulation.caches import code_folders
+from tilewright.formulation.caches import code_folders, is_writable
 from tilewright.formulation.kernels.source import Kernel, Source
 from tilewright.formulation.kernels.types import KernelTypeError, Type, type_of
 from tilewright.formulation.kernels.version import Version, described, result_type
@@ -62,11 +62,12 @@ class CompiledFunction(Kernel):
 
     def __init__(self, source: Source) -> None:
         self.source = source
+        self._count = source.function.__code__.co_argcount
         self._versions: list[Version] = []
         self._compiling = threading.Lock()
 
     def __call__(self, *arguments: Any, **named: Any) -> Any:
-        if named or len(arguments) != len(self.source.parameters):
+        if named or len(arguments) != self._count:
             bound = self.source.signature.bind(*arguments, **named)
             bound.apply_defaults()
             arguments = tuple(bound.arguments.values())
@@ -78,6 +79,11 @@ class CompiledFunction(Kernel):
         if not fits:
             raise KernelTypeError(f"{self.source.name}: arguments of an unknown kind")
         return result
+
+    @property
+    def folder(self) -> Path | None:
+        """Where its machine code is kept, or would be; ``None`` where there is no room."""
+        return next((folder for folder, module in code_folders(self._file) if is_writable(folder, module)), None)
 
     @property
     def types(self) -> list[tuple[Type, ...]]:
