@@ -3,7 +3,10 @@
 The rest is loaded once signals are heeded: loading takes a second, in which Ctrl-C is one line as well.
 """
 
-from __future__ import annotations
+from tilewright.formulation.interpreter import leave_current_folder
+
+if __name__ == "__main__":
+    leave_current_folder()
 
 import sys
 from typing import NoReturn

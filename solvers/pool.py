@@ -2,20 +2,25 @@
 
 from __future__ import annotations
 
-import multiprocessing
-import signal
+import pickle
+import queue
+import subprocess
 import threading
+import time
+import warnings
 from collections.abc import Callable, Iterable, Iterator
-from concurrent.futures import FIRST_COMPLETED, Future, wait
+from concurrent.futures import Future
+from contextlib import suppress
 from dataclasses import dataclass
-from itertools import islice
-from typing import Generic, Protocol, TypeVar
+from pathlib import Path
+from typing import Any, Generic, Protocol, TypeVar
 
-from pebble import ProcessExpired, ProcessPool
-
-from tilewright.solvers.processes import leave_with_parent, shielded
+from tilewright.formulation.interpreter import python_command, python_environment
+from tilewright.solvers import worker
+from tilewright.solvers.processes import shielded
 
 _STEP = 0.1
+_END = 1.0  # seconds that a killed process may take to be gone
 
 
 class Task(Protocol):
@@ -32,6 +37,7 @@ class Task(Protocol):
 
 AnyTask = TypeVar("AnyTask", bound=Task)
 Answer = TypeVar("Answer")
+Item = TypeVar("Item")
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,6 +57,24 @@ class Work(Generic[AnyTask, Answer]):
     grace: float = 20.0
 
 
+class WorkerDiedError(RuntimeError):
+    """A worker process ended before it had answered."""
+
+
+@dataclass(frozen=True, slots=True)
+class Call(Generic[Item]):
+    """One item with the arguments that stand for it.
+
+    Parameters
+    ----------
+    seconds : after which its worker is ended; ``None`` for never
+    """
+
+    item: Item
+    arguments: tuple[Any, ...]
+    seconds: float | None = None
+
+
 def local_answers(
     work: Work[AnyTask, Answer], jobs: int, tasks: Iterable[AnyTask], stop: threading.Event
 ) -> Iterator[tuple[AnyTask, Answer]]:
@@ -64,23 +88,14 @@ def local_answers(
     tasks : asked for the next one whenever a worker is free; those that have none now may have one later, as
         long as something runs
     """
-    pool = ProcessPool(max_workers=jobs, initializer=_prepare, context=multiprocessing.get_context("spawn"))
     waiting = iter(tasks)
-    running: dict[Future[Answer], AnyTask] = {}
-    try:
-        while not stop.is_set():
-            for task in islice(waiting, 2 * jobs - len(running)):
-                most = 2 * task.seconds + work.grace
-                with shielded():
-                    future: Future[Answer] = pool.schedule(work.run, args=[task, task.key], timeout=most)
-                running[future] = task
-            if not running:
-                break
-            for future in wait(running, timeout=_STEP, return_when=FIRST_COMPLETED).done:
-                yield running.pop(future), _outcome(work, future)
-    finally:
-        pool.stop()  # type: ignore[no-untyped-call]
-        pool.join(timeout=1.5)
+
+    def call() -> Call[AnyTask] | None:
+        task = next(waiting, None)
+        return None if task is None else Call(task, (task, task.key), 2 * task.seconds + work.grace)
+
+    for task, future in computed(work.run, call, jobs, stop.is_set):
+        yield task, _outcome(work, future)
 
 
 def _outcome(work: Work[AnyTask, Answer], future: Future[Answer]) -> Answer:
@@ -88,11 +103,144 @@ def _outcome(work: Work[AnyTask, Answer], future: Future[Answer]) -> Answer:
         return future.result()
     except TimeoutError:
         return work.failed("did not stop long after its time limit and was ended")
-    except ProcessExpired as error:
-        return work.failed(f"the worker process died with exit code {error.exitcode}")
+    except WorkerDiedError as error:
+        return work.failed(str(error))
 
 
-def _prepare() -> None:
-    """A worker leaves Ctrl-C to the main process, and ends when that has died."""
-    leave_with_parent()
-    signal.signal(signal.SIGTERM, signal.SIG_DFL)  # end at once, whatever the search is doing
+def computed(
+    run: Callable[..., Answer],
+    calls: Callable[[], Call[Item] | None],
+    jobs: int,
+    is_over: Callable[[], bool],
+    *,
+    fresh: bool = False,
+) -> Iterator[tuple[Item, Future[Answer]]]:
+    """What a function returns for some items, computed in processes; they end with the iteration.
+
+    Parameters
+    ----------
+    run : a function of a module
+    calls : gives the next one, or ``None`` where there is none now; asked whenever a worker is free
+    jobs : how many run side by side
+    is_over : what runs is dropped once it says so
+    fresh : whether every item has a process of its own
+
+    Yields
+    ------
+    Items in the order in which they are done, each with what came of it.  Asked for its result a future
+    raises what the function raised, ``TimeoutError`` where it was ended, and `WorkerDiedError`
+    """
+    replies: queue.SimpleQueue[tuple[_Worker, bytes]] = queue.SimpleQueue()
+    idle: list[_Worker] = []
+    busy: dict[_Worker, Call[Item]] = {}
+    try:
+        while not is_over():
+            while len(busy) < jobs and (call := calls()) is not None:
+                try:
+                    company = idle.pop() if idle else _Worker(replies)
+                except OSError as error:  # no interpreter, or no room for a process
+                    why = f"computed in this process, for want of another: {error}"
+                    warnings.warn(why, RuntimeWarning, stacklevel=2)
+                    yield call.item, _computed_here(run, call)
+                    continue
+                busy[company] = call
+                company.ask(run, call)
+            if not busy:
+                return
+            with suppress(queue.Empty):
+                company, content = replies.get(timeout=_STEP)
+                if company in busy:
+                    answered, future = busy.pop(company), company.outcome(content)
+                    if fresh:
+                        company.end()
+                    elif content:
+                        idle.append(company)
+                    yield answered.item, future
+            for company in [one for one in busy if one.is_late]:
+                company.end()
+                late: Future[Answer] = Future()
+                late.set_exception(TimeoutError())
+                yield busy.pop(company).item, late
+    finally:
+        for company in (*idle, *busy):
+            company.end()
+
+
+def _computed_here(run: Callable[..., Answer], call: Call[Item]) -> Future[Answer]:
+    future: Future[Answer] = Future()
+    try:
+        future.set_result(run(*call.arguments))
+    except Exception as error:
+        future.set_exception(error)
+    return future
+
+
+class _Worker:
+    """A process that computes one thing after the other.
+
+    Parameters
+    ----------
+    replies : where its answers go; an empty one says that it is gone
+    """
+
+    def __init__(self, replies: queue.SimpleQueue[tuple[_Worker, bytes]]) -> None:
+        self._deadline: float | None = None
+        script = Path(worker.__file__)
+        with shielded():
+            self._process = subprocess.Popen(
+                python_command(script),
+                env=python_environment(),
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+            )
+        self._send(worker.main_module().encode())
+        threading.Thread(target=self._listen, args=(replies,), daemon=True).start()
+
+    @property
+    def is_late(self) -> bool:
+        """Whether it should have answered by now."""
+        return self._deadline is not None and time.monotonic() > self._deadline
+
+    def ask(self, run: Callable[..., Any], call: Call[Any]) -> None:
+        """Let it compute something."""
+        self._deadline = None if call.seconds is None else time.monotonic() + call.seconds
+        self._send(pickle.dumps((run, call.arguments)))
+
+    def outcome(self, content: bytes) -> Future[Any]:
+        """What an answer says."""
+        future: Future[Any] = Future()
+        if content:
+            worked, found = worker.opened(content)
+            if worked:
+                future.set_result(found)
+            else:
+                future.set_exception(found)
+        else:
+            code = self.end()
+            future.set_exception(WorkerDiedError(f"the worker process died with exit code {code}"))
+        return future
+
+    def end(self) -> int | None:
+        """End the process, if it has not; its exit code."""
+        if self._process.poll() is None:
+            self._process.kill()
+        with suppress(subprocess.TimeoutExpired):
+            self._process.wait(_END)
+        with suppress(OSError):
+            assert self._process.stdin is not None
+            self._process.stdin.close()
+        return self._process.returncode
+
+    def _send(self, content: bytes) -> None:
+        assert self._process.stdin is not None
+        with suppress(BrokenPipeError):  # its death shows on the other pipe
+            worker.send(self._process.stdin, content)  # type: ignore[arg-type]
+
+    def _listen(self, replies: queue.SimpleQueue[tuple[_Worker, bytes]]) -> None:
+        assert self._process.stdout is not None
+        with self._process.stdout as stream:
+            try:
+                while True:
+                    replies.put((self, worker.receive(stream)))  # type: ignore[arg-type]
+            except (EOFError, OSError):
+                replies.put((self, b""))

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import signal
-import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 
@@ -12,23 +11,6 @@ from contextlib import contextmanager
 def available_cores() -> int:
     """Cores that this process may use."""
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-
-
-def leave_with_parent() -> None:
-    """In a worker: the terminal's signals are the parent's to heed; where that dies nothing stays behind."""
-    for number in _terminal():
-        signal.signal(number, signal.SIG_IGN)
-    from multiprocessing import parent_process
-
-    parent = parent_process()
-    if parent is None:
-        return
-
-    def wait_for_parent() -> None:
-        parent.join()
-        os._exit(1)
-
-    threading.Thread(target=wait_for_parent, daemon=True).start()
 
 
 @contextmanager

@@ -85,6 +85,12 @@ def end_started() -> None:
             process.communicate()
 
 
+def children_of(process: int) -> list[int]:
+    """Processes that a process has started and that have not been waited for."""
+    lists = Path(f"/proc/{process}/task").glob("*/children")
+    return [int(child) for children in lists for child in children.read_text().split()]
+
+
 def caller(capsys: pytest.CaptureFixture[str]) -> Call:
     """Calls the command line in this process, in the folder that it is in."""
 

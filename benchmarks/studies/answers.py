@@ -8,17 +8,15 @@ from __future__ import annotations
 import hashlib
 import json
 import math
-import multiprocessing
 import time
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import ProcessPoolExecutor, as_completed
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any, ClassVar, Generic, Protocol, TypeVar
 
 from tilewright import __version__
 from tilewright.solvers.database import Database, Layout, seal
-from tilewright.solvers.processes import leave_with_parent
+from tilewright.solvers.pool import Call, computed
 
 _TABLE = """
 CREATE TABLE cell (
@@ -122,19 +120,14 @@ def answers(
         known = store.get(cell)
         if known is None or known.status == "error":
             missing.append(cell)
-    if not missing or time.monotonic() >= end:
-        return
-    spawn = multiprocessing.get_context("spawn")
-    each = 1 if fresh else None
-    with ProcessPoolExecutor(jobs, spawn, leave_with_parent, max_tasks_per_child=each) as pool:
-        waiting = {pool.submit(compute, cell): cell for cell in missing}
-        for future in as_completed(waiting):
-            if time.monotonic() >= end:
-                for late in waiting:
-                    late.cancel()
-            if future.cancelled():
-                continue
-            cell, failure = waiting[future], future.exception()
-            found = failed(f"the worker died: {failure}") if failure else future.result()
-            store.put(cell, found)
-            yield cell, found
+    waiting = iter(missing)
+
+    def call() -> Call[Asked] | None:
+        cell = next(waiting, None) if time.monotonic() < end else None
+        return None if cell is None else Call(cell, (cell,))
+
+    for cell, future in computed(compute, call, jobs, lambda: False, fresh=fresh):
+        failure = future.exception()
+        found = failed(f"the worker died: {failure}") if failure else future.result()
+        store.put(cell, found)
+        yield cell, found

@@ -123,6 +123,7 @@ def own(machine: Path, sizes: tuple[int, int, int], objective: str, seconds: flo
     m, n, k = sizes
     command = [
         sys.executable,
+        "-P",
         "-m",
         "tilewright.cli",
         "map",

@@ -12,14 +12,12 @@ from __future__ import annotations
 
 import hashlib
 import json
-import multiprocessing
 import resource
 import statistics
 import time
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 from functools import cache
-from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Annotated
 
@@ -34,6 +32,7 @@ from tilewright.formulation.result import Status, TracePoint
 from tilewright.hardware.mapping.load import list_presets, load_engine
 from tilewright.solvers.mapping.program import await_compiled
 from tilewright.solvers.mapping.solve import solve
+from tilewright.solvers.pool import Call, WorkerDiedError, computed
 from tilewright.workloads.mapping.layer_text import parse_layer
 from tilewright.workloads.mapping.operator import Operator
 
@@ -149,23 +148,14 @@ def solved(cell: Cell, operator: Operator, cpu: float) -> Outcome:
     return Outcome(str(result.status), worked, first[0] if first else None, gap, memory)
 
 
-def _answer(pipe: Connection, cell: Cell, operator: Operator, cpu: float) -> None:
-    pipe.send(solved(cell, operator, cpu))
-
-
 def solved_apart(cell: Cell, operator: Operator, cpu: float) -> Outcome:
     """The cell's outcome, from a process of its own."""
-    context = multiprocessing.get_context("fork")
-    mine, theirs = context.Pipe(duplex=False)
-    child = context.Process(target=_answer, args=(theirs, cell, operator, cpu))
-    child.start()
-    theirs.close()
+    calls = iter([Call(cell, (cell, operator, cpu))])
+    ((_, future),) = computed(solved, lambda: next(calls, None), 1, lambda: False)
     try:
-        return mine.recv()  # type: ignore[no-any-return]
-    except EOFError:
+        return future.result()
+    except WorkerDiedError:
         return Outcome(str(Status.ERROR), cpu, None, None, 0.0)
-    finally:
-        child.join()
 
 
 def stored(store: Path) -> dict[Cell, Outcome]:

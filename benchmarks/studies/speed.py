@@ -197,7 +197,7 @@ def all_tasks() -> dict[str, TimedWork]:
     tasks[f"{EVALUATIONS} evaluations"] = evaluations
 
     def start(*args: str) -> TimedWork:
-        return lambda: subprocess.run([sys.executable, *args], stdout=subprocess.DEVNULL, check=True)
+        return lambda: subprocess.run([sys.executable, "-P", *args], stdout=subprocess.DEVNULL, check=True)
 
     tasks["start of Python"] = start("-c", "pass")
     tasks["import tilewright"] = start("-c", "import tilewright")

@@ -9,9 +9,7 @@ The interface is loaded name by name, so that ``import tilewright`` is quick; ``
     print(result)
 """
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
+TYPE_CHECKING = False  # as in typing, which the program imports once it looks in no folder but Python's own
 
 if TYPE_CHECKING:
     from tilewright.api.catalog import methods as methods

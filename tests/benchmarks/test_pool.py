@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import multiprocessing
 import os
 import signal
 import threading
 import time
 from dataclasses import replace
 
+from calls import children_of
 from small_bench import METHODS, answers_here, small_request
 
 from tilewright.benchmarks.plan import make_plan
@@ -46,15 +46,14 @@ def test_dying_worker_fails_its_cell_alone() -> None:
     last = replace(quick, seed=1)
     answers = local_answers(CELLS, 1, [quick, slow, last], threading.Event())
     assert next(answers)[1].status == "feasible"
-    (worker,) = multiprocessing.active_children()
-    assert worker.pid is not None
+    (worker,) = children_of(os.getpid())
     time.sleep(0.5)  # the slow one has begun
-    os.kill(worker.pid, signal.SIGKILL)
+    os.kill(worker, signal.SIGKILL)
     rest = {task.key: told for task, told in answers}
     assert rest[slow.key].status == "error"
     assert "died with exit code -9" in rest[slow.key].message
     assert rest[last.key].status == "feasible"
-    assert not multiprocessing.active_children()
+    assert not children_of(os.getpid())
 
 
 def test_stop_drops_what_runs() -> None:
@@ -66,7 +65,7 @@ def test_stop_drops_what_runs() -> None:
     next(answers)
     stop.set()
     assert list(answers) == []
-    assert not multiprocessing.active_children()
+    assert not children_of(os.getpid())
 
 
 def test_another_version_is_told_apart() -> None:

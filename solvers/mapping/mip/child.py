@@ -7,13 +7,13 @@ import os
 import queue
 import signal
 import subprocess
-import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
+from tilewright.formulation.interpreter import python_command, python_environment
 from tilewright.solvers.background import Background
 
 WORKER = Path(__file__).with_name("worker.py")
@@ -44,7 +44,8 @@ class Child:
         self._ready = False
         self.version = ""
         self._process = subprocess.Popen(
-            [*(command or (sys.executable, "-P", str(WORKER))), solver],
+            [*command, solver] if command else python_command(WORKER, solver),
+            env=python_environment(),
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import multiprocessing
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
 from dataclasses import dataclass
 from fractions import Fraction
 from pathlib import Path
@@ -14,14 +12,13 @@ from tilewright.hardware.mapping.styles import DataflowStyle
 from tilewright.hardware.scheduling.herald.system import SubAccelerator, System
 from tilewright.solvers.database import LockedError
 from tilewright.solvers.mapping.machine_sizes import METRICS, BestMapping, MachineSize, best_by_size
-from tilewright.solvers.processes import leave_with_parent, shielded
+from tilewright.solvers.pool import Call, computed
 from tilewright.solvers.scheduling.herald.evidence import Cost, counted_cost
 from tilewright.solvers.scheduling.herald.store import Costs, CostStore, costs_digest
 from tilewright.workloads.errors import InputError
 from tilewright.workloads.mapping.operator import Operator
 
 _FEW = 4  # layers whose costs are not worth a second process
-_STEP = 0.1
 _PATIENCE = 2.0  # seconds for a lock; whoever only writes a row is gone long before
 
 
@@ -227,26 +224,18 @@ def _computed(
                 raise LimitReachedError
             yield job, _compute(job)
         return
-    context = multiprocessing.get_context("spawn")
-    with ProcessPoolExecutor(workers, context, initializer=leave_with_parent) as pool:
-        running: dict[Future[dict[tuple[MachineSize, str], BestMapping]], _Job] = {}
-        rest = iter(jobs)
-        try:
-            while True:
-                while len(running) < 2 * workers and (new := next(rest, None)) is not None:
-                    with shielded():
-                        running[pool.submit(_compute, new)] = new
-                if not running:
-                    return
-                finished, _ = wait(running, _STEP, FIRST_COMPLETED)
-                for future in finished:
-                    yield running.pop(future), future.result()
-                if limits.expired:
-                    raise LimitReachedError
-        except BaseException:
-            for process in [*pool._processes.values()]:  # a job may take seconds
-                process.terminate()
-            raise
+    rest = iter(jobs)
+
+    def call() -> Call[_Job] | None:
+        job = next(rest, None)
+        return None if job is None else Call(job, (job,))
+
+    left = len(jobs)
+    for job, future in computed(_compute, call, workers, lambda: limits.expired):
+        yield job, future.result()
+        left -= 1
+    if left:
+        raise LimitReachedError
 
 
 def _compute(job: _Job) -> dict[tuple[MachineSize, str], BestMapping]:
