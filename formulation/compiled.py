@@ -58,12 +58,16 @@ class CompiledFunction(Kernel):
     Parameters
     ----------
     source : of the function
+
+    Attributes
+    ----------
+    versions : the machine code that has been compiled or loaded, one for each kind of arguments
     """
 
     def __init__(self, source: Source) -> None:
         self.source = source
         self._count = source.function.__code__.co_argcount
-        self._versions: list[Version] = []
+        self.versions: list[Version] = []
         self._compiling = threading.Lock()
 
     def __call__(self, *arguments: Any, **named: Any) -> Any:
@@ -71,7 +75,7 @@ class CompiledFunction(Kernel):
             bound = self.source.signature.bind(*arguments, **named)
             bound.apply_defaults()
             arguments = tuple(bound.arguments.values())
-        for version in self._versions:
+        for version in self.versions:
             fits, result = version(arguments)
             if fits:
                 return result
@@ -83,12 +87,15 @@ class CompiledFunction(Kernel):
     @property
     def folder(self) -> Path | None:
         """Where its machine code is kept, or would be; ``None`` where there is no room."""
-        return next((folder for folder, module in code_folders(self._file) if is_writable(folder, module)), None)
+        return next(
+            (folder for folder, module in code_folders(self._file) if is_writable(folder, module)), None
+        )
 
-    @property
-    def types(self) -> list[tuple[Type, ...]]:
-        """The kinds of arguments that it has been compiled or loaded for."""
-        return [version.types for version in self._versions]
+    def adopt(self, version: Version) -> None:
+        """Use machine code that another process has made of the same text."""
+        with self._compiling:
+            if version.types not in [known.types for known in self.versions]:
+                self.versions.append(version)
 
     @property
     def is_kept(self) -> bool:
@@ -101,11 +108,11 @@ class CompiledFunction(Kernel):
 
     def _version(self, types: tuple[Type, ...]) -> Version:
         with self._compiling:
-            for version in self._versions:
+            for version in self.versions:
                 if version.types == types:
                     return version
             version = self._read(types) or self._compile(types)
-            self._versions.append(version)
+            self.versions.append(version)
             return version
 
     def _read(self, types: tuple[Type, ...]) -> Version | None:

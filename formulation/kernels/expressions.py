@@ -290,7 +290,9 @@ class Expressions:
                     f"{kind} {part}" for kind, part in zip(argument.type.parts, argument.parts, strict=True)
                 ]
         room = text.room("i64", max(1, len(function.returned.parts)))
-        status = text.compute(f"call i32 @{function.symbol}({', '.join(['ptr %arena', f'ptr {room}', *passed])})")
+        status = text.compute(
+            f"call i32 @{function.symbol}({', '.join(['ptr %arena', f'ptr {room}', *passed])})"
+        )
         if function.fails:
             bad, good = text.new_label(), text.new_label()
             text.fails = True
@@ -325,7 +327,9 @@ class Expressions:
             return arrays.filled(text, kind.dtype, sizes, literal(0))
         if function is np.arange and len(given) == 1:
             found = arrays.new(text, "int64", given)
-            arrays.each(text, lengths(found), lambda at: arrays.write(text, arrays.view(text, found, at), at[0]))
+            arrays.each(
+                text, lengths(found), lambda at: arrays.write(text, arrays.view(text, found, at), at[0])
+            )
             return found
         if function is np.array:
             items = self.items_of(given[0])

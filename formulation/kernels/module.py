@@ -221,7 +221,9 @@ class _Door:
 
     def _array(self, item: str, kind: Array) -> list[str]:
         text = self.text
-        self._need(text.compute(f"icmp eq ptr {self._at(item, _TYPE, 'ptr')}, {self._at('%types', 0, 'ptr')}"))
+        self._need(
+            text.compute(f"icmp eq ptr {self._at(item, _TYPE, 'ptr')}, {self._at('%types', 0, 'ptr')}")
+        )
         dimensions = self._at(item, _DIMENSIONS, "i32")
         self._need(text.compute(f"icmp eq i32 {dimensions}, {kind.dimensions}"))
         entry = self._at(item, _KIND, "ptr")
@@ -245,5 +247,3 @@ class _Door:
         good = self.text.new_label()
         self.text.branch(condition, good, "differ")
         self.text.label(good)
-
-

@@ -25,7 +25,7 @@ from tilewright.formulation.kernels.types import (
     common,
     has_arrays,
 )
-from tilewright.formulation.kernels.values import NONE, Text, Value, literal, lengths, tuple_of
+from tilewright.formulation.kernels.values import NONE, Text, Value, lengths, literal, tuple_of
 
 if TYPE_CHECKING:
     from tilewright.formulation.kernels.module import Module

@@ -208,7 +208,11 @@ class Text:
             return Value(kind, (self._number(value, kind),))
         if isinstance(value.type, Array) and isinstance(kind, Array) and value.type.contiguous:
             return Value(kind, (*value.parts, *self.strides(value)))
-        if isinstance(value.type, Tuple) and isinstance(kind, Tuple) and len(value.type.items) == len(kind.items):
+        if (
+            isinstance(value.type, Tuple)
+            and isinstance(kind, Tuple)
+            and len(value.type.items) == len(kind.items)
+        ):
             items = [self.converted(item, one) for item, one in zip(value.items(), kind.items, strict=True)]
             return Value(kind, tuple(part for item in items for part in item.parts))
         raise KernelTypeError(f"{value.type} stands where {kind} is expected")
@@ -249,6 +253,8 @@ def lengths(array: Value) -> list[str]:
 
 def tuple_of(items: Sequence[Value], kind: type | None = None) -> Value:
     """A tuple of values."""
-    constant = tuple(item.constant for item in items) if all(item.constant is not None for item in items) else None
+    constant = (
+        tuple(item.constant for item in items) if all(item.constant is not None for item in items) else None
+    )
     parts = tuple(part for item in items for part in item.parts)
     return Value(Tuple(tuple(item.type for item in items), kind), parts, constant)

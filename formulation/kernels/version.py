@@ -49,11 +49,14 @@ class Version:
     """
 
     def __init__(self, types: tuple[Type, ...], result: Type, code: bytes) -> None:
-        self.types, self.result = types, result
+        self.types, self.result, self.code = types, result, code
         self._loaded = Loaded(code)
         self._room = ctypes.c_int64 * (len(result.parts) + ARENA_SLOTS)
         self._parts = struct.Struct("=" + "".join(_FORMATS[part] for part in result.parts))
         self._made, self._releases = _maker(result), has_arrays([result])
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return Version, (self.types, self.result, self.code)
 
     def __call__(self, arguments: tuple[Any, ...]) -> tuple[bool, Any]:
         """Whether it takes arguments of this kind, and what it returns.

@@ -1,88 +1,99 @@
-"""Machine code that searches need, compiled once per installation before their time begins.
+"""Machine code that searches need: compiled once per installation, in processes side by side.
 
-Without it no plan can be made or judged, so that nothing could be searched meanwhile.  Compiling takes half
-a minute or more, longer than many limits: it is told as a phase and does not count against the time limit.
-What was kept by an earlier call is loaded within the limit.
+A search waits for it within its limit, and what arrives too late serves the next one: every function is kept
+as soon as it is compiled.  A worker also sends what it has compiled, so that a process can go on where
+nothing can be kept; where no worker can be started, the process compiles itself.
 """
 
 from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import replace
-from types import ModuleType
-from typing import Final
+from typing import Any, Final
 
-from tilewright.formulation.compiled import is_kept
-from tilewright.formulation.limits import Limits
-from tilewright.solvers.background import Background
+from tilewright.formulation.compiled import CompiledFunction
+from tilewright.formulation.kernels.version import Version
+from tilewright.formulation.limits import LimitReachedError
+from tilewright.solvers.pool import Call, WorkerDiedError, computed
+from tilewright.solvers.processes import available_cores
 
-PHASE: Final = "compiling machine code, once per installation; the time limit begins after it"
+PHASE: Final = "compiling machine code, once per installation"
+NOT_COMPILED: Final = "machine code was still being compiled, once per installation (see tilewright doctor)"
 
-_STEP = 0.05
+Compiled = tuple[str, str, Version]
+"""Module and name of a function, and its machine code."""
 
 
 class Kernels:
-    """Modules of machine code that some methods need.
+    """Functions that some methods need as machine code.
 
     Parameters
     ----------
-    modules : in which it stands
-    calls : calls everything in them once, in the types that searches have, and yields now and then
+    place : module and name under which this stands
+    entries : those that are called from Python
+    calls : calls all of them once, in the types that searches have
     """
 
-    def __init__(self, modules: Sequence[ModuleType], calls: Callable[[], Iterator[None]]) -> None:
-        self.modules, self.calls = modules, calls
-        self._starting, self._wanted, self._ready = threading.Lock(), threading.Event(), threading.Event()
-        self._running: Background[None] | None = None
+    def __init__(
+        self, place: tuple[str, str], entries: Sequence[Callable[..., Any]], calls: Callable[[], object]
+    ) -> None:
+        self.place, self.calls = place, calls
+        self.entries = [one for one in entries if isinstance(one, CompiledFunction)]
+        self._ready = threading.Event()
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _named, self.place
 
     @property
     def are_compiled(self) -> bool:
         """Whether the code is there, in this process or kept by an earlier one, made of today's text."""
-        if self._ready.is_set():
-            return True
-        return all(any(is_kept(one) for one in vars(module).values()) for module in self.modules)
+        if not self._ready.is_set() and all(entry.versions or entry.is_kept for entry in self.entries):
+            self._ready.set()
+        return self._ready.is_set()
 
-    def compile(self, stop: threading.Event) -> None:
-        """Compile, and wait for it.
+    def compiled(self) -> list[Compiled]:
+        """Compile in this process; returns all machine code."""
+        self.calls()
+        return [
+            (entry.source.function.__module__, entry.source.name, version)
+            for entry in self.entries
+            for version in entry.versions
+        ]
 
-        A stop ends the wait; what is being compiled then is compiled to its end, since the interpreter cannot
-        end in the middle of it.
-        """
-        self._wanted.set()
-        with self._starting:
-            if self._running is None or not self._running.is_alive:
-                self._running = Background(self._compile, "compiling", daemon=False)
-                self._running.start()
-            company = self._running
-        while company.is_alive:
-            company.join(_STEP)
-            if stop.is_set():
-                self._wanted.clear()
-                break
-        company.raise_failure()
-
-    def _compile(self) -> None:
-        for _ in self.calls():
-            if not self._wanted.is_set():
-                return
+    def take(self, compiled: Sequence[Compiled]) -> None:
+        """Use machine code that a worker has made."""
+        for module, name, version in compiled:
+            _named(module, name).adopt(version)
         self._ready.set()
 
 
-def counted_from_now_on(limits: Limits, needed: Sequence[Kernels], phase: Callable[[str], None]) -> Limits:
-    """The limits of a search, begun anew after compiling where anything had to be compiled.
+def compiled_in_turn(needed: Sequence[Kernels], is_over: Callable[[], bool]) -> Iterator[Kernels]:
+    """Kernels in the order in which they are compiled; those that are missing side by side, in processes.
 
-    Parameters
-    ----------
-    needed : by the method
-    phase : told before compiling begins
+    Raises
+    ------
+    LimitReachedError : where whoever needs them is over before; nothing goes on then
     """
-    missing = [kernels for kernels in needed if not kernels.are_compiled]
-    if not missing:
-        return limits
-    begun = limits.clock()
-    phase(PHASE)
-    for kernels in missing:
-        if not limits.stop.is_set():
-            kernels.compile(limits.stop)
-    return replace(limits, started=limits.started + limits.clock() - begun)
+    missing = []
+    for kernels in needed:
+        if kernels.are_compiled:
+            yield kernels
+        else:
+            missing.append(kernels)
+    calls = iter([Call(kernels, (kernels,)) for kernels in missing])
+    left = len(missing)
+    for kernels, future in computed(Kernels.compiled, lambda: next(calls, None), available_cores(), is_over):
+        try:
+            kernels.take(future.result())
+        except WorkerDiedError:
+            kernels.compiled()
+        left -= 1
+        yield kernels
+    if left:
+        raise LimitReachedError(NOT_COMPILED)
+
+
+def _named(module: str, name: str) -> Any:
+    from importlib import import_module
+
+    return getattr(import_module(module), name)
