@@ -9,11 +9,12 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable
+from typing import Final
 
 import numpy as np
 
-from tilewright.formulation.compiled import is_kept
 from tilewright.solvers.background import Background
+from tilewright.solvers.compiling import Kernels
 from tilewright.solvers.mapping import tape_kernel
 from tilewright.solvers.mapping.opcodes import BLOCK, Floats, Integers, Program
 
@@ -65,7 +66,7 @@ _compiling: list[Background[None]] = []
 
 def is_compiled() -> bool:
     """Whether the machine code is there, in this process or kept by an earlier one."""
-    return READY.is_set() or is_kept(tape_kernel.bounds)
+    return READY.is_set() or BOUNDS.are_compiled
 
 
 def compile_beside() -> Background[None]:
@@ -95,8 +96,16 @@ def await_compiled(over: Callable[[], bool]) -> bool:
 
 
 def _compile() -> None:
+    BOUNDS.calls()
+    READY.set()
+
+
+def _run_nothing() -> None:
     """Run a program without instructions."""
     none, zeros = np.zeros(0, dtype=np.int64), np.zeros(0)
     program = Program(none, np.zeros((0, 3), dtype=np.int64), zeros, none, zeros, none, zeros, none)
     Runner(program, 1).bounds(np.zeros((1, 0), dtype=np.int64), np.zeros(1, dtype=np.int64), none)
-    READY.set()
+
+
+BOUNDS: Final = Kernels((__name__, "BOUNDS"), (tape_kernel.bounds,), _run_nothing)
+"""What branch and bound needs."""

@@ -21,9 +21,9 @@ from tilewright.hardware.scheduling.tiled.load import load_tiled_machine
 from tilewright.heuristics.scheduling.tiled import levelling_kernel, lists, partitions, placement
 from tilewright.heuristics.scheduling.tiled.levelling import levelled
 from tilewright.heuristics.scheduling.tiled.stages import MAPPINGS
+from tilewright.solvers.compiling import Kernels
 from tilewright.solvers.scheduling.tiled import ancestors
 from tilewright.solvers.scheduling.tiled.bounds import dag_bounds
-from tilewright.solvers.scheduling.tiled.compiling import Kernels
 from tilewright.solvers.scheduling.tiled.exact import sequence_kernel
 from tilewright.solvers.scheduling.tiled.exact.counts import Counts, twins
 from tilewright.solvers.scheduling.tiled.exact.instance import RoundInstance

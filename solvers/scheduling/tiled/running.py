@@ -10,9 +10,9 @@ from tilewright.formulation.result import Origin, TracePoint
 from tilewright.formulation.scheduling.tiled.evaluator import Evaluation
 from tilewright.formulation.scheduling.tiled.problem import TiledProblem
 from tilewright.formulation.scheduling.tiled.search import AtomicPlan, TiledGoal, TiledSearch
+from tilewright.solvers.compiling import PHASE, Kernels, compiled_in_turn
 from tilewright.solvers.running import SearchRun
 from tilewright.solvers.scheduling.tiled.bounds import Bounds
-from tilewright.solvers.scheduling.tiled.compiling import PHASE, Kernels, compiled_in_turn
 from tilewright.solvers.scheduling.tiled.plan_kernels import ATOMS, PLANS
 from tilewright.solvers.scheduling.tiled.registry import METHODS
 from tilewright.solvers.scheduling.tiled.size_bounds import size_bounds

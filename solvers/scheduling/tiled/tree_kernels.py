@@ -20,7 +20,7 @@ from tilewright.formulation.scheduling.tiled.set.rules import PUBLISHED, Rules
 from tilewright.hardware.scheduling.tiled.load import load_tiled_machine
 from tilewright.heuristics.scheduling.tiled.kapla.solver import KaplaSolver, Slicing
 from tilewright.heuristics.scheduling.tiled.set.tree_search import Clock, TreeSearch
-from tilewright.solvers.scheduling.tiled.compiling import Kernels
+from tilewright.solvers.compiling import Kernels
 from tilewright.solvers.scheduling.tiled.set import leaf_figures_kernel, places_kernel
 from tilewright.solvers.scheduling.tiled.set.exact import best_tree
 from tilewright.workloads.mapping.convolutions import conv2d

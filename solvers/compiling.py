@@ -14,8 +14,6 @@ from typing import Any, Final
 from tilewright.formulation.compiled import CompiledFunction
 from tilewright.formulation.kernels.version import Version
 from tilewright.formulation.limits import LimitReachedError
-from tilewright.solvers.pool import Call, WorkerDiedError, computed
-from tilewright.solvers.processes import available_cores
 
 PHASE: Final = "compiling machine code, once per installation"
 NOT_COMPILED: Final = "machine code was still being compiled, once per installation (see tilewright doctor)"
@@ -74,6 +72,9 @@ def compiled_in_turn(needed: Sequence[Kernels], is_over: Callable[[], bool]) -> 
     ------
     LimitReachedError : where whoever needs them is over before; nothing goes on then
     """
+    from tilewright.solvers.pool import Call, WorkerDiedError, computed  # late: needed once
+    from tilewright.solvers.processes import available_cores
+
     missing = []
     for kernels in needed:
         if kernels.are_compiled:
