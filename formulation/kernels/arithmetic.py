@@ -165,11 +165,24 @@ class Arithmetic:
         more = text.compute(f"fadd double {left}, {b.part}")
         found = text.compute(f"select i1 {shifted}, double {more}, double {left}")
         if rest:
-            return Value(FLOAT, (found,))
-        exact = text.compute(f"fsub double {a.part}, {found}")
+            return self._signed_zero(found, b.part)
+        exact = text.compute(f"fsub double {a.part}, {left}")
         quotient = text.compute(f"fdiv double {exact}, {b.part}")
-        half = text.compute(f"fadd double {quotient}, 0.5")
-        return self.called("llvm.floor.f64", [Value(FLOAT, (half,))])
+        lower = text.compute(f"fsub double {quotient}, 1.0")
+        quotient = text.compute(f"select i1 {shifted}, double {lower}, double {quotient}")
+        down = self.called("llvm.floor.f64", [Value(FLOAT, (quotient,))]).part
+        over = text.compute(f"fsub double {quotient}, {down}")
+        next_one = text.compute(f"fadd double {down}, 1.0")
+        is_over = text.compute(f"fcmp ogt double {over}, 0.5")
+        whole = text.compute(f"select i1 {is_over}, double {next_one}, double {down}")
+        return self._signed_zero(whole, text.compute(f"fdiv double {a.part}, {b.part}"))
+
+    def _signed_zero(self, part: str, sign: str) -> Value:
+        """A float; a zero gets the sign of another one."""
+        text = self.text
+        zero = text.compute(f"call double @llvm.copysign.f64(double 0.0, double {sign})")
+        some = text.compute(f"fcmp une double {part}, 0.0")
+        return Value(FLOAT, (text.compute(f"select i1 {some}, double {part}, double {zero}"),))
 
     def power(self, base: Value, exponent: Value) -> Value:
         count = exponent.constant

@@ -227,9 +227,14 @@ def total(text: Text, array: Value, add: Callable[[Value, Value], Value]) -> Val
 def sorted_places(text: Text, array: Value) -> Value:
     """Places of the entries of a row in ascending order; of equal ones the first comes first."""
     kind = _array(array)
-    if kind.dimensions != 1 or not kind.contiguous or kind.dtype not in ("int32", "int64", "float64"):
+    if kind.dimensions != 1 or kind.dtype == "uint64":
         raise KernelTypeError(f"{kind} is not sorted")
     count = lengths(array)[0]
+    if not kind.contiguous or kind.dtype not in ("int32", "int64", "float64"):
+        dtype = "float64" if kind.entry == FLOAT else "int64"
+        plain = new(text, dtype, [number(count)])
+        assign(text, plain, array)
+        array, kind = plain, _array(plain)
     found, room = new(text, "int64", [number(count)]), new(text, "int64", [number(count)])
     text.write(
         f"call void @sort_{kind.dtype}(ptr {array.part}, i64 {count}, ptr {found.part}, ptr {room.part})"

@@ -249,6 +249,8 @@ class Expressions:
         if function in (max, min):
             values = given if len(given) > 1 else self.items_of(given[0])
             return self.numbers.extreme(values, largest=function is max)
+        if function is abs and given[0].type == FLOAT:
+            return self.numbers.called("llvm.fabs.f64", given)
         if function is abs:
             negative = self.numbers.unary(ast.USub(), given[0])
             return self.numbers.extreme([given[0], negative], largest=True)
