@@ -20,7 +20,10 @@ from tilewright.cli.main import VERBS
 from tilewright.cli.verb_lines import LINES
 
 TOP = Path(__file__).parents[1]
-HEAVY = ("numpy", "llvmlite", "onnx", "ortools", "networkx", "pydantic", "rich", "typer", "importlib.metadata")
+HEAVY = (
+    *("numpy", "llvmlite", "onnx", "ortools", "networkx", "pydantic", "rich", "typer"),
+    "importlib.metadata",
+)
 
 
 def loaded_by(code: str) -> set[str]:

@@ -55,7 +55,9 @@ def view(text: Text, array: Value, indices: Sequence[Index]) -> Value:
         raise KernelTypeError(f"{len(indices)} indices for {kind}")
     sizes, strides = lengths(array), text.strides(array)
     every = [*indices, *[Part(None, None)] * (kind.dimensions - len(indices))]
-    address, left, gaps = array.part, [], []
+    address = array.part
+    left: list[str] = []
+    gaps: list[str] = []
     contiguous = kind.contiguous
     for at, index in enumerate(every):
         if isinstance(index, Value):

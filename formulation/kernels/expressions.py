@@ -15,7 +15,6 @@ from tilewright.formulation.kernels.arithmetic import Arithmetic
 from tilewright.formulation.kernels.source import Kernel
 from tilewright.formulation.kernels.types import (
     BOOL,
-    ENTRIES,
     FLOAT,
     INT,
     NOTHING,
@@ -384,9 +383,7 @@ class Expressions:
         return text.load(INT, low)
 
 
-_DTYPES = {INT: "int64", FLOAT: "float64", BOOL: "bool", UINT: "uint64"}
-
-assert set(_DTYPES.values()) <= set(ENTRIES)
+_DTYPES: dict[Type, str] = {INT: "int64", FLOAT: "float64", BOOL: "bool", UINT: "uint64"}
 
 
 def _bound(

@@ -207,7 +207,10 @@ SORTS = {
 }
 """Merge sort of places by keys, per kind of keys."""
 
-_INTRINSICS = {"i64": ("smax.i64:2", "smin.i64:2"), "double": ("ceil.f64:1", "floor.f64:1", "copysign.f64:2", "fabs.f64:1")}
+_INTRINSICS = {
+    "i64": ("smax.i64:2", "smin.i64:2"),
+    "double": ("ceil.f64:1", "floor.f64:1", "copysign.f64:2", "fabs.f64:1"),
+}
 
 DECLARED = "\n".join(
     f"declare {kind} @llvm.{name.split(':')[0]}({', '.join([kind] * int(name[-1]))})"

@@ -96,6 +96,11 @@ class Array(Type):
         return ("ptr", *("i64",) * (self.dimensions * (1 if self.contiguous else 2)))
 
     @property
+    def form(self) -> tuple[str, int]:
+        """All but how its entries lie."""
+        return self.dtype, self.dimensions
+
+    @property
     def entry(self) -> Scalar:
         return ENTRIES[self.dtype][1]
 
@@ -191,13 +196,11 @@ def common(first: Type, second: Type) -> Type:
         if UINT in numbers and INT in numbers:
             raise KernelTypeError("signed and unsigned numbers are mixed")
         return next(kind for kind in (FLOAT, UINT, INT) if kind in numbers)
-    if isinstance(first, Array) and isinstance(second, Array):
-        if (first.dtype, first.dimensions) == (second.dtype, second.dimensions):
-            return Array(first.dtype, first.dimensions, False)
-    if isinstance(first, Tuple) and isinstance(second, Tuple):
-        if len(first.items) == len(second.items):
-            items = tuple(common(a, b) for a, b in zip(first.items, second.items, strict=True))
-            return Tuple(items, first.kind if first.kind is second.kind else None)
+    if isinstance(first, Array) and isinstance(second, Array) and first.form == second.form:
+        return Array(first.dtype, first.dimensions, False)
+    if isinstance(first, Tuple) and isinstance(second, Tuple) and len(first.items) == len(second.items):
+        items = tuple(common(a, b) for a, b in zip(first.items, second.items, strict=True))
+        return Tuple(items, first.kind if first.kind is second.kind else None)
     raise KernelTypeError(f"a name is given values of two types: {first} and {second}")
 
 

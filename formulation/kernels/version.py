@@ -140,7 +140,7 @@ def _typed(plain: Any) -> Type:
         return _SCALARS[plain]
     if "dtype" in plain:
         return Array(plain["dtype"], plain["dimensions"], True)
-    kind = None
+    kind: Any = None
     if plain["kind"]:
         module, name = plain["kind"]
         kind = reduce(getattr, name.split("."), import_module(module))

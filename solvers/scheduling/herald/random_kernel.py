@@ -68,7 +68,8 @@ def _word(words: Ints) -> int:
     word ^= word >> 11
     word ^= (word << 7) & 0x9D2C5680
     word ^= (word << 15) & 0xEFC60000
-    return word ^ (word >> 18)
+    found: int = word ^ (word >> 18)
+    return found
 
 
 @compiled
@@ -98,7 +99,8 @@ def draw_normal(of: Stream) -> float:
     """A number of the standard normal distribution."""
     if of.spare[0] != 0.0:
         of.spare[0] = 0.0
-        return of.spare[1]
+        spare: float = of.spare[1]
+        return spare
     while True:
         x, y = 2.0 * draw(of) - 1.0, 2.0 * draw(of) - 1.0
         square = x * x + y * y

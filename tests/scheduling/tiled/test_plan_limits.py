@@ -1,4 +1,4 @@
-"""Limits of searches for plans: they strike inside long passes and decide how fine atoms are; what they need is
+"""Limits of searches for plans strike inside long passes and decide how fine atoms are; what searches need is
 compiled before."""
 
 from __future__ import annotations
