@@ -44,7 +44,8 @@ class Source:
     @cached_property
     def _tree(self) -> ast.FunctionDef:
         tree = ast.parse(textwrap.dedent(inspect.getsource(self.function))).body[0]
-        assert isinstance(tree, ast.FunctionDef)
+        if not isinstance(tree, ast.FunctionDef) or tree.name != self.name:
+            raise KernelTypeError(f"{self.name}: its file has changed since it was loaded")
         return tree
 
     @property
