@@ -6,11 +6,13 @@ import json
 import os
 import platform
 import sys
+import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from fractions import Fraction
 from importlib import import_module
 from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -20,7 +22,7 @@ from tilewright.cli.exits import Exit
 from tilewright.cli.terminal.console import show, write
 from tilewright.workloads.errors import one_line
 
-_PACKAGES = ("numpy", "numba", "onnx", "networkx", "ortools", "pydantic", "pyyaml", "rich", "typer")
+_PACKAGES = ("numpy", "llvmlite", "onnx", "networkx", "ortools", "pydantic", "pyyaml", "rich", "typer")
 _LAYER = "conv:K=64,C=64,P=14,Q=14,R=3,S=3,pad=1"
 _ARCH = "eyeriss-256"
 _NETWORK, _TILED = "alexnet", "atomic-2x2"
@@ -81,6 +83,7 @@ def _findings() -> Iterator[Finding]:
         "solvers": _solvers,
         "machines": _presets,
         "models": _models,
+        "machine code": _compiled,
         "proof": _proof,
         "schedule": _schedule,
         "plan": _plan,
@@ -138,6 +141,25 @@ def _models() -> tuple[bool, str]:
     return True, f"{len(names)} in the onnx package; {names[0]} has {len(network)} layers"
 
 
+def _compiled() -> tuple[bool, str]:
+    """Compile what is missing, before anything is timed that needs it."""
+    from tilewright.report.text.quantities import seconds_text
+    from tilewright.solvers.compiling import compiled_in_turn
+    from tilewright.solvers.mapping.program import BOUNDS
+    from tilewright.solvers.scheduling.herald.schedule_kernels import SCHEDULES
+    from tilewright.solvers.scheduling.tiled.plan_kernels import ATOMS, PLANS
+    from tilewright.solvers.scheduling.tiled.tree_kernels import TREES
+
+    every = (TREES, ATOMS, PLANS, SCHEDULES, BOUNDS)
+    missing = sum(len(kernels.entries) for kernels in every if not kernels.are_compiled)
+    begun = time.monotonic()
+    for _ in compiled_in_turn(every, lambda: False):
+        pass
+    if not missing:
+        return True, f"{sum(len(kernels.entries) for kernels in every)} kernels, compiled before"
+    return True, f"compiled {missing} kernels in {seconds_text(time.monotonic() - begun)}"
+
+
 def _proof() -> tuple[bool, str]:
     from tilewright.formulation.limits import Limits
     from tilewright.formulation.mapping.problem import layer_problem
@@ -158,18 +180,19 @@ def _kept() -> tuple[bool, str]:
     """Where calls keep what later ones use, all of which may be deleted, and why not elsewhere."""
     from tilewright.formulation import trust
     from tilewright.formulation.caches import cache_folder, code_folders, usual_folder
-    from tilewright.solvers.mapping.program import CODE
+    from tilewright.solvers.mapping import tape_kernel
+    from tilewright.solvers.mapping.program import BOUNDS
 
-    folder = CODE.folder
-    code = "nowhere" if folder is None else f"{folder} and its like (*.code, *.nbi, *.nbc)"
-    places = [*code_folders(CODE.sources[0]), (usual_folder(), None)]
+    folder = BOUNDS.entries[0].folder
+    code = "nowhere" if folder is None else f"{folder} and its like (*.code)"
+    places = [*code_folders(Path(tape_kernel.__file__)), (usual_folder(), None)]
     doubts = [doubt for place in places if (doubt := trust.doubt(*place)) is not None]
     untrusted = f"; not trusted: {'; '.join(dict.fromkeys(doubts))}" if doubts else ""
     return folder is not None, f"costs of layers in {cache_folder()}; machine code in {code}{untrusted}"
 
 
 def _schedule() -> tuple[bool, str]:
-    """Anneals a schedule of two tasks; the first time after an installation it compiles for seconds."""
+    """Anneals a schedule of two tasks."""
     from tilewright.formulation.limits import Limits
     from tilewright.formulation.scheduling.herald.problem import (
         Option,
@@ -192,7 +215,7 @@ def _schedule() -> tuple[bool, str]:
 
 
 def _plan() -> tuple[bool, str]:
-    """Plans a small network on a tiled machine; the first time after an installation it compiles long."""
+    """Plans a small network on a tiled machine."""
     from tilewright.formulation.limits import Limits
     from tilewright.formulation.scheduling.tiled.problem import TiledProblem, tiled_objective
     from tilewright.hardware.scheduling.tiled.load import load_tiled_machine

@@ -285,10 +285,10 @@ def test_what_both_wings_share_is_on_the_floor() -> None:
         assert f"{ROOT}.{name}" in FILES, name
 
 
-def test_machine_code_is_kept_in_one_way() -> None:
-    """Numba's own way fails where nothing can be written, and keeps code whose callees have changed."""
-    asking = {name for name, path in FILES.items() if re.search(r"\bnjit\b", path.read_text())}
-    assert asking == {f"{ROOT}.formulation.compiled", f"{ROOT}.solvers.mapping.tape_kernel"}
+def test_machine_code_is_made_in_one_way() -> None:
+    """Only the compiler of kernels asks LLVM, and nothing asks another compiler."""
+    asking = {name for name, path in FILES.items() if re.search(r"import (llvmlite|numba)", path.read_text())}
+    assert asking == {f"{ROOT}.formulation.kernels.code"}
 
 
 def test_composition_roots_are_needed(imports: list[Import]) -> None:

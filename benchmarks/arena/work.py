@@ -18,11 +18,12 @@ from tilewright.report.records.scheduling.tiled.document import inputs_hash, pla
 from tilewright.report.records.scheduling.tiled.plan import PlanRecord
 from tilewright.solvers.pool import Work
 from tilewright.solvers.scheduling.tiled.running import TiledRun, claimed_space, plan_run
+from tilewright.solvers.scheduling.tiled.running import prepare as compile_for
 from tilewright.workloads.catalog import resolve_model
 
 _SMALL = "conv:K=64,C=64,P=14,Q=14,R=3,S=3,pad=1"
-_COMPILING = 120.0
-"""Seconds that compiling may take, once per installation."""
+_LOADING = 120.0
+"""Seconds that loading may take."""
 
 
 @answering
@@ -50,10 +51,11 @@ RUNS: dict[Clock, Work[BenchmarkTask, CellAnswer]] = {
 
 @cache
 def prepare(method: str) -> None:
-    """Compile what the method needs before the clock starts, by a search that ends with its first plan."""
+    """Compile and load what the method needs before the clock starts, with a search for a first plan."""
+    compile_for(method)
     machine = load_tiled_machine("atomic-2x2")
     small = TiledProblem(resolve_model(_SMALL, 1), machine, tiled_objective("makespan"))
-    plan_run(lambda: small, method, Limits(seconds=_COMPILING, gap=1.0)).run()
+    plan_run(lambda: small, method, Limits(seconds=_LOADING, gap=1.0)).run()
 
 
 def _told(task: BenchmarkTask, stated: ContestProblem, problem: TiledProblem, run: TiledRun) -> CellAnswer:

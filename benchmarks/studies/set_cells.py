@@ -6,7 +6,6 @@ cell begin with SET's first tree (all layers one after the other), which is made
 
 from __future__ import annotations
 
-import threading
 import time
 from dataclasses import dataclass
 from functools import cache
@@ -142,7 +141,7 @@ def _told(cell: TreeCell, found: TreeFound) -> str:
 
 @cache
 def _warm() -> None:
-    tree_kernels.TREES.compile(threading.Event())
+    tree_kernels.TREES.calls()
 
 
 TREES = Work(tree_store, compute, failed, _told)

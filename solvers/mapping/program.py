@@ -1,24 +1,21 @@
 """Nodes bounded by the program that :mod:`tilewright.solvers.mapping.tape` lays out.
 
-The machine code (:mod:`tilewright.solvers.mapping.tape_kernel`) is compiled once per installation, for some
-seconds in a thread of its own that no limit of a search ends, and kept where
-:mod:`tilewright.solvers.machine_code` finds room.
+The machine code (:mod:`tilewright.solvers.mapping.tape_kernel`) is compiled once per installation, for a
+second in a thread of its own that no limit of a search ends, and kept as
+:mod:`tilewright.formulation.compiled` has it.
 """
 
 from __future__ import annotations
 
-import ctypes
 import threading
 from collections.abc import Callable
-from functools import cache
-from pathlib import Path
-from typing import Any
+from typing import Final
 
 import numpy as np
-from numpy.typing import NDArray
 
 from tilewright.solvers.background import Background
-from tilewright.solvers.machine_code import MachineCode
+from tilewright.solvers.compiling import Kernels
+from tilewright.solvers.mapping import tape_kernel
 from tilewright.solvers.mapping.opcodes import BLOCK, Floats, Integers, Program
 
 
@@ -28,26 +25,18 @@ class Runner:
     Parameters
     ----------
     program : of contiguous arrays; its constants may change between runs
-    groups, selectors : how many there are
+    groups : how many there are
     """
 
-    def __init__(self, program: Program, groups: int, selectors: int) -> None:
+    def __init__(self, program: Program, groups: int) -> None:
         count, options = len(program.code), len(program.lists)
-        roots = len(program.roots)
-        asked = max(len(program.checks), roots)
-        self._roots = roots
-        self._sizes = np.array(
-            [count, options, len(program.tables), len(program.checks), roots, groups, 0, selectors]
-        )
         self._program = program
-        self._rooms = [
-            np.empty(5 * count + options + asked, dtype=np.int64),
-            np.empty((count, 3), dtype=np.int64),
-            np.empty((groups, BLOCK), dtype=np.int64),
-            np.empty((count, BLOCK)),
-        ]
-        self._before = [_address(array) for array in (self._sizes, *program)]
-        self._behind = [_address(array) for array in self._rooms]
+        instructions, written, same, last, free = np.empty((5, count), dtype=np.int64)
+        roots = np.empty(max(len(program.checks), len(program.roots)), dtype=np.int64)
+        arguments, lists = np.empty((count, 3), dtype=np.int64), np.empty(options, dtype=np.int64)
+        self._plan = tape_kernel.Plan(instructions, written, arguments, lists, roots, same, last, free)
+        self._places = np.empty((groups, BLOCK), dtype=np.int64)
+        self._registers = np.empty((count, BLOCK))
 
     def bounds(self, cells: Integers, bases: Integers, chosen: Integers) -> tuple[Integers, Floats]:
         """Nodes whose limits' lower bounds stay under their ceilings, and the roots' values there.
@@ -62,31 +51,12 @@ class Runner:
         """
         cells = np.ascontiguousarray(cells)
         nodes = cells.shape[1]
-        self._sizes[6] = nodes
-        kept, values = np.empty(nodes, dtype=np.int64), np.empty((self._roots, nodes))
-        given, found = (cells, bases, chosen), (kept, values)
-        size = _load()(*self._before, *map(_address, given), *self._behind, *map(_address, found))
+        kept, values = np.empty(nodes, dtype=np.int64), np.empty((len(self._program.roots), nodes))
+        size = tape_kernel.bounds(
+            self._program, cells, bases, chosen, self._registers, self._plan, self._places, kept, values
+        )
         return kept[:size], values[:, :size]
 
-
-def _address(array: NDArray[Any]) -> int:
-    address: int = array.__array_interface__["data"][0]
-    return address
-
-
-def _compiled() -> Any:
-    """What numba makes of the kernel; it is imported for nothing else."""
-    import numba
-
-    from tilewright.solvers.mapping import tape_kernel
-
-    door: Any = numba.cfunc
-    return door(tape_kernel.SIGNATURE, nopython=True, error_model="numpy")(tape_kernel.entry)
-
-
-_SOURCES = [Path(__file__).with_name(name) for name in ("tape_kernel.py", "opcodes.py")]
-
-CODE = MachineCode("bounds", _compiled, _SOURCES, [ctypes.c_void_p] * 18)
 
 READY = threading.Event()  #: set once the machine code is there
 _STEP = 0.02
@@ -94,14 +64,9 @@ _starting = threading.Lock()
 _compiling: list[Background[None]] = []
 
 
-@cache
-def _load() -> Callable[..., int]:
-    return CODE.load()
-
-
 def is_compiled() -> bool:
     """Whether the machine code is there, in this process or kept by an earlier one."""
-    return READY.is_set() or CODE.kept is not None
+    return READY.is_set() or BOUNDS.are_compiled
 
 
 def compile_beside() -> Background[None]:
@@ -131,5 +96,16 @@ def await_compiled(over: Callable[[], bool]) -> bool:
 
 
 def _compile() -> None:
-    _load()
+    BOUNDS.calls()
     READY.set()
+
+
+def _run_nothing() -> None:
+    """Run a program without instructions."""
+    none, zeros = np.zeros(0, dtype=np.int64), np.zeros(0)
+    program = Program(none, np.zeros((0, 3), dtype=np.int64), zeros, none, zeros, none, zeros, none)
+    Runner(program, 1).bounds(np.zeros((1, 0), dtype=np.int64), np.zeros(1, dtype=np.int64), none)
+
+
+BOUNDS: Final = Kernels((__name__, "BOUNDS"), (tape_kernel.bounds,), _run_nothing)
+"""What branch and bound needs."""

@@ -94,7 +94,7 @@ class Tape:
         self._constants_read = laid_out.constants
         self._raised: dict[tuple[int, ...], NDArray[np.float64]] = {(): laid_out.constants.copy()}
         self._raised_of: tuple[int, ...] | None = None  # whose constants are read
-        self._runner = Runner(laid_out, len(staged), len(self._selectors))
+        self._runner = Runner(laid_out, len(staged))
 
     def has_floor(self, expr: Expr) -> bool:
         """Whether the program reads an expression with a floor by itself, not within what a table holds."""

@@ -1,20 +1,17 @@
 """The machine code behind :mod:`tilewright.solvers.mapping.tape`: its instructions over blocks of nodes.
 
-One compiled interpreter serves every problem.  What stands here is for numba, imported to be compiled:
-:mod:`tilewright.solvers.mapping.program` calls it.  Nothing is allocated and nothing is raised, so that the
-code needs nothing of numba where it runs.  Operations come in the same sequence and in the same float64
-arithmetic as the interval reader's, so both give equal bits.
+One compiled interpreter serves every problem; :mod:`tilewright.solvers.mapping.program` calls it.  Nothing
+is allocated.  Operations come in the same sequence and in the same float64 arithmetic as the interval
+reader's, so both give equal bits.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any, NamedTuple, TypeVar
+from typing import NamedTuple
 
-import numba
 import numpy as np
-from numba import types
 
+from tilewright.formulation.compiled import compiled
 from tilewright.solvers.mapping.opcodes import (
     ADD_CONSTANT,
     ADD_SCALED,
@@ -42,18 +39,6 @@ from tilewright.solvers.mapping.opcodes import (
     Program,
 )
 
-Function = TypeVar("Function", bound=Callable[..., Any])
-
-_numba: Any = numba
-_types: Any = types
-_array = _numba.carray
-
-
-def _compiled(function: Function) -> Function:
-    """For numba to compile; arrays are nobody's to count or to free here."""
-    made: Function = _numba.njit(error_model="numpy", _nrt=False)(function)
-    return made
-
 
 class Plan(NamedTuple):
     """What to execute, with few registers that are used again and again.
@@ -76,7 +61,7 @@ class Plan(NamedTuple):
     free: Integers
 
 
-@_compiled
+@compiled(ieee=True)
 def needed(program: Program, chosen: Integers, roots: Integers, plan: Plan) -> int:  # pragma: no cover
     """Plan what some registers need under the choices made; how many instructions that are.
 
@@ -141,7 +126,7 @@ def needed(program: Program, chosen: Integers, roots: Integers, plan: Plan) -> i
     return size
 
 
-@_compiled
+@compiled(ieee=True)
 def _run(
     plan: Plan, size: int, program: Program, places: Integers, n: int, chosen: Integers, registers: Floats
 ) -> None:  # pragma: no cover
@@ -249,7 +234,7 @@ def _run(
                 z[j] = other if settled < 0.0 else value
 
 
-@_compiled
+@compiled(ieee=True)
 def _places(
     cells: Integers, bases: Integers, block: Integers, n: int, found: Integers
 ) -> None:  # pragma: no cover
@@ -260,8 +245,8 @@ def _places(
             row[j] = base + column[block[j]]
 
 
-@_compiled
-def _bounds(
+@compiled(ieee=True)
+def bounds(
     program: Program,
     cells: Integers,
     bases: Integers,
@@ -276,8 +261,14 @@ def _bounds(
 
     Parameters
     ----------
-    cells, bases, chosen, registers, kept, values : as in :func:`entry`
-    places : room, shape (groups, ``BLOCK``)
+    cells : cell of every node in every axis group, shape (groups, nodes)
+    bases : where the cells of each group's stage begin in its tables
+    chosen : option of each selector, -1 where it is open
+    registers, places : room for values, shape (instructions, ``BLOCK``), and for places in the tables, shape
+        (groups, ``BLOCK``)
+    plan : room for the plan
+    kept : the nodes kept, as many as is returned, of room for all
+    values : the roots' values, shape (roots, nodes), those of the nodes kept first
     """
     checks, roots, ceilings = program.checks, program.roots, program.ceilings
     count = cells.shape[1]
@@ -309,85 +300,3 @@ def _bounds(
             for j in range(n):
                 values[k, begin + j] = registers[plan.roots[k], j]
     return size
-
-
-_INTEGERS, _FLOATS = _types.CPointer(_types.int64), _types.CPointer(_types.float64)
-
-SIGNATURE: Any = _types.int64(
-    _INTEGERS,
-    *(_INTEGERS, _INTEGERS, _FLOATS, _INTEGERS, _FLOATS, _INTEGERS, _FLOATS, _INTEGERS),
-    *(_INTEGERS, _INTEGERS, _INTEGERS, _INTEGERS, _INTEGERS, _INTEGERS, _FLOATS),
-    *(_INTEGERS, _FLOATS),
-)
-"""Types of :func:`entry`: addresses alone."""
-
-
-def entry(
-    sizes: Any,
-    code: Any,
-    arguments: Any,
-    constants: Any,
-    lists: Any,
-    tables: Any,
-    checks: Any,
-    ceilings: Any,
-    roots: Any,
-    cells: Any,
-    bases: Any,
-    chosen: Any,
-    room: Any,
-    rewritten: Any,
-    places: Any,
-    registers: Any,
-    kept: Any,
-    values: Any,
-) -> int:  # pragma: no cover
-    """Find nodes whose limits' lower bounds stay under their ceilings, and the roots' values there.
-
-    Parameters
-    ----------
-    sizes : numbers of instructions, options of choices, values in the tables, limits, roots, groups, nodes
-        and selectors
-    code, arguments, constants, lists, tables, checks, ceilings, roots : of the program
-    cells, bases, chosen : of the nodes
-    room, rewritten, places, registers : for the plan, for its arguments, for places in the tables, and for
-        values; as :class:`tilewright.solvers.mapping.program.Room` has it
-    kept : the nodes kept, as many as is returned, of room for all
-    values : the roots' values, shape (roots, nodes), those of the nodes kept first
-    """
-    sized = _array(sizes, (8,))
-    count, options, length, limits, asked = sized[0], sized[1], sized[2], sized[3], sized[4]
-    groups, nodes, selectors = sized[5], sized[6], sized[7]
-    program = Program(
-        _array(code, (count,)),
-        _array(arguments, (count, 3)),
-        _array(constants, (count,)),
-        _array(lists, (options,)),
-        _array(tables, (length,)),
-        _array(checks, (limits,)),
-        _array(ceilings, (limits,)),
-        _array(roots, (asked,)),
-    )
-    most = max(limits, asked)
-    free = _array(room, (5 * count + options + most,))
-    plan = Plan(
-        free[:count],
-        free[count : 2 * count],
-        _array(rewritten, (count, 3)),
-        free[5 * count : 5 * count + options],
-        free[5 * count + options :],
-        free[2 * count : 3 * count],
-        free[3 * count : 4 * count],
-        free[4 * count : 5 * count],
-    )
-    return _bounds(
-        program,
-        _array(cells, (groups, nodes)),
-        _array(bases, (groups,)),
-        _array(chosen, (selectors,)),
-        _array(registers, (count, BLOCK)),
-        plan,
-        _array(places, (groups, BLOCK)),
-        _array(kept, (nodes,)),
-        _array(values, (asked, nodes)),
-    )

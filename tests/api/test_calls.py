@@ -18,7 +18,7 @@ from tilewright.formulation.scheduling.tiled.evaluator import IllegalPlanError
 HARD = "conv:N=64,K=512,C=512,P=56,Q=56,R=3,S=3,pad=1"
 """A layer whose proof takes minutes; a first mapping is found within seconds."""
 
-HEAVY = ("numpy", "ortools", "pydantic", "numba", "onnx", "rich", "networkx", "yaml", "typer")
+HEAVY = ("numpy", "ortools", "pydantic", "llvmlite", "onnx", "rich", "networkx", "yaml", "typer")
 
 
 def test_importing_loads_nothing() -> None:

@@ -14,7 +14,7 @@ from calls import SMALL, Call
 from tilewright.cli import completion
 from tilewright.cli.doctor import _kept
 from tilewright.cli.main import app
-from tilewright.solvers.mapping.program import CODE
+from tilewright.solvers.mapping.program import BOUNDS
 
 NAMED = ("--arch", "--system", "--solver", "--method", "--methods", "--class", "--cost-model", "--factors")
 ONE_PE = """\
@@ -97,4 +97,4 @@ def test_the_doctor_names_what_is_kept(tmp_path: Path, monkeypatch: pytest.Monke
     fine, text = _kept()
     assert fine
     assert str(tmp_path) in text
-    assert str(CODE.folder) in text
+    assert str(BOUNDS.entries[0].folder) in text

@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-import ctypes
-import hashlib
 import importlib.util
 import os
-import pickle
 import shutil
 import subprocess
 import sys
@@ -15,11 +12,10 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
-import numba
 import pytest
 
-from tilewright.formulation import caches, numba_files, trust
-from tilewright.solvers.machine_code import MachineCode
+from tilewright.formulation import caches, trust
+from tilewright.formulation.compiled import digest_of
 
 OTHER = 4321
 """The number of another user, who need not exist."""
@@ -228,21 +224,6 @@ def test_a_named_folder_that_others_can_fill_is_no_cache(
     assert caches.cache_folder() == instead
 
 
-BOMB = """
-import os
-class Bomb:
-    def __reduce__(self):
-        return os.mkdir, ({marker!r},)
-"""
-
-
-def bomb(marker: Path) -> bytes:
-    """A pickle that makes a folder when it is loaded."""
-    scope: dict[str, Any] = {}
-    exec(BOMB.format(marker=str(marker)), scope)
-    return pickle.dumps(scope["Bomb"]())
-
-
 MODULE = """
 from tilewright.formulation.compiled import compiled
 
@@ -252,9 +233,10 @@ def twice(number):
 """
 
 
-def imported(path: Path) -> Any:
-    """A module from a file."""
-    numba_files._place.cache_clear()
+def imported(path: Path, text: str) -> Any:
+    """A module from a file with a text."""
+    path.write_text(text)
+    digest_of.cache_clear()
     spec = importlib.util.spec_from_file_location(path.stem, path)
     assert spec is not None
     assert spec.loader is not None
@@ -265,78 +247,23 @@ def imported(path: Path) -> Any:
 
 
 @pytest.mark.parametrize(("place", "spoil"), CODE_CASES)
-def test_no_pickle_is_loaded_from_where_others_write(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, place: str, spoil: Callable[[Path], object]
-) -> None:
-    """Numba's files are replaced by pickles that run: none of them does, and the answer is right."""
-    monkeypatch.setenv(caches.VARIABLE, str(tmp_path / "own"))
-    if place == "named":
-        monkeypatch.setattr(numba.config, "CACHE_DIR", str(tmp_path / "named"))
-    path, marker = tmp_path / "package" / "hostile_module.py", tmp_path / "marker"
-    path.parent.mkdir()
-    path.write_text(MODULE)
-    assert imported(path).twice(2) == 4
-    files = [file for file in tmp_path.rglob("*.nb?") if file.is_file()]
-    assert len(files) == 2
-    before = {file: file.read_bytes() for file in files}
-    for file in files:
-        file.write_bytes(bomb(marker))
-    spoil(files[0].parent)
-    assert imported(path).twice(3) == 6
-    assert not marker.exists()
-    assert {file: file.read_bytes() for file in files} == {file: bomb(marker) for file in before}
-
-
-def test_planted_pickles_run_where_they_are_trusted(tmp_path: Path) -> None:
-    """What the tests above rest on: the planted files would run in a folder that is trusted."""
-    path, marker = tmp_path / "trusting_module.py", tmp_path / "marker"
-    path.write_text(MODULE)
-    assert imported(path).twice(2) == 4
-    for file in tmp_path.rglob("*.nbi"):
-        file.write_bytes(bomb(marker))
-    imported(path).twice(3)
-    assert marker.exists()
-
-
-_numba: Any = numba
-
-
-def five(numbers: Any) -> int:
-    """What is asked for."""
-    return 5
-
-
-def six(numbers: Any) -> int:
-    """What is planted."""
-    return 6
-
-
-def code(function: Callable[[Any], int], source: Path) -> MachineCode:
-    """Machine code of a function, kept beside a source."""
-    signature = _numba.types.int64(_numba.types.CPointer(_numba.types.int64))
-    return MachineCode(
-        "planted", lambda: _numba.cfunc(signature, nopython=True)(function), [source], [ctypes.c_void_p]
-    )
-
-
-@pytest.mark.parametrize(("place", "spoil"), CODE_CASES)
 def test_no_machine_code_is_loaded_from_where_others_write(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, place: str, spoil: Callable[[Path], object]
 ) -> None:
-    """Code that somebody planted, of the right name and digest, is not run: the answer is right."""
+    """Code that somebody planted, of the right name and digests, is not run: the answer is right."""
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
     monkeypatch.setenv(caches.VARIABLE, str(tmp_path / "own"))
-    source = tmp_path / "package" / "source.py"
-    source.parent.mkdir()
-    source.write_text("")
+    path = tmp_path / "package" / "hostile_module.py"
+    path.parent.mkdir()
     if place == "named":
-        (source.parent / "__pycache__").write_text("")  # no folder can be made here
-    assert code(six, source).load()(None) == 6
-    assert code(five, source).load()(None) == 6  # planted, and trusted
-    kept = code(five, source).kept
-    assert kept is not None
+        (path.parent / "__pycache__").write_text("")  # no folder can be made here
+    assert imported(path, MODULE.replace("2 *", "3 *")).twice(2) == 6
+    (kept,) = tmp_path.rglob("*.code")
+    content = kept.read_bytes()
+    assert not imported(path, MODULE).twice.is_kept
+    kept.write_bytes(digest_of(path.stem) + content[32:])
+    assert imported(path, MODULE).twice(2) == 6  # planted, and trusted
     spoil(kept.parent)
-    assert code(five, source).kept is None
-    assert code(five, source).load()(None) == 5
-    planted = kept.read_bytes()
-    assert hashlib.sha256(planted[32:]).digest() == planted[:32]
+    honest = imported(path, MODULE).twice
+    assert not honest.is_kept
+    assert honest(2) == 4

@@ -13,8 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tilewright.formulation.compiled import compiled
-
-# ruff: noqa: NPY002 - the random functions that numba compiles are numpy's old ones
+from tilewright.solvers.scheduling.herald.random_kernel import draw, draw_below, draw_normal, stream
 
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
@@ -269,7 +268,7 @@ def anneal(
     energy, options, weight = draws
     choice, priority, delay = state
     steps, hot, cold, seed = cooling
-    np.random.seed(seed)
+    random = stream(seed)
     tasks = choice.shape[0]
     times = timetable(tasks, prices.engines.shape[0])
     dispatch = Dispatch(np.zeros(tasks, np.int64), np.zeros(tasks, np.int64))
@@ -284,13 +283,13 @@ def anneal(
     found = State(choice.copy(), priority.copy(), delay.copy())
     for step in range(steps):
         temperature = hot * (cold / hot) ** (step / steps)
-        kind = np.random.random()
-        first = min(tasks - 1, np.searchsorted(weight, np.random.random() * weight[tasks - 1]))
+        kind = draw(random)
+        first = min(tasks - 1, np.searchsorted(weight, draw(random) * weight[tasks - 1]))
         second = first
         if _OTHER_OPTION <= kind < _EXCHANGE_OPTIONS:
-            second = min(tasks - 1, np.searchsorted(weight, np.random.random() * weight[tasks - 1]))
+            second = min(tasks - 1, np.searchsorted(weight, draw(random) * weight[tasks - 1]))
         elif kind >= _OTHER_DELAY:
-            second = np.random.randint(tasks)
+            second = draw_below(random, tasks)
         old_first, old_second = choice[first], choice[second]
         old_priority, other_priority = priority[first], priority[second]
         old_delay = delay[first]
@@ -298,26 +297,26 @@ def anneal(
         if kind < _OTHER_OPTION:  # another option
             if options[first] < 2:
                 continue
-            new = np.random.randint(options[first] - 1)
+            new = draw_below(random, options[first] - 1)
             choice[first] = new if new < old_first else new + 1
         elif kind < _EXCHANGE_OPTIONS:  # exchange the options of two tasks
             if old_first == old_second or options[first] <= old_second or options[second] <= old_first:
                 continue
             choice[first], choice[second] = old_second, old_first
         elif kind < _OTHER_PRIORITY:  # another priority
-            priority[first] = old_priority * math.exp(_PRIORITY_SPREAD * np.random.normal())
+            priority[first] = old_priority * math.exp(_PRIORITY_SPREAD * draw_normal(random))
         elif kind < _OTHER_DELAY:  # wait for a part of another task's length, or no longer
             delay[first] = 0
-            if old_delay == 0 or np.random.random() < _DELAY_AGAIN:
-                other = np.random.randint(tasks)
-                delay[first] = int(np.random.random() * cycles[other, choice[other]])
+            if old_delay == 0 or draw(random) < _DELAY_AGAIN:
+                other = draw_below(random, tasks)
+                delay[first] = int(draw(random) * cycles[other, choice[other]])
         else:  # exchange priorities
             priority[first], priority[second] = other_priority, old_priority
         total += energy[first, choice[first]] - energy[first, old_first]
         if second != first:
             total += energy[second, choice[second]] - energy[second, old_second]
         spent = math.log(total) if by_energy else 0.0
-        limit = cost - temperature * math.log(1.0 - np.random.random())  # what Metropolis accepts
+        limit = cost - temperature * math.log(1.0 - draw(random))  # what Metropolis accepts
         keep = min(
             dispatch.since[first], dispatch.since[second]
         )  # until one of them is ready, nothing changes

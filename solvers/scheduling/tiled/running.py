@@ -10,10 +10,10 @@ from tilewright.formulation.result import Origin, TracePoint
 from tilewright.formulation.scheduling.tiled.evaluator import Evaluation
 from tilewright.formulation.scheduling.tiled.problem import TiledProblem
 from tilewright.formulation.scheduling.tiled.search import AtomicPlan, TiledGoal, TiledSearch
+from tilewright.solvers.compiling import PHASE, Kernels, compiled_in_turn
 from tilewright.solvers.running import SearchRun
 from tilewright.solvers.scheduling.tiled.bounds import Bounds
-from tilewright.solvers.scheduling.tiled.compiling import Kernels, counted_from_now_on
-from tilewright.solvers.scheduling.tiled.plan_kernels import PLANS
+from tilewright.solvers.scheduling.tiled.plan_kernels import ATOMS, PLANS
 from tilewright.solvers.scheduling.tiled.registry import METHODS
 from tilewright.solvers.scheduling.tiled.size_bounds import size_bounds
 
@@ -25,6 +25,9 @@ ROUNDING = Fraction(1, 10**9)
 
 WARM_START = "warm start"
 """What a trace names as the source of a plan that was given."""
+
+_MEANWHILE = "ls"
+"""The method that plans while others wait for their machine code."""
 
 TiledRun = SearchRun[TiledGoal, AtomicPlan, Evaluation | None]
 
@@ -43,10 +46,16 @@ def claimed_space(run: TiledRun) -> str:
 def _kernels_of(planner: object) -> tuple[Kernels, ...]:
     """The machine code that a method needs."""
     if not getattr(planner, "on_trees", False):
-        return (PLANS,)
+        return (PLANS, ATOMS)
     from tilewright.solvers.scheduling.tiled.tree_kernels import TREES  # late: other methods start without
 
-    return (PLANS, TREES)
+    return (PLANS, ATOMS, TREES)
+
+
+def prepare(method: str) -> None:
+    """Compile what a method needs, before a clock starts."""
+    for _ in compiled_in_turn(_kernels_of(METHODS.make(method)), lambda: False):
+        pass
 
 
 def plan_run(
@@ -60,7 +69,7 @@ def plan_run(
     """A search for a plan in a thread of its own, which signals and limits end.
 
     The bound of the search holds over all sizes of atoms, whatever the method chooses.  Machine code that has
-    to be compiled first is compiled here, before the limits begin to count.
+    to be compiled first is compiled within the limits; a method that needs less of it gives a plan meanwhile.
 
     Parameters
     ----------
@@ -73,7 +82,7 @@ def plan_run(
     InputError : for an unknown method or option; from the run for a plan to begin with that is not legal
     """
     planner = METHODS.make(method)
-    limits = counted_from_now_on(limits, _kernels_of(planner), phase)
+    needed = _kernels_of(planner)
 
     def begin(heard: Callable[[TracePoint], None]) -> TiledSearch:
         goal = TiledGoal(state())
@@ -81,6 +90,15 @@ def plan_run(
         return TiledSearch(goal, limits, heard, exact=planner.exact)
 
     def before(search: TiledSearch) -> None:
+        if not all(kernels.are_compiled for kernels in needed):
+            phase(PHASE)
+        for kernels in compiled_in_turn(needed, lambda: search.done):
+            if kernels is PLANS:
+                offer(search)
+                if not (limits.deterministic or all(other.are_compiled for other in needed)):
+                    METHODS.make(_MEANWHILE).solve(search)
+
+    def offer(search: TiledSearch) -> None:
         search.raise_bound(bound_key(search.problem, size_bounds(search.problem.problem)), "all sizes")
         if warm is not None:
             search.confirm(warm(search.problem.problem), WARM_START, Origin.HEURISTIC)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from random import Random
 from typing import Final
 
@@ -14,7 +13,6 @@ from tilewright.formulation.scheduling.tiled.set import (
     leaf_search_kernel,
     leaf_traffic_kernel,
     program_tile,
-    traffic_kernel,
 )
 from tilewright.formulation.scheduling.tiled.set.closed_form import engine_form, program_form
 from tilewright.formulation.scheduling.tiled.set.networks import set_network
@@ -22,14 +20,14 @@ from tilewright.formulation.scheduling.tiled.set.rules import PUBLISHED, Rules
 from tilewright.hardware.scheduling.tiled.load import load_tiled_machine
 from tilewright.heuristics.scheduling.tiled.kapla.solver import KaplaSolver, Slicing
 from tilewright.heuristics.scheduling.tiled.set.tree_search import Clock, TreeSearch
-from tilewright.solvers.scheduling.tiled.compiling import Kernels
+from tilewright.solvers.compiling import Kernels
 from tilewright.solvers.scheduling.tiled.set import leaf_figures_kernel, places_kernel
 from tilewright.solvers.scheduling.tiled.set.exact import best_tree
 from tilewright.workloads.mapping.convolutions import conv2d
 from tilewright.workloads.network import Layer, Link, Network
 
 
-def calls() -> Iterator[None]:
+def calls() -> None:
     """Call everything once, in the types that searches have, on a network of three layers."""
     operator = conv2d(k=16, c=16, r=3, s=3, h=4, w=4, pad=1)
     layers = [Layer(name, operator, "compiling") for name in ("a", "b", "c")]
@@ -39,28 +37,30 @@ def calls() -> Iterator[None]:
     units = TiledProblem(network, machine, tiled_objective("edp")).units
     for make, rules in ((engine_form, Rules()), (program_form, PUBLISHED)):
         form = make(set_network(units, network.name), machine, 2, rules, energy=1.0, delay=1.0)
-        yield
-        TreeSearch(
+        search = TreeSearch(
             form, Clock(lambda: False, lambda: 1.0), Random(0), lambda tree, value: None, shakes=1
-        ).run()
-        yield
+        )
+        search.run()
         KaplaSolver(form, Slicing(bands=2)).solve()
-        yield
         best_tree(form, "all")
-        yield
 
 
 TREES: Final = Kernels(
+    (__name__, "TREES"),
     (
-        band_kernel,
-        floor_kernel,
-        leaf_figures_kernel,
-        leaf_kernel,
-        leaf_search_kernel,
-        leaf_traffic_kernel,
-        places_kernel,
-        program_tile,
-        traffic_kernel,
+        band_kernel.band_costs,
+        band_kernel.band_of,
+        band_kernel.largest_shares,
+        floor_kernel.floor_rows,
+        leaf_figures_kernel.least_of_rows,
+        leaf_kernel.buffer_energy,
+        leaf_kernel.usage,
+        leaf_search_kernel.search,
+        leaf_traffic_kernel.traffic,
+        places_kernel.fewer,
+        places_kernel.side_by_side,
+        places_kernel.wider,
+        program_tile.map_share,
     ),
     calls,
 )

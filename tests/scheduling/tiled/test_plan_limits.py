@@ -1,21 +1,22 @@
-"""Limits of searches for plans: they strike inside long passes, decide how fine atoms are, and do not count
-compiling."""
+"""Limits of searches for plans strike inside long passes and decide how fine atoms are; what searches need is
+compiled before."""
 
 from __future__ import annotations
 
 import random
 import resource
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
+from typing import Any
 
 import pytest
 from delay import DELAY
 from tiled_plans import random_network, random_plan, random_problem
 
+from tilewright.formulation.compiled import CompiledFunction
 from tilewright.formulation.limits import LimitReachedError, Limits
 from tilewright.formulation.result import Status
 from tilewright.formulation.scheduling.tiled.completion import complete
-from tilewright.formulation.scheduling.tiled.kapla import floor_kernel
 from tilewright.formulation.scheduling.tiled.problem import TiledProblem, tiled_objective
 from tilewright.hardware.scheduling.tiled.load import load_tiled_machine
 from tilewright.heuristics.scheduling.tiled import coarsening
@@ -31,9 +32,8 @@ from tilewright.heuristics.scheduling.tiled.lists import layer_sequential, list_
 from tilewright.heuristics.scheduling.tiled.placement import place
 from tilewright.heuristics.scheduling.tiled.rounds import RoundOrder
 from tilewright.heuristics.scheduling.tiled.shares import shared_sizes
-from tilewright.solvers.scheduling.tiled import compiling
-from tilewright.solvers.scheduling.tiled.compiling import Kernels, counted_from_now_on
-from tilewright.solvers.scheduling.tiled.plan_kernels import PLANS
+from tilewright.solvers.compiling import Kernels
+from tilewright.solvers.scheduling.tiled.plan_kernels import ATOMS, PLANS
 from tilewright.solvers.scheduling.tiled.running import plan_run
 from tilewright.solvers.scheduling.tiled.tree_kernels import TREES
 from tilewright.workloads.catalog import resolve_model
@@ -80,30 +80,6 @@ def test_atoms_are_as_many_as_the_time_allows(monkeypatch: pytest.MonkeyPatch) -
     assert workable(problem, given, room=0.1, most=1, limits=Limits(60.0))[1].tasks == filling < rough
 
 
-def test_compiling_is_told_and_does_not_count(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The time limit begins after it; a stop ends the wait."""
-
-    yielded = list[int]()
-
-    def slowly() -> Iterator[None]:
-        for call in range(6):
-            time.sleep(0.05)
-            yielded.append(call)
-            yield
-
-    kernels = Kernels((floor_kernel,), slowly)
-    monkeypatch.setattr(compiling, "is_kept", lambda one: False)
-    limits, told = Limits(5.0), list[str]()
-    moved = counted_from_now_on(limits, (kernels,), told.append)
-    assert told == [compiling.PHASE]
-    assert moved.started >= limits.started + 0.3
-    assert counted_from_now_on(limits, (kernels,), told.append) is limits
-    limits.stop.set()
-    yielded.clear()
-    counted_from_now_on(limits, (Kernels((floor_kernel,), slowly),), told.append)
-    assert len(yielded) <= 1
-
-
 PLANNERS = ("ls", "rammer", "cnn-p", "il-pipe", PAPER, "atomic[moves=3]", "lns[steps=4,proof=0.5]")
 ON_TREES = (
     "set[shakes=5]",
@@ -117,27 +93,31 @@ ON_TREES = (
 
 
 @pytest.mark.parametrize(
-    ("kernels", "methods"), [(PLANS, PLANNERS), (TREES, ON_TREES)], ids=["plans", "trees"]
+    ("kernels", "methods"),
+    [((PLANS,), ("ls",)), ((PLANS, ATOMS), PLANNERS), ((PLANS, ATOMS, TREES), ON_TREES)],
+    ids=["first", "plans", "trees"],
 )
-def test_everything_is_compiled_beforehand(kernels: Kernels, methods: Sequence[str]) -> None:
-    """Once the calls that compile have been made, no method meets types of arguments that are new."""
-    for _ in kernels.calls():
-        pass
+def test_everything_is_compiled_beforehand(
+    kernels: Sequence[Kernels], methods: Sequence[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The calls that compile meet every function, and no method needs another one or other types."""
+    for one in kernels:
+        one.calls()
+        for entry in one.entries:
+            assert entry.versions, entry.source.name
+    new = list[str]()
+    honest = CompiledFunction._version
 
-    def known() -> dict[str, int]:
-        return {
-            f"{module.__name__}.{name}": len(one.signatures)
-            for module in kernels.modules
-            for name, one in vars(module).items()
-            if hasattr(one, "signatures")
-        }
+    def noted(self: CompiledFunction, types: Any) -> Any:
+        new.append(self.source.name)
+        return honest(self, types)
 
-    before = known()
+    monkeypatch.setattr(CompiledFunction, "_version", noted)
     machine = load_tiled_machine("atomic-8x8[engines=3x2,link=8]")
     problem = TiledProblem(random_network(random.Random(3)), machine, tiled_objective("makespan"), batch=2)
     for method in methods:
         assert plan_run(lambda: problem, method, Limits(20.0)).run().answer is not None
-    assert known() == before
+    assert new == []
 
 
 @pytest.mark.slow

@@ -148,7 +148,8 @@ def wider(bounds: Floats, begin: Longs, apart: int) -> Floats:
     for tiles in range(total - 1, 0, -1):
         for first in range(total - tiles + 1 if apart else 1):
             place = begin[tiles] + first * apart
-            for at in range(max(0, first - 1), min(first, total - tiles - 1) + 1) if apart else range(1):
+            low, high = (max(0, first - 1), min(first, total - tiles - 1)) if apart else (0, 0)
+            for at in range(low, high + 1):
                 around = begin[tiles + 1] + at * apart
                 found[place] = max(found[place], max(found[around], bounds[around]))
     return found

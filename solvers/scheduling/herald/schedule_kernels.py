@@ -1,0 +1,34 @@
+"""The machine code of schedules on sub-accelerators."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from typing import Final
+
+from tilewright.formulation.limits import Limits
+from tilewright.formulation.scheduling.herald.problem import (
+    Option,
+    ScheduleObjective,
+    SchedulingProblem,
+    Task,
+    feasible_options,
+)
+from tilewright.formulation.scheduling.herald.search import ScheduleGoal, ScheduleSearch
+from tilewright.solvers.compiling import Kernels
+from tilewright.solvers.scheduling.herald import compiled
+from tilewright.solvers.scheduling.herald.annealing import ScheduleAnnealing
+
+
+def _anneal() -> None:
+    options = (Option(0, 2, Fraction(2)), Option(1, 3, Fraction(1)))
+    tasks = tuple(Task("net", "net", name, options) for name in ("first", "second"))
+    problem = SchedulingProblem("compiling", ("a", "b"), tasks, ())
+    search = ScheduleSearch(ScheduleGoal(problem, ScheduleObjective.MAKESPAN), Limits())
+    ScheduleAnnealing(problem, feasible_options(problem), seed=0).run(search, rounds=1)
+    compiled.timetable(1, 1)
+
+
+SCHEDULES: Final = Kernels(
+    (__name__, "SCHEDULES"), (compiled.anneal, compiled.list_schedule, compiled.timetable), _anneal
+)
+"""What annealing needs."""
