@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from functools import wraps
 from typing import Any, TypeVar
 
@@ -63,7 +63,12 @@ def failed(message: str) -> CellAnswer:
     return CellAnswer(status=Status.ERROR.value, message=message, versions=versions())
 
 
-CELLS: Work[BenchmarkTask, CellAnswer] = Work(answer, failed)
+def _names(task: BenchmarkTask) -> Iterator[str]:
+    yield task.method
+    yield ProblemRecord.model_validate_json(task.problem).cost_model
+
+
+CELLS: Work[BenchmarkTask, CellAnswer] = Work(answer, failed, names=_names)
 """How workers compute cells."""
 
 

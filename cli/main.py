@@ -6,6 +6,7 @@ import atexit
 import os
 import sys
 import threading
+import warnings
 from collections.abc import Iterator, Sequence
 from collections.abc import Mapping as MappingABC
 from importlib import import_module
@@ -19,7 +20,7 @@ from tilewright.cli.exits import Exit
 from tilewright.cli.terminal import beginning
 from tilewright.cli.terminal.clock import call
 from tilewright.cli.terminal.command import PROGRAM, command
-from tilewright.cli.terminal.console import error_line, give_up, standard, tell
+from tilewright.cli.terminal.console import error_line, give_up, note_line, standard, tell
 from tilewright.cli.terminal.signals import Interruption, ignore_signals, interrupt_on_signals
 from tilewright.workloads.errors import InputError, OutputError, one_line
 
@@ -178,6 +179,12 @@ def run(args: Sequence[str]) -> int:
 
 
 def _run(args: Sequence[str]) -> int:
+    with warnings.catch_warnings():
+        warnings.showwarning = lambda message, *_: note_line(str(message))
+        return _answered(args)
+
+
+def _answered(args: Sequence[str]) -> int:
     call.restart()
     command.begin(args)
     try:

@@ -15,8 +15,8 @@ _PATH = "PYTHONPATH"
 _INSTALLATION = os.path.abspath(os.path.join(os.path.dirname(__file__), os.pardir, os.pardir))
 """The folder that holds this program's package."""
 _BEGIN = """\
-import json, runpy, sys
-first, last = json.loads(sys.argv[1])
+import ast, runpy, sys
+first, last = ast.literal_eval(sys.argv[1])
 between = [place for place in sys.path if place not in first]
 sys.path[:] = [*first, *between, *(place for place in last if place not in (*first, *between))]
 del sys.argv[:2]
@@ -33,10 +33,8 @@ def python_command(script: str | os.PathLike[str], *arguments: str) -> list[str]
     """
     if not sys.executable or getattr(sys, "frozen", False):
         raise OSError("this program is not run by an interpreter that it could start again")
-    import json
-
-    places = json.dumps([_places(), [_INSTALLATION]])
-    return [sys.executable, *_flags(), "-c", _BEGIN, places, os.fspath(script), *arguments]
+    places = (_places(), [_INSTALLATION])
+    return [sys.executable, *_flags(), "-c", _BEGIN, repr(places), os.fspath(script), *arguments]
 
 
 def python_environment() -> dict[str, str]:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from collections.abc import Mapping as MappingABC
+from contextlib import suppress
 from dataclasses import dataclass
 from importlib import import_module
 from typing import Any, Generic, TypeVar
@@ -12,6 +14,21 @@ from tilewright.formulation.options import options_text, with_options
 from tilewright.workloads.errors import InputError, unknown_name
 
 Kind = TypeVar("Kind")
+
+_OWN: list[str] = []
+"""Names that this process has registered, of whatever kind."""
+
+
+def own_names(texts: Iterable[str]) -> list[str]:
+    """Of some texts such as ``climbing[steps=9]``, the names that other processes do not know.
+
+    Parameters
+    ----------
+    texts : of methods, and names of cost models
+    """
+    if not _OWN:
+        return []
+    return [name for name in (text.partition("[")[0].strip() for text in texts) if name in _OWN]
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,10 +88,13 @@ class Registry(Generic[Kind]):
         if name in self:
             raise ValueError(f"{name!r} is registered: {self.entry(name).about}")
         self._entries[name] = entry
+        _OWN.append(name)
 
     def remove(self, name: str) -> None:
         """Take a name out again; raises ``KeyError`` where it is not there."""
         del self._entries[name]
+        with suppress(ValueError):
+            _OWN.remove(name)
 
     def entry(self, name: str) -> Entry:
         """What is registered under a name; raises ``KeyError``."""

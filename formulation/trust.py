@@ -9,7 +9,7 @@ else can fill is no place for them.  A folder is trusted where
 
 A file in it is read under the same conditions.  Folders are made with mode 0700; files are written beside
 their place, made by this process alone with mode 0600, and then moved there.  What lies beside a module of
-this program may also be its owner's, who can write the module as well, whatever lies above; all may read it.
+this program may also be its owner's, who can write that as well, whatever is above the two; all may read it.
 """
 
 from __future__ import annotations
@@ -112,11 +112,10 @@ def _held(folder: Path, module: Path | None) -> Iterator[int]:
     """
     owners = _owners(module)
     real = Path(os.path.realpath(folder.parent)) / folder.name
-    if module is None:
-        for above in reversed(real.parents):
-            fault = _fault(above.lstat(), owners, above=True)
-            if fault:
-                raise DistrustError(f"{folder}: lies in {above}, which {fault}")
+    for above in reversed(real.parents if module is None else real.parents[:1]):
+        fault = _fault(above.lstat(), {*owners, _root_owner()}, above=True)
+        if fault:
+            raise DistrustError(f"{folder}: lies in {above}, which {fault}")
     if stat.S_ISLNK(real.lstat().st_mode):
         raise DistrustError(f"{folder}: is a link")
     opened = os.open(real, _FOLDER)
@@ -132,6 +131,11 @@ def _held(folder: Path, module: Path | None) -> Iterator[int]:
 def _owners(module: Path | None) -> set[int]:
     """Who is trusted: this user, root, and who owns the module."""
     return {os.geteuid(), _ROOT, *(() if module is None else (module.stat().st_uid,))}
+
+
+def _root_owner() -> int:
+    """Root as it is seen here: in a container that does not know root's number it has another one."""
+    return os.stat("/").st_uid
 
 
 def _fault(found: os.stat_result, owners: set[int], *, above: bool = False) -> str:

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator
 from itertools import islice
 from typing import Any
 
+from tilewright.formulation.registry import own_names
 from tilewright.solvers.pool import Answer, AnyTask, Work
 from tilewright.workloads.errors import InputError, one_line
 
@@ -37,6 +38,8 @@ def cluster_answers(
         while not stop.is_set():
             room = _AHEAD * max(1, sum(client.nthreads().values())) - len(running)
             for task in islice(waiting, max(0, room)):
+                if own := own_names(work.names(task)):
+                    raise InputError("--cluster", None, f"its workers do not know {own[0]!r}")
                 future = client.submit(work.run, task, task.key, key=f"tilewright-{task.key}", pure=False)
                 running[future] = task
             if not running:

@@ -8,16 +8,18 @@ import subprocess
 import threading
 import time
 import warnings
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Generator, Iterable, Iterator
 from concurrent.futures import Future
-from contextlib import suppress
+from contextlib import closing, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Generic, Protocol, TypeVar
 
 from tilewright.formulation.interpreter import python_command, python_environment
+from tilewright.formulation.registry import own_names
 from tilewright.solvers import worker
 from tilewright.solvers.processes import shielded
+from tilewright.workloads.errors import one_line
 
 _STEP = 0.1
 _END = 1.0  # seconds that a killed process may take to be gone
@@ -50,11 +52,13 @@ class Work(Generic[AnyTask, Answer]):
         it runs means that another version would answer
     failed : the answer that a message stands for
     grace : seconds beyond twice its limit after which a task's worker is ended
+    names : texts of the methods and models that a task names; workers know those that the package ships
     """
 
     run: Callable[[AnyTask, str], Answer]
     failed: Callable[[str], Answer]
     grace: float = 20.0
+    names: Callable[[AnyTask], Iterable[str]] = lambda task: ()
 
 
 class WorkerDiedError(RuntimeError):
@@ -68,11 +72,13 @@ class Call(Generic[Item]):
     Parameters
     ----------
     seconds : after which its worker is ended; ``None`` for never
+    here : why it is computed in this process; empty where it is not
     """
 
     item: Item
     arguments: tuple[Any, ...]
     seconds: float | None = None
+    here: str = ""
 
 
 def local_answers(
@@ -80,7 +86,8 @@ def local_answers(
 ) -> Iterator[tuple[AnyTask, Answer]]:
     """Answers in the order in which they come; what still runs when ``stop`` is set is dropped.
 
-    A worker that dies, or that ignores its limit and is ended, is replaced, and its task has failed.
+    A worker that dies, or that ignores its limit and is ended, is replaced, and its task has failed.  What
+    needs something that this process has registered is computed here, with a warning.
 
     Parameters
     ----------
@@ -92,10 +99,15 @@ def local_answers(
 
     def call() -> Call[AnyTask] | None:
         task = next(waiting, None)
-        return None if task is None else Call(task, (task, task.key), 2 * task.seconds + work.grace)
+        if task is None:
+            return None
+        own = own_names(work.names(task))
+        here = f"workers do not know {own[0]!r}, which was registered by this program" if own else ""
+        return Call(task, (task, task.key), 2 * task.seconds + work.grace, here)
 
-    for task, future in computed(work.run, call, jobs, stop.is_set):
-        yield task, _outcome(work, future)
+    with closing(computed(work.run, call, jobs, stop.is_set)) as answers:
+        for task, future in answers:
+            yield task, _outcome(work, future)
 
 
 def _outcome(work: Work[AnyTask, Answer], future: Future[Answer]) -> Answer:
@@ -114,7 +126,7 @@ def computed(
     is_over: Callable[[], bool],
     *,
     fresh: bool = False,
-) -> Iterator[tuple[Item, Future[Answer]]]:
+) -> Generator[tuple[Item, Future[Answer]]]:
     """What a function returns for some items, computed in processes; they end with the iteration.
 
     Parameters
@@ -136,15 +148,12 @@ def computed(
     try:
         while not is_over():
             while len(busy) < jobs and (call := calls()) is not None:
-                try:
-                    company = idle.pop() if idle else _Worker(replies)
-                except OSError as error:  # no interpreter, or no room for a process
-                    why = f"computed in this process, for want of another: {error}"
-                    warnings.warn(why, RuntimeWarning, stacklevel=2)
+                company = _free_worker(call, idle, replies)
+                if company is None:
                     yield call.item, _computed_here(run, call)
-                    continue
-                busy[company] = call
-                company.ask(run, call)
+                else:
+                    busy[company] = call
+                    company.ask(run, call)
             if not busy:
                 return
             with suppress(queue.Empty):
@@ -164,6 +173,25 @@ def computed(
     finally:
         for company in (*idle, *busy):
             company.end()
+
+
+def _free_worker(
+    call: Call[Any], idle: list[_Worker], replies: queue.SimpleQueue[tuple[_Worker, bytes]]
+) -> _Worker | None:
+    """A process that can take a call; ``None``, with a warning, where there can be none."""
+    why = call.here
+    if not why:
+        while idle:
+            company = idle.pop()
+            if company.is_alive:
+                return company
+            company.end()
+        try:
+            return _Worker(replies)
+        except OSError as error:  # no interpreter, or no room for a process
+            why = one_line(error)
+    warnings.warn(f"computed in this process: {why}", RuntimeWarning, stacklevel=3)
+    return None
 
 
 def _computed_here(run: Callable[..., Answer], call: Call[Item]) -> Future[Answer]:
@@ -195,6 +223,10 @@ class _Worker:
             )
         self._send(worker.main_module().encode())
         threading.Thread(target=self._listen, args=(replies,), daemon=True).start()
+
+    @property
+    def is_alive(self) -> bool:
+        return self._process.poll() is None
 
     @property
     def is_late(self) -> bool:

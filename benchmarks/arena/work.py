@@ -42,8 +42,8 @@ _BUSY = 900.0
 """Seconds beyond twice its limit after which a run is ended that counts its processor's seconds."""
 
 RUNS: dict[Clock, Work[BenchmarkTask, CellAnswer]] = {
-    "wall": Work(answer, failed),
-    "cpu": Work(answer, failed, _BUSY),
+    "wall": Work(answer, failed, names=lambda task: (task.method,)),
+    "cpu": Work(answer, failed, _BUSY, names=lambda task: (task.method,)),
 }
 """How workers compute the runs of a contest, by its clock."""
 

@@ -10,6 +10,7 @@ import json
 import math
 import time
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import closing
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any, ClassVar, Generic, Protocol, TypeVar
@@ -126,8 +127,9 @@ def answers(
         cell = next(waiting, None) if time.monotonic() < end else None
         return None if cell is None else Call(cell, (cell,))
 
-    for cell, future in computed(compute, call, jobs, lambda: False, fresh=fresh):
-        failure = future.exception()
-        found = failed(f"the worker died: {failure}") if failure else future.result()
-        store.put(cell, found)
-        yield cell, found
+    with closing(computed(compute, call, jobs, lambda: False, fresh=fresh)) as ended:
+        for cell, future in ended:
+            failure = future.exception()
+            found = failed(f"the worker died: {failure}") if failure else future.result()
+            store.put(cell, found)
+            yield cell, found

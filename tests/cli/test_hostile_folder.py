@@ -28,7 +28,7 @@ SYSTEM = "hda-edge-maelstrom"
 Calls = dict[str, list[tuple[str, ...]]]
 QUICK: Calls = {
     "map": [(LAYER, "-a", ARCH, "-f", "json", "--out", "r.json", "--save-mappings", "m")],
-    "evaluate": [("mapping.yaml", LAYER, "-a", ARCH, "-f", "json")],
+    "evaluate": [("mapping.yaml", "--layer", LAYER, "-a", ARCH, "-f", "json")],
     "check": [("r.json", "-f", "json")],
     "convert": [(ARCH, "--to", "timeloop", "--lossy")],
     "list": [("archs",), ("models",), ("methods",)],
@@ -48,9 +48,7 @@ QUICK: Calls = {
             "json",
         )
     ],
-    "bench": [
-        ("tiny", "-a", "tpu-edge", "--layers", "000*", "-m", "random", "-t", "1", "-j", "2", "-f", "json")
-    ],
+    "bench": [("tiny", "-a", "tpu-edge", "--layers", "000*", "-m", "kapla", "-j", "2", "-f", "json")],
     "runs": [("-f", "json")],
 }
 """Calls of one verb after the other in one folder."""
@@ -71,7 +69,7 @@ LONG: Calls = {
 }
 """Calls that take longer: solvers in processes of their own, cost tables, compiling."""
 PASSING = re.compile(
-    r"wall|trace|second|took|time|version|date|gap|bound|history|_s$|memory|host|machine|command|inputs|store|path"
+    r"wall|trace|second|took|time|version|date|gap|bound|history|_s$|memory|host|machine|command|inputs|store|path|integral|ended"
 )
 """Fields that differ between two runs of one call."""
 
@@ -151,7 +149,7 @@ def called(folder: Path, entry: list[str], calls: Calls) -> Told:
     return Told(codes, outputs, marks.read_text() if marks.exists() else "")
 
 
-def compared(tmp_path: Path, calls: Calls, way: str, *, exact: bool = True) -> None:
+def compared(tmp_path: Path, calls: Calls, way: str, *, exact: bool = True) -> list[int]:
     """The same calls from a clean and from a hostile folder: nothing runs, and the answers are the same."""
     program = clean(tmp_path / "programs") / "tilewright"
     program.write_text(PROGRAM)
@@ -159,11 +157,11 @@ def compared(tmp_path: Path, calls: Calls, way: str, *, exact: bool = True) -> N
     names = modules() if way == "program" else modules() - first_of_python()
     told = called(hostile(tmp_path / "hostile", names), entry, calls)
     assert told.marks == ""
-    without = called(clean(tmp_path / "clean"), entry, calls)
-    assert told.codes == without.codes
     if exact:
-        assert told.codes == [0] * len(told.codes), told.outputs
+        without = called(clean(tmp_path / "clean"), entry, calls)
+        assert told.codes == [0] * len(told.codes) == without.codes, told.outputs
         assert told.outputs == without.outputs
+    return told.codes
 
 
 def test_every_verb_is_called() -> None:
@@ -201,7 +199,9 @@ def test_quick_verbs_run_nothing_of_the_folder(tmp_path: Path, way: str) -> None
 @pytest.mark.parametrize("way", ["program", "cli"])
 def test_long_verbs_run_nothing_of_the_folder(tmp_path: Path, verb: str, way: str) -> None:
     """Solvers in processes of their own, pools, cost tables, compiled code: what a limit cuts may differ."""
-    compared(tmp_path, {verb: LONG[verb]}, way, exact=False)
+    codes = compared(tmp_path, {verb: LONG[verb]}, way, exact=False)
+    expected = {0, 1} if verb == "doctor" else {0, 4}  # on a busy machine a limit strikes before an answer
+    assert {*codes} <= expected
 
 
 WORKER_CALLS = """

@@ -106,6 +106,19 @@ def test_what_lies_beside_a_module_can_be_read_by_all(careless: None, tmp_path: 
     assert trust.read(file, module) == CONTENT
 
 
+def test_a_module_that_others_can_exchange_is_no_warrant(careless: None, tmp_path: Path) -> None:
+    """Where others can write to the package's own folder, what lies below it is not trusted either."""
+    module = tmp_path / "package" / "module.py"
+    module.parent.mkdir()
+    module.write_text("")
+    file = module.parent / "__pycache__" / "file"
+    assert not trust.write(file, CONTENT, module)
+    module.parent.chmod(0o755)
+    assert trust.write(file, CONTENT, module)
+    module.parent.chmod(0o777)
+    assert trust.read(file, module) is None
+
+
 @pytest.mark.parametrize(("spoil", "reason"), FOLDER_CASES)
 def test_a_folder_that_others_can_fill_is_not_used(
     kept: Path, spoil: Callable[[Path], object], reason: str

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import re
+import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -195,6 +196,17 @@ def test_what_a_function_raises_is_raised_here() -> None:
     assert "exit code 0" in str(ended["next"].exception())
 
 
+def test_a_worker_that_dies_between_two_items_is_replaced() -> None:
+    """Nobody waits for it, and no item fails."""
+    calls = iter([Call(number, (number, 2)) for number in (3, 4)])
+    answers = computed(pow, lambda: next(calls, None), 1, lambda: False)
+    assert next(answers)[1].result() == 9
+    (worker,) = children_of(os.getpid())
+    os.kill(worker, signal.SIGKILL)
+    os.waitid(os.P_PID, worker, os.WEXITED | os.WNOWAIT)
+    assert [future.result() for _, future in answers] == [16]
+
+
 def test_where_no_process_can_be_started_one_computes_here(monkeypatch: pytest.MonkeyPatch) -> None:
     """A program without an interpreter of its own answers all the same, and says why it takes longer."""
     monkeypatch.setattr(sys, "executable", "")
@@ -224,6 +236,33 @@ def test_the_program_that_was_started_is_not_run_again(tmp_path: Path) -> None:
     assert done.stderr == ""
     assert done.stdout.count("\n") == 1
     assert "mine stands in the program that was started" in done.stdout
+
+
+EXTENDED = """
+from tilewright.cli.main import run
+from tilewright.formulation.registry import Entry
+from tilewright.heuristics.mapping.registry import HEURISTICS
+from tilewright.heuristics.mapping.kapla import Kapla
+
+class Mine(Kapla):
+    name = "mine"
+
+HEURISTICS.add("mine", Entry("__main__", "Mine", "a method of this program"))
+code = run(["bench", "tiny", "-a", "tpu-edge", "--layers", "000*", "-m", "mine,kapla", "-j", "2", "-q"])
+print("code", code)
+"""
+
+
+def test_methods_of_a_program_run_in_it(tmp_path: Path) -> None:
+    """What a script registers workers do not know: it is computed in its process, and a line says so."""
+    (tmp_path / "script.py").write_text(EXTENDED)
+    done = subprocess.run(
+        [sys.executable, "script.py"], cwd=tmp_path, capture_output=True, text=True, timeout=100
+    )
+    assert "code 0" in done.stdout
+    assert "mine" in done.stdout
+    (line,) = done.stderr.splitlines()
+    assert line.startswith("tilewright: computed in this process: workers do not know 'mine', ")
 
 
 def test_one_module_alone_starts_python() -> None:

@@ -206,7 +206,7 @@ def failed(message: str) -> Told:
     return Told(Status.ERROR.value, message=message)
 
 
-CELLS: Work[Cell, Told] = Work(compute, failed)
+CELLS: Work[Cell, Told] = Work(compute, failed, names=lambda cell: (cell.asked.solver, cell.asked.cost_model))
 """How workers compute cells."""
 
 

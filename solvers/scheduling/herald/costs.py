@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import closing
 from dataclasses import dataclass
 from fractions import Fraction
 from pathlib import Path
@@ -231,9 +232,10 @@ def _computed(
         return None if job is None else Call(job, (job,))
 
     left = len(jobs)
-    for job, future in computed(_compute, call, workers, lambda: limits.expired):
-        yield job, future.result()
-        left -= 1
+    with closing(computed(_compute, call, workers, lambda: limits.expired)) as answers:
+        for job, future in answers:
+            yield job, future.result()
+            left -= 1
     if left:
         raise LimitReachedError
 
