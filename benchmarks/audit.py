@@ -10,9 +10,9 @@ from tilewright.benchmarks.cells import BenchmarkTask
 from tilewright.benchmarks.store import FinishedCell, Store
 from tilewright.formulation.mapping.mapping import Mapping
 from tilewright.formulation.mapping.problem import LayerProblem
+from tilewright.foundation.errors import InputError
 from tilewright.report.records.mapping.build import metrics_record
 from tilewright.solvers.mapping.methods import method
-from tilewright.workloads.errors import InputError
 
 _ROUNDED = 1e-3
 """Seconds by which a step may lie behind the end: both are rounded."""

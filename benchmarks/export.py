@@ -10,9 +10,9 @@ from pathlib import Path
 from typing import Any
 
 from tilewright.benchmarks.rows import Row
+from tilewright.foundation.disk import check_writable, suffix_error, write_file
+from tilewright.foundation.errors import InputError
 from tilewright.report.text.csv_text import csv_lines
-from tilewright.workloads.disk import check_writable, suffix_error, write_file
-from tilewright.workloads.errors import InputError
 
 SUFFIXES = (".csv", ".parquet", ".json")
 COLUMNS = tuple(field.name for field in fields(Row))

@@ -12,9 +12,9 @@ from tilewright.benchmarks.suites import Case, suite
 from tilewright.formulation.mapping.problem import LayerProblem, layer_problem
 from tilewright.formulation.method import is_stochastic
 from tilewright.formulation.objective import Objective, parse_objective
+from tilewright.foundation.errors import InputError, did_you_mean
 from tilewright.hardware.mapping.load import load_engine
 from tilewright.solvers.mapping.methods import method
-from tilewright.workloads.errors import InputError, did_you_mean
 
 
 @dataclass(frozen=True, slots=True)

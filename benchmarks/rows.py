@@ -11,8 +11,8 @@ from tilewright.benchmarks.cells import Part, Place, ProblemRecord
 from tilewright.benchmarks.measures import Step, overhead, primal_integral, seconds_to
 from tilewright.benchmarks.store import FinishedCell, Placed, Store
 from tilewright.formulation.objective import parse_objective
+from tilewright.foundation.errors import InputError, unknown_name
 from tilewright.report.records.mapping.operator import shape_text
-from tilewright.workloads.errors import InputError, unknown_name
 
 CONTESTS = "arena"
 """The suite of `compare`'s runs, which are no mappings."""

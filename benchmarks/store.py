@@ -16,9 +16,9 @@ from typing import Any
 
 from tilewright.benchmarks.cells import BenchmarkTask, CellAnswer, Entry, Part, Place, ProblemRecord
 from tilewright.formulation.result import Status
+from tilewright.foundation.database import Database, Layout, seal
+from tilewright.foundation.errors import InputError
 from tilewright.report.records import evidence
-from tilewright.solvers.database import Database, Layout, seal
-from tilewright.workloads.errors import InputError
 
 _TABLES = (
     """

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from tilewright.benchmarks import shapes
+from tilewright.foundation.errors import InputError, unknown_name
 from tilewright.workloads.catalog import list_models, resolve_model
-from tilewright.workloads.errors import InputError, unknown_name
 from tilewright.workloads.mapping.layer_text import is_layer_text, parse_layer
 from tilewright.workloads.mapping.operator import Operator
 

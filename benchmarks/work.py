@@ -10,11 +10,11 @@ from tilewright.benchmarks.cells import BenchmarkTask, CellAnswer, ProblemRecord
 from tilewright.formulation.limits import Limits
 from tilewright.formulation.objective import Objective
 from tilewright.formulation.result import Origin, Result, Status, TracePoint
+from tilewright.foundation.errors import InputError, one_line
+from tilewright.foundation.pool import Work
 from tilewright.report.records.mapping.build import metrics_record, versions
 from tilewright.solvers.mapping.methods import method, prepare
 from tilewright.solvers.mapping.solve import solve
-from tilewright.solvers.pool import Work
-from tilewright.workloads.errors import InputError, one_line
 
 Answer = TypeVar("Answer")
 Evaluation = TypeVar("Evaluation")

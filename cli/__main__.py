@@ -3,7 +3,7 @@
 The rest is loaded once signals are heeded: loading takes a second, in which Ctrl-C is one line as well.
 """
 
-from tilewright.formulation.interpreter import leave_current_folder
+from tilewright.foundation.interpreter import leave_current_folder
 
 if __name__ == "__main__":
     leave_current_folder()

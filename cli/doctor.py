@@ -20,7 +20,7 @@ import typer
 from tilewright.cli import options
 from tilewright.cli.exits import Exit
 from tilewright.cli.terminal.console import show, write
-from tilewright.workloads.errors import one_line
+from tilewright.foundation.errors import one_line
 
 _PACKAGES = ("numpy", "llvmlite", "onnx", "networkx", "ortools", "pydantic", "pyyaml", "rich", "typer")
 _LAYER = "conv:K=64,C=64,P=14,Q=14,R=3,S=3,pad=1"
@@ -178,8 +178,8 @@ def _proof() -> tuple[bool, str]:
 
 def _kept() -> tuple[bool, str]:
     """Where calls keep what later ones use, all of which may be deleted, and why not elsewhere."""
-    from tilewright.formulation import trust
-    from tilewright.formulation.caches import cache_folder, code_folders, usual_folder
+    from tilewright.foundation import trust
+    from tilewright.foundation.caches import cache_folder, code_folders, usual_folder
     from tilewright.solvers.mapping import tape_kernel
     from tilewright.solvers.mapping.program import BOUNDS
 

@@ -12,7 +12,7 @@ import typer
 
 from tilewright.cli import completion, options
 from tilewright.cli.exits import Exit
-from tilewright.workloads.errors import InputError, did_you_mean, told_of
+from tilewright.foundation.errors import InputError, did_you_mean, told_of
 
 if TYPE_CHECKING:
     from tilewright.formulation.mapping.evaluator import Evaluation
@@ -66,11 +66,11 @@ def evaluate_command(
     options.parse_tiles(tiles)
 
     from tilewright.cli.terminal.console import tell
+    from tilewright.foundation.yaml_file import telling_lines
     from tilewright.report.records.files import read_data
     from tilewright.report.records.mapping.stored_mappings import mappings_in
     from tilewright.report.records.scheduling.herald.files import is_schedule
     from tilewright.report.records.scheduling.tiled.files import is_plan
-    from tilewright.workloads.yaml_file import telling_lines
 
     said = {
         "--arch": arch,

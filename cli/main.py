@@ -24,8 +24,8 @@ from tilewright.cli.terminal.clock import call
 from tilewright.cli.terminal.command import PROGRAM, command
 from tilewright.cli.terminal.console import error_line, give_up, note_line, standard, tell
 from tilewright.cli.terminal.signals import Interruption, ignore_signals, interrupt_on_signals
-from tilewright.formulation.caches import leave_no_empty_folder
-from tilewright.workloads.errors import InputError, OutputError, one_line, shortened
+from tilewright.foundation.caches import leave_no_empty_folder
+from tilewright.foundation.errors import InputError, OutputError, one_line, shortened
 
 VERBS = {
     "map": "tilewright.cli.mapping.map:map_command",

@@ -11,7 +11,7 @@ import typer
 
 from tilewright.cli import completion
 from tilewright.cli.terminal.clock import call
-from tilewright.workloads.errors import InputError, did_you_mean, unknown_name
+from tilewright.foundation.errors import InputError, did_you_mean, unknown_name
 
 if TYPE_CHECKING:
     from tilewright.formulation import objective as objectives
@@ -96,7 +96,7 @@ def _with_files(texts: list[str] | None) -> list[str] | None:
     """Constraints, with the lines of a file in place of its name behind ``@``."""
     if not any(text.startswith("@") for text in texts or ()):
         return texts
-    from tilewright.workloads.disk import DESCRIPTION_BYTES, read_text
+    from tilewright.foundation.disk import DESCRIPTION_BYTES, read_text
 
     found: list[str] = []
     for text in texts or ():
@@ -340,7 +340,7 @@ def parse_count(count: int | None, flag: str) -> int | None:
 def parse_threads(count: int | None) -> int:
     """Worker threads: as many as asked for, by default one per core that the process may use."""
     if count is None:
-        from tilewright.solvers.processes import available_cores
+        from tilewright.foundation.processes import available_cores
 
         return available_cores()
     parse_count(count, "--threads")

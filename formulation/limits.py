@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 from math import isnan, nan
 
 from tilewright.formulation.stopping import NEVER, Either, Gap, Running, Seconds, Stop
-from tilewright.workloads.errors import TilewrightError
+from tilewright.foundation.errors import TilewrightError
 
 
 class LimitReachedError(TilewrightError):

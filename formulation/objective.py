@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from fractions import Fraction
 
-from tilewright.workloads.errors import InputError
+from tilewright.foundation.errors import InputError
 
 _NAMED = {"energy": (1, 0), "cycles": (0, 1), "edp": (1, 1), "ed2p": (1, 2)}
 _NUMBER = r"[0-9]{1,9}(?:\.[0-9]{1,9})?"

@@ -25,7 +25,7 @@ from tilewright.formulation.result import (
     TracePoint,
     relative_gap,
 )
-from tilewright.workloads.errors import TilewrightError
+from tilewright.foundation.errors import TilewrightError
 
 Evaluation_co = TypeVar("Evaluation_co", covariant=True)
 Listener = Callable[[TracePoint], None]

@@ -13,7 +13,7 @@ from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 
-from tilewright.hardware.units import BYTES
+from tilewright.foundation.units import BYTES
 
 _SIZE = re.compile(rf"([0-9]+(?:\.[0-9]+)?) *({'|'.join(BYTES)})\b")
 _LONGEST = 500

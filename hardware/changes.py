@@ -13,8 +13,8 @@ from fractions import Fraction
 from numbers import Integral, Real
 from typing import Any
 
-from tilewright.hardware.units import exact
-from tilewright.workloads.errors import InputError, unknown_name
+from tilewright.foundation.errors import InputError, unknown_name
+from tilewright.foundation.units import exact
 
 _BOTH = ("read", "write")
 

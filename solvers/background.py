@@ -12,7 +12,7 @@ from typing import Generic, TypeVar
 
 from tilewright.formulation.limits import LimitReachedError
 from tilewright.formulation.method import Outcome
-from tilewright.workloads.errors import one_line
+from tilewright.foundation.errors import one_line
 
 Answer = TypeVar("Answer")
 

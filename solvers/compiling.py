@@ -11,9 +11,9 @@ import threading
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, Final
 
-from tilewright.formulation.compiled import CompiledFunction
-from tilewright.formulation.kernels.version import Version
 from tilewright.formulation.limits import LimitReachedError
+from tilewright.foundation.compiled import CompiledFunction
+from tilewright.foundation.kernels.version import Version
 
 PHASE: Final = "compiling machine code, once per installation"
 NOT_COMPILED: Final = "machine code was still being compiled, once per installation (see tilewright doctor)"
@@ -72,8 +72,8 @@ def compiled_in_turn(needed: Sequence[Kernels], is_over: Callable[[], bool]) -> 
     ------
     LimitReachedError : where whoever needs them is over before; nothing goes on then
     """
-    from tilewright.solvers.pool import Call, WorkerDiedError, computed  # late: needed once
-    from tilewright.solvers.processes import available_cores
+    from tilewright.foundation.pool import Call, WorkerDiedError, computed  # late: needed once
+    from tilewright.foundation.processes import available_cores
 
     missing = []
     for kernels in needed:

@@ -9,9 +9,9 @@ from tilewright.formulation.limits import LimitReachedError, Limits
 from tilewright.formulation.method import Method, Outcome
 from tilewright.formulation.result import Answer, Evaluation, Result, Status, TracePoint
 from tilewright.formulation.search import DisagreementError, P, Search, UnsoundBoundError
+from tilewright.foundation.errors import InputError
 from tilewright.solvers.background import failure_text
 from tilewright.solvers.watched import Watched
-from tilewright.workloads.errors import InputError
 
 Found = TypeVar("Found")
 Asked = TypeVar("Asked")

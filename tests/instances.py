@@ -16,8 +16,8 @@ from particulars import particular
 from tilewright.formulation.mapping.mapping import Mapping, Node, Spatial, Storage, Temporal
 from tilewright.formulation.mapping.problem import LayerProblem, layer_problem
 from tilewright.formulation.objective import parse_objective
+from tilewright.foundation.errors import InputError
 from tilewright.hardware.mapping.engine import ArrayAxis, Dma, Engine, Fanout, MemoryLevel
-from tilewright.workloads.errors import InputError
 from tilewright.workloads.mapping.einsum import nest
 from tilewright.workloads.mapping.operator import Operator, Role
 from tilewright.workloads.mapping.operators import (

@@ -82,7 +82,7 @@ WORK = "networks: [{model: lenet}]\n"
 FILE = """
 from dataclasses import dataclass
 
-from tilewright.formulation.registry import Entry
+from tilewright.foundation.registry import Entry
 from tilewright.heuristics.mapping.random_search import RandomSearch
 from tilewright.heuristics.mapping.registry import HEURISTICS
 

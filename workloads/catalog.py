@@ -7,7 +7,7 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from tilewright.workloads.errors import InputError, did_you_mean
+from tilewright.foundation.errors import InputError, did_you_mean
 from tilewright.workloads.mapping.layer_fields import KINDS
 from tilewright.workloads.mapping.layer_text import NamedOperator, is_layer_text, parse_layer, read_layers
 from tilewright.workloads.network import Layer, Network

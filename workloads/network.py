@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-from tilewright.workloads.errors import InputError
+from tilewright.foundation.errors import InputError
 from tilewright.workloads.mapping.operator import Operator, Role
 
 if TYPE_CHECKING:

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 
-from tilewright.workloads.errors import InputError, did_you_mean
+from tilewright.foundation.errors import InputError, did_you_mean
 from tilewright.workloads.mapping.operator import Operator
 from tilewright.workloads.network import Network
 

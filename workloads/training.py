@@ -19,7 +19,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from tilewright.workloads.errors import InputError
+from tilewright.foundation.errors import InputError
 from tilewright.workloads.mapping.gradients import gradient
 from tilewright.workloads.mapping.operator import Operator, Role
 from tilewright.workloads.mapping.operators import elementwise, reduction

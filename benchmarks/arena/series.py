@@ -25,14 +25,14 @@ from tilewright.benchmarks.cells import Entry
 from tilewright.benchmarks.run import run_cells
 from tilewright.benchmarks.store import Store
 from tilewright.formulation.scheduling.tiled.problem import TiledProblem, tiled_objective
+from tilewright.foundation.errors import InputError
 from tilewright.foundation.method_text import parse_method
+from tilewright.foundation.pool import local_answers
 from tilewright.hardware.scheduling.tiled.load import load_tiled_machine
 from tilewright.report.records.scheduling.tiled.compare import CLEAR, CompareDocument, ContestantRecord
 from tilewright.report.text.quantities import objective_text, percent_text
 from tilewright.report.text.scheduling.tiled.compare import standing, winner_text
-from tilewright.solvers.pool import local_answers
 from tilewright.workloads.catalog import resolve_model
-from tilewright.workloads.errors import InputError
 from tilewright.workloads.network import Network
 
 NETWORKS = (

@@ -12,11 +12,11 @@ from tilewright.benchmarks.cells import BenchmarkTask, CellAnswer
 from tilewright.benchmarks.work import answering, failed, told
 from tilewright.formulation.limits import Limits
 from tilewright.formulation.scheduling.tiled.problem import TiledProblem, tiled_objective
+from tilewright.foundation.pool import Work
 from tilewright.hardware.scheduling.tiled.load import load_tiled_machine
 from tilewright.report.records.claims import number
 from tilewright.report.records.scheduling.tiled.document import inputs_hash, plan_metrics
 from tilewright.report.records.scheduling.tiled.plan import PlanRecord
-from tilewright.solvers.pool import Work
 from tilewright.solvers.scheduling.tiled.running import TiledRun, claimed_space, plan_run
 from tilewright.solvers.scheduling.tiled.running import prepare as compile_for
 from tilewright.workloads.catalog import resolve_model

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING
 from tilewright.benchmarks.curves import cactus, proof_curve
 from tilewright.benchmarks.rows import Row
 from tilewright.benchmarks.store import Store
+from tilewright.foundation.errors import InputError
 from tilewright.report.curves import Curve
 from tilewright.report.plots import style
-from tilewright.workloads.errors import InputError
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -10,8 +10,8 @@ import numpy as np
 from tilewright.benchmarks.curves import gaps, method_order
 from tilewright.benchmarks.rows import Row
 from tilewright.benchmarks.store import Store
+from tilewright.foundation.errors import InputError
 from tilewright.report.plots import style
-from tilewright.workloads.errors import InputError
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

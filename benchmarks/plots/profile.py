@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 from tilewright.benchmarks.curves import profile
 from tilewright.benchmarks.rows import Row
 from tilewright.benchmarks.store import Store
+from tilewright.foundation.errors import InputError
 from tilewright.report.plots import style
-from tilewright.workloads.errors import InputError
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

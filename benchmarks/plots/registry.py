@@ -9,9 +9,9 @@ from typing import Any
 
 from tilewright.benchmarks.rows import Row
 from tilewright.benchmarks.store import Store
+from tilewright.foundation.errors import InputError, unknown_name
 from tilewright.foundation.extensions import extensions, load_imported
 from tilewright.report.plots.style import check_plot_file, save
-from tilewright.workloads.errors import InputError, unknown_name
 
 PLOTS = {
     "cactus": "tilewright.benchmarks.plots.cactus",

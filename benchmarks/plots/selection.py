@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from tilewright.benchmarks.rows import Row
-from tilewright.workloads.errors import InputError
+from tilewright.foundation.errors import InputError
 
 
 def one_problem(rows: Sequence[Row], kind: str) -> list[Row]:

@@ -12,7 +12,7 @@ import typer
 from tilewright.cli import completion, options
 from tilewright.cli.benchmarks import flags as runs
 from tilewright.cli.exits import Exit
-from tilewright.workloads.errors import InputError, OutputError
+from tilewright.foundation.errors import InputError, OutputError
 
 if TYPE_CHECKING:
     from tilewright.benchmarks.plan import Request
@@ -171,7 +171,7 @@ def _bench(
     from tilewright.cli.benchmarks.progress import bench_progress
     from tilewright.cli.benchmarks.tables import show_summary
     from tilewright.cli.terminal.signals import graceful_stop
-    from tilewright.solvers.database import check_database
+    from tilewright.foundation.database import check_database
 
     check_database(out)
     plan = make_plan(request)

@@ -95,10 +95,10 @@ def compare_command(
     """
     from tilewright.benchmarks.arena.contest import Contest
     from tilewright.formulation.scheduling.tiled.problem import TiledProblem, tiled_objective
+    from tilewright.foundation.loading import loading_within
     from tilewright.foundation.method_text import parse_method
     from tilewright.hardware.scheduling.tiled.load import load_tiled_machine
     from tilewright.workloads.catalog import resolve_model
-    from tilewright.workloads.loading import loading_within
 
     options.parse_choice(format, "--format", FORMATS)
     options.parse_choice(clock, "--clock", CLOCKS)
@@ -125,8 +125,8 @@ def compare_command(
 
 
 def _check_files(out: Path | None, plot: Path | None, report: Path | None) -> None:
+    from tilewright.foundation.disk import check_writable
     from tilewright.report.records.files import output_format
-    from tilewright.workloads.disk import check_writable
 
     if out is not None:
         output_format(out, "json", ("json",))
@@ -155,7 +155,7 @@ def _run(
     from tilewright.benchmarks.store import Store
     from tilewright.cli.benchmarks.progress import bench_progress
     from tilewright.cli.terminal.signals import graceful_stop
-    from tilewright.solvers.database import check_database
+    from tilewright.foundation.database import check_database
 
     check_database(path)
     cells = entries(contest)
@@ -180,9 +180,9 @@ def _deliver(
     from tilewright.cli.terminal.command import command
     from tilewright.cli.terminal.console import error_line, show, write
     from tilewright.cli.terminal.saving import kept
+    from tilewright.foundation.disk import write_file
     from tilewright.report.records.files import json_text
     from tilewright.report.text.scheduling.tiled.compare import compare_views
-    from tilewright.workloads.disk import write_file
 
     failures: list[str] = []
     text = json_text(document.to_data())

@@ -10,7 +10,7 @@ import typer
 if TYPE_CHECKING:
     from tilewright.benchmarks.cells import BenchmarkTask, CellAnswer
     from tilewright.benchmarks.run import Answers
-    from tilewright.solvers.pool import Work
+    from tilewright.foundation.pool import Work
 
 Fresh = Annotated[
     bool, typer.Option("--fresh", help="Run again what the store has.", rich_help_panel="Execution")
@@ -25,8 +25,8 @@ RunLimit = Annotated[
 
 def answers_of(work: Work[BenchmarkTask, CellAnswer], jobs: int, cluster: str | None) -> Answers:
     """Who computes tasks: processes of this machine, or a cluster."""
-    from tilewright.solvers.cluster import cluster_answers, connected
-    from tilewright.solvers.pool import local_answers
+    from tilewright.foundation.cluster import cluster_answers, connected
+    from tilewright.foundation.pool import local_answers
 
     if cluster is None:
         return partial(local_answers, work, jobs)

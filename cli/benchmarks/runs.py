@@ -10,7 +10,7 @@ import typer
 from tilewright.cli import options
 from tilewright.cli.benchmarks.bench import FORMATS, STORE, split_list
 from tilewright.cli.exits import Exit
-from tilewright.workloads.errors import InputError
+from tilewright.foundation.errors import InputError
 
 _FILTERS = "Which runs"
 

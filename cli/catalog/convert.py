@@ -13,7 +13,7 @@ import typer
 from tilewright.cli import completion
 from tilewright.cli.exits import Exit
 from tilewright.cli.terminal.console import tell, write
-from tilewright.workloads.errors import InputError
+from tilewright.foundation.errors import InputError
 
 if TYPE_CHECKING:
     from tilewright.report.exchange.bundle import Settings
@@ -84,8 +84,8 @@ def convert_command(
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Nothing on stderr but errors.")] = False,
 ) -> int:
     """Convert files of other programs, and name what does not carry over (docs/convert.md)."""
+    from tilewright.foundation.disk import check_writable, write_file
     from tilewright.report.exchange.convert import convert
-    from tilewright.workloads.disk import check_writable, write_file
 
     if report is not None:
         check_writable(report)
@@ -109,7 +109,7 @@ def convert_command(
 
 def _write(found: Conversion, out: Path | None, *, quiet: bool) -> None:
     """To standard output, one file, or a folder."""
-    from tilewright.workloads.disk import check_writable, write_file
+    from tilewright.foundation.disk import check_writable, write_file
 
     if out is None:
         for index, output in enumerate(found.outputs):
@@ -138,7 +138,7 @@ def _write(found: Conversion, out: Path | None, *, quiet: bool) -> None:
 
 
 def _settings(energies: list[str], element_bits: int | None, clock: str | None) -> Settings:
-    from tilewright.hardware.units import parse_energy, parse_positive
+    from tilewright.foundation.units import parse_energy, parse_positive
     from tilewright.report.exchange.bundle import Settings
 
     found: dict[str, tuple[Fraction, Fraction]] = {}

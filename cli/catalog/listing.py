@@ -13,14 +13,14 @@ import typer
 from tilewright.cli import completion, options
 from tilewright.cli.exits import Exit
 from tilewright.cli.terminal.console import note_line, rendered, results_console, show, write
+from tilewright.foundation.errors import InputError, one_line
 from tilewright.report.text.csv_text import csv_lines
 from tilewright.report.text.rendering import WIDTH
-from tilewright.workloads.errors import InputError, one_line
 
 if TYPE_CHECKING:
     from rich.text import Text
 
-    from tilewright.formulation.registry import Entry
+    from tilewright.foundation.registry import Entry
 
 Thing = TypeVar("Thing")
 _DESCRIPTION = "description"

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from tilewright.cli.exits import Exit
 from tilewright.cli.terminal.console import show, write
-from tilewright.workloads.errors import InputError
+from tilewright.foundation.errors import InputError
 
 if TYPE_CHECKING:
     from tilewright.workloads.network import Network

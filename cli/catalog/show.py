@@ -11,7 +11,7 @@ from tilewright.cli import completion, options
 from tilewright.cli.catalog.network import show_network, show_network_as, show_workload
 from tilewright.cli.exits import Exit
 from tilewright.cli.terminal.console import note_line, show, write
-from tilewright.workloads.errors import InputError, did_you_mean, unverified
+from tilewright.foundation.errors import InputError, did_you_mean, unverified
 
 if TYPE_CHECKING:
     from tilewright.report.records.mapping.document import ResultDocument
@@ -131,10 +131,10 @@ def _show_name(thing: str, batch: int | None) -> int:
 
 def _show_file(path: Path, arch: str | None, batch: int | None, patterns: list[str], *, full: bool) -> int:
     """Machines, layers, mappings and results are told apart by what the file holds."""
+    from tilewright.foundation.yaml_file import telling_lines
     from tilewright.report.records.files import is_result, parse_document, read_data
     from tilewright.report.records.mapping.mapping_file import is_mapping, parse_mapping
     from tilewright.report.records.scheduling.herald.files import is_schedule, parse_schedule
-    from tilewright.workloads.yaml_file import telling_lines
 
     is_yaml = path.suffix.lower() in (".yaml", ".yml")
     data = read_data(path)

@@ -13,10 +13,10 @@ from tilewright.cli.terminal.command import command
 from tilewright.cli.terminal.console import error_line, note_line, show, tell, write
 from tilewright.cli.terminal.saving import kept
 from tilewright.cli.terminal.signals import graceful_stop
+from tilewright.foundation.disk import check_writable, suffix_error
 from tilewright.report.records.files import json_text
 from tilewright.report.text.mapping.explore import explore_csv
 from tilewright.solvers.mapping.explore.cells import Told
-from tilewright.workloads.disk import check_writable, suffix_error
 from tilewright.workloads.selection import SelectedLayer
 
 _QUIET_SECONDS = 1.0

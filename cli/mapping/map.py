@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from tilewright.cli import completion, options
-from tilewright.workloads.errors import InputError
+from tilewright.foundation.errors import InputError
 
 FORMATS = ("table", "json", "jsonl", "csv")
 MOST = 1000

@@ -18,6 +18,7 @@ from tilewright.cli.terminal.lines import ProgressItem
 from tilewright.cli.terminal.progress import Progress, make_progress
 from tilewright.cli.terminal.saving import kept
 from tilewright.cli.terminal.signals import graceful_stop
+from tilewright.foundation.disk import check_writable
 from tilewright.hardware.mapping.describe import assumptions
 from tilewright.hardware.mapping.load import load_engine
 from tilewright.report.records.files import output_format
@@ -33,7 +34,6 @@ from tilewright.solvers.mapping.methods import method
 from tilewright.solvers.mapping.network_problem import NetworkProblem, check_cost_model, network_problem
 from tilewright.solvers.mapping.network_search import LayerAnswer, search_network
 from tilewright.workloads.catalog import resolve_model
-from tilewright.workloads.disk import check_writable
 from tilewright.workloads.onnx.options import OnnxOptions
 from tilewright.workloads.selection import SelectedLayer, select_layers
 

@@ -10,12 +10,12 @@ from pathlib import Path
 from tilewright.cli.terminal.console import show, standard, write
 from tilewright.formulation.mapping.constraints import applicable
 from tilewright.formulation.mapping.mapping import Mapping
+from tilewright.foundation.disk import check_writable, is_stream, write_file
+from tilewright.foundation.errors import InputError, OutputError
 from tilewright.report.records import files
 from tilewright.report.records.mapping.document import LayerRecord, ResultDocument
 from tilewright.report.records.mapping.growing import GrowingDocument
 from tilewright.report.records.mapping.mapping_file import StoredMapping, render_mapping
-from tilewright.workloads.disk import check_writable, is_stream, write_file
-from tilewright.workloads.errors import InputError, OutputError
 from tilewright.workloads.mapping.operator import Operator
 
 _FILE_NAME = re.compile(r"[^A-Za-z0-9._-]+")

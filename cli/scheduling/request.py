@@ -21,10 +21,10 @@ from tilewright.cli.terminal.saving import SavedFile, kept
 from tilewright.formulation.limits import Limits
 from tilewright.formulation.objective import parse_objective
 from tilewright.formulation.result import TracePoint
+from tilewright.foundation.disk import check_writable
 from tilewright.report.plots.style import check_plot_file
 from tilewright.report.records.files import json_text, output_format
 from tilewright.report.records.scheduling.settings import SearchSettingsRecord
-from tilewright.workloads.disk import check_writable
 
 FORMATS = ("table", "json")
 

@@ -16,12 +16,12 @@ from tilewright.formulation.scheduling.tiled.evaluator import Evaluation, Illega
 from tilewright.formulation.scheduling.tiled.set.closed_form import NodeCost, UnfitTreeError
 from tilewright.formulation.scheduling.tiled.set.expansion import expand
 from tilewright.formulation.scheduling.tiled.set.tree import Cut, InvalidTreeError, Leaf, nodes
+from tilewright.foundation.errors import InputError, told_of
 from tilewright.report.records.files import parse_record
 from tilewright.report.records.mapping.build import versions
 from tilewright.report.records.scheduling.tiled.set_tree import SetTreeRecord, StatedTree, stated_tree
 from tilewright.report.text.scheduling.tiled.set_tree import spatial_temporal_graph
 from tilewright.solvers.scheduling.tiled.set.bounds import tree_bounds
-from tilewright.workloads.errors import InputError, told_of
 
 SCHEMA = "tilewright.evaluation/1"
 

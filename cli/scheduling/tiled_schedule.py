@@ -14,6 +14,7 @@ from tilewright.cli.terminal.signals import graceful_stop
 from tilewright.formulation.result import TracePoint
 from tilewright.formulation.scheduling.tiled.problem import TiledProblem, tiled_objective
 from tilewright.formulation.scheduling.tiled.search import TiledResult
+from tilewright.foundation.errors import InputError, OutputError
 from tilewright.hardware.scheduling.tiled.load import load_tiled_machine
 from tilewright.report.records.files import read_data
 from tilewright.report.records.scheduling.tiled.document import PlanDocument, plan_document
@@ -23,7 +24,6 @@ from tilewright.report.text.scheduling.tiled.tables import plan_views
 from tilewright.solvers.scheduling.tiled.registry import METHODS
 from tilewright.solvers.scheduling.tiled.running import TiledRun, claimed_space, plan_run
 from tilewright.workloads.catalog import resolve_model
-from tilewright.workloads.errors import InputError, OutputError
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 
-from tilewright.workloads.loading import limit_loading
+from tilewright.foundation.loading import limit_loading
 
 
 class Clock:

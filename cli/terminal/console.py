@@ -11,8 +11,8 @@ import os
 import sys
 from typing import TYPE_CHECKING, Any, TextIO
 
+from tilewright.foundation.errors import OutputError
 from tilewright.report.text.rendering import UNSAFE, WIDTH, cleaned, make_console, rendered_lines
-from tilewright.workloads.errors import OutputError
 
 if TYPE_CHECKING:
     from rich.console import Console

@@ -13,10 +13,10 @@ from tilewright.cli.terminal.console import SteadyStream, standard
 from tilewright.cli.terminal.lines import HEADINGS, ProgressItem, answer_set_lines, done_line, point_line
 from tilewright.formulation.objective import Objective
 from tilewright.formulation.result import TracePoint
+from tilewright.foundation.disk import check_writable
+from tilewright.foundation.errors import InputError, OutputError
 from tilewright.report.records.mapping.document import LayerRecord
 from tilewright.report.text.rendering import cleaned
-from tilewright.workloads.disk import check_writable
-from tilewright.workloads.errors import InputError, OutputError
 
 _QUIET_SECONDS = 1.0  # between two lines that only raise the bound
 

@@ -8,9 +8,9 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from tilewright.foundation.disk import is_stream, write_file
+from tilewright.foundation.errors import OutputError
 from tilewright.solvers.background import Background, failure_text
-from tilewright.workloads.disk import is_stream, write_file
-from tilewright.workloads.errors import OutputError
 
 _PAUSE = 0.5
 _SHARE = 0.05

@@ -13,8 +13,8 @@ from contextlib import contextmanager
 from types import FrameType
 
 from tilewright.cli.terminal import beginning
-from tilewright.solvers.interrupts import stop_on_signals
-from tilewright.workloads.loading import limit_loading
+from tilewright.foundation.interrupts import stop_on_signals
+from tilewright.foundation.loading import limit_loading
 
 _HANGUP = getattr(signal, "SIGHUP", None)  # not everywhere
 

@@ -15,10 +15,10 @@ import yaml
 from pydantic import BaseModel, TypeAdapter
 from pydantic.fields import FieldInfo
 
+from tilewright.foundation.units import exact
 from tilewright.hardware.mapping import schema
 from tilewright.hardware.scheduling.herald import system_file
 from tilewright.hardware.scheduling.tiled import machine_file
-from tilewright.hardware.units import exact
 from tilewright.report.records.mapping import mapping_file
 from tilewright.report.records.scheduling.tiled import set_tree
 from tilewright.workloads.mapping import layer_fields

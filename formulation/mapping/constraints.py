@@ -50,8 +50,8 @@ from tilewright.formulation.mapping.rules import (
     TileRule,
 )
 from tilewright.formulation.mapping.space import RowFilter
+from tilewright.foundation.errors import InputError
 from tilewright.hardware.mapping.engine import Engine
-from tilewright.workloads.errors import InputError
 from tilewright.workloads.mapping.operator import Operator
 
 

@@ -13,9 +13,9 @@ from decimal import Decimal, InvalidOperation
 from fractions import Fraction
 from typing import Literal
 
+from tilewright.foundation.errors import InputError, did_you_mean
+from tilewright.foundation.units import exact
 from tilewright.hardware.mapping.engine import Engine
-from tilewright.hardware.units import exact
-from tilewright.workloads.errors import InputError, did_you_mean
 from tilewright.workloads.mapping.operator import Operator, Role
 
 FLAG = "--constraint"

@@ -14,8 +14,8 @@ from tilewright.formulation.mapping.cost.base import CostModel
 from tilewright.formulation.mapping.mapping import Mapping, Spatial, Storage, Temporal
 from tilewright.formulation.mapping.nest import Nest
 from tilewright.formulation.mapping.orders import order_effect, sliding_dims
+from tilewright.foundation.errors import InputError
 from tilewright.hardware.mapping.engine import Engine
-from tilewright.workloads.errors import InputError
 from tilewright.workloads.mapping.operator import Operator
 
 

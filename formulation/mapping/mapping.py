@@ -13,8 +13,8 @@ from collections.abc import Mapping as MappingABC
 from dataclasses import dataclass
 from typing import Any, assert_never
 
+from tilewright.foundation.errors import InputError
 from tilewright.hardware.mapping.engine import Engine
-from tilewright.workloads.errors import InputError
 from tilewright.workloads.mapping.operator import Operator
 
 

@@ -39,9 +39,9 @@ from tilewright.formulation.mapping.space import (
 )
 from tilewright.formulation.objective import Objective
 from tilewright.formulation.search import Judgement
+from tilewright.foundation.errors import InputError
 from tilewright.hardware.mapping.engine import Engine
 from tilewright.hardware.mapping.identity import engine_hash
-from tilewright.workloads.errors import InputError
 from tilewright.workloads.mapping.operator import Operator
 
 PERFECT, IMPERFECT = FACTORS = ("perfect", "imperfect")

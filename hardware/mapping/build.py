@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from fractions import Fraction
 
-from tilewright.hardware.description import FieldError, Location
+from tilewright.foundation.description import FieldError, Location
+from tilewright.foundation.units import Size
 from tilewright.hardware.mapping.elements import Elements, of_roles
 from tilewright.hardware.mapping.engine import ArrayAxis, Dma, Engine, Fanout, MemoryLevel
 from tilewright.hardware.mapping.level_energies import level_energies
 from tilewright.hardware.mapping.schema import BanksSection, FanoutSection, LevelSection, MachineFile
-from tilewright.hardware.units import Size
 from tilewright.workloads.mapping.operator import Role
 
 

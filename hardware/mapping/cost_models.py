@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from tilewright.formulation.registry import Entry, Registry
+from tilewright.foundation.registry import Entry, Registry
 
 COST_MODELS: Registry[Any] = Registry(
     "--cost-model",

@@ -5,9 +5,9 @@ from __future__ import annotations
 import textwrap
 from fractions import Fraction
 
+from tilewright.foundation.units import exact
 from tilewright.hardware.mapping.engine import Dma, Engine, Fanout, MemoryLevel
 from tilewright.hardware.mapping.schema import DIMENSIONS
-from tilewright.hardware.units import exact
 from tilewright.workloads.mapping.operator import Role
 
 WIDTH = 80

@@ -6,9 +6,9 @@ import keyword
 from collections.abc import Sequence
 from fractions import Fraction
 
+from tilewright.foundation.errors import InputError
 from tilewright.hardware.arithmetic import Formula, parse_formula
 from tilewright.hardware.mapping.design_space import Design
-from tilewright.workloads.errors import InputError
 
 FLAG = "--against"
 CAPACITY, PES = "capacity", "pes"

@@ -10,13 +10,13 @@ from itertools import product
 from math import prod
 from typing import Any
 
+from tilewright.foundation.description import build_description
+from tilewright.foundation.errors import InputError
 from tilewright.hardware.changes import changed
-from tilewright.hardware.description import build_description
 from tilewright.hardware.mapping.build import build_engine, level_bytes
 from tilewright.hardware.mapping.engine import Engine
 from tilewright.hardware.mapping.schema import MachineFile
 from tilewright.hardware.mapping.variations import FLAG, Variation, check_variations
-from tilewright.workloads.errors import InputError
 
 MOST_DESIGNS = 100_000
 

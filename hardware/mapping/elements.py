@@ -14,9 +14,9 @@ from typing import Any
 
 from pydantic import BaseModel
 
-from tilewright.hardware.description import FieldError, Location
+from tilewright.foundation.description import FieldError, Location
+from tilewright.foundation.units import Bandwidth, Size
 from tilewright.hardware.mapping.schema import LevelSection, MachineFile, WidthsSection
-from tilewright.hardware.units import Bandwidth, Size
 from tilewright.workloads.mapping.operator import Role
 
 

@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 
+from tilewright.foundation.units import BYTES, MAX_DECIMALS, exact, parse_energy, parse_size, shown
 from tilewright.hardware.arithmetic import Formula, parse_formula
-from tilewright.hardware.units import BYTES, MAX_DECIMALS, exact, parse_energy, parse_size, shown
 
 _NAMES = ("capacity",)
 _EXPECTED = (

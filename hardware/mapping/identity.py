@@ -7,8 +7,8 @@ import json
 from fractions import Fraction
 from typing import Any
 
+from tilewright.foundation.units import exact
 from tilewright.hardware.mapping.engine import Dma, Engine, Fanout, MemoryLevel
-from tilewright.hardware.units import exact
 from tilewright.workloads.mapping.operator import Role
 
 

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from fractions import Fraction
 
-from tilewright.hardware.description import FieldError, Location
+from tilewright.foundation.description import FieldError, Location
+from tilewright.foundation.units import MAX_DECIMALS, exact
 from tilewright.hardware.mapping.elements import Elements, of_roles
 from tilewright.hardware.mapping.energies import AccessEnergy
 from tilewright.hardware.mapping.schema import LevelSection
-from tilewright.hardware.units import MAX_DECIMALS, exact
 from tilewright.workloads.mapping.operator import Role
 
 

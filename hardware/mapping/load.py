@@ -7,8 +7,8 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+from tilewright.foundation.description import names_a_file, parse_description, read_data, read_description
 from tilewright.foundation.named_files import NamedFiles
-from tilewright.hardware.description import names_a_file, parse_description, read_data, read_description
 from tilewright.hardware.mapping.build import build_engine
 from tilewright.hardware.mapping.engine import Engine
 from tilewright.hardware.mapping.identity import engine_hash, engine_to_dict

@@ -12,9 +12,8 @@ from typing import Annotated
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, PlainValidator, model_validator
 from pydantic_core import PydanticCustomError
 
-from tilewright.hardware.mapping.cost_models import COST_MODELS
-from tilewright.hardware.mapping.energies import EnergyRule, parse_energy_rule
-from tilewright.hardware.units import (
+from tilewright.foundation.errors import did_you_mean
+from tilewright.foundation.units import (
     Bandwidth,
     Size,
     parse_bandwidth,
@@ -28,7 +27,8 @@ from tilewright.hardware.units import (
     parse_text,
     shown,
 )
-from tilewright.workloads.errors import did_you_mean
+from tilewright.hardware.mapping.cost_models import COST_MODELS
+from tilewright.hardware.mapping.energies import EnergyRule, parse_energy_rule
 from tilewright.workloads.mapping.operator import Role
 
 MAX_LEVELS = 8

@@ -13,8 +13,8 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Literal
 
+from tilewright.foundation.errors import InputError, unknown_name
 from tilewright.hardware.mapping.engine import ArrayAxis, Engine, Fanout, MemoryLevel
-from tilewright.workloads.errors import InputError, unknown_name
 from tilewright.workloads.mapping.operator import Operator, Role
 
 ELEMENT_BITS = 8  # assumed: 8-bit inference, so that MAESTRO's elements per cycle are GB/s at 1 GHz

@@ -14,11 +14,11 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
+from tilewright.foundation.errors import InputError
+from tilewright.foundation.units import BYTES, exact
+from tilewright.foundation.yaml_document import YamlError, parse_yaml
 from tilewright.hardware.changes import plain
 from tilewright.hardware.mapping.energies import bytes_text
-from tilewright.hardware.units import BYTES, exact
-from tilewright.hardware.yaml_file import YamlError, parse_yaml
-from tilewright.workloads.errors import InputError
 
 FLAG = "--vary"
 MAX_VALUES = 10_000

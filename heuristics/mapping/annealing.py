@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from tilewright.formulation.expression.batch import Array
 from tilewright.formulation.mapping.search import LayerSearch
-from tilewright.formulation.options import option
+from tilewright.foundation.options import option
 from tilewright.heuristics.mapping.candidates import Arena, Candidates, Scores
 from tilewright.heuristics.mapping.stochastic import StochasticMethod
 from tilewright.heuristics.mapping.variation import first_population, vary

@@ -25,8 +25,8 @@ from tilewright.formulation.mapping.problem import LayerProblem
 from tilewright.formulation.mapping.search import LayerSearch
 from tilewright.formulation.mapping.space import level_positions
 from tilewright.formulation.method import Outcome
-from tilewright.formulation.options import option
 from tilewright.formulation.result import Origin
+from tilewright.foundation.options import option
 from tilewright.heuristics.mapping.annealing import Annealing
 from tilewright.heuristics.mapping.candidates import Arena
 from tilewright.heuristics.mapping.partial import DecisionSpace, Measure, Partial, stated_key

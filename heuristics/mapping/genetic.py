@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tilewright.formulation.mapping.search import LayerSearch
-from tilewright.formulation.options import option
+from tilewright.foundation.options import option
 from tilewright.heuristics.mapping.candidates import Arena, Candidates, Scores, joined
 from tilewright.heuristics.mapping.stochastic import StochasticMethod
 from tilewright.heuristics.mapping.variation import first_population, redrawn

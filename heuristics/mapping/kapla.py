@@ -26,8 +26,8 @@ from tilewright.formulation.expression.batch import Array, BatchReader
 from tilewright.formulation.mapping.search import LayerSearch
 from tilewright.formulation.mapping.space import level_positions
 from tilewright.formulation.method import Outcome
-from tilewright.formulation.options import option
 from tilewright.formulation.result import Origin
+from tilewright.foundation.options import option
 from tilewright.heuristics.mapping.partial import DecisionSpace, Measure, Partial
 
 Sizes = dict[Measure, int]

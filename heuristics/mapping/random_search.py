@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from tilewright.formulation.mapping.search import LayerSearch
-from tilewright.formulation.options import option
+from tilewright.foundation.options import option
 from tilewright.heuristics.mapping.candidates import Arena, Indices, Scores
 from tilewright.heuristics.mapping.stochastic import StochasticMethod
 

@@ -7,8 +7,8 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Any
 
+from tilewright.foundation.units import MAX_DECIMALS, exact
 from tilewright.hardware.mapping.engine import Engine
-from tilewright.hardware.units import MAX_DECIMALS, exact
 from tilewright.report.exchange.losses import Effect, Ledger
 from tilewright.report.exchange.source import Field
 from tilewright.report.records.mapping.mapping_file import StoredMapping

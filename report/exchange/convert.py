@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from tilewright.foundation.errors import InputError, unknown_name
 from tilewright.hardware.mapping.engine import Engine
 from tilewright.hardware.mapping.load import list_presets, load_engine
 from tilewright.report.exchange import registry
@@ -18,7 +19,6 @@ from tilewright.report.records.files import is_result, read_data
 from tilewright.report.records.mapping.mapping_file import is_mapping
 from tilewright.report.records.mapping.stored_mappings import mappings_in
 from tilewright.workloads.catalog import resolve_model
-from tilewright.workloads.errors import InputError, unknown_name
 from tilewright.workloads.mapping.layer_text import is_layer_text
 from tilewright.workloads.mapping.operator import Operator
 

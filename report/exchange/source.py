@@ -9,14 +9,14 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
+from tilewright.foundation.description import Location
+from tilewright.foundation.disk import YAML_BYTES, read_text
+from tilewright.foundation.errors import InputError, unknown_name
+from tilewright.foundation.loading import naming
+from tilewright.foundation.units import LIMIT, shown
+from tilewright.foundation.yaml_document import Tagged, YamlDocument, YamlError, parse_yaml
 from tilewright.hardware.arithmetic import parse_formula
-from tilewright.hardware.description import Location
-from tilewright.hardware.units import LIMIT, shown
-from tilewright.hardware.yaml_file import Tagged, YamlDocument, YamlError, parse_yaml
 from tilewright.report.exchange.losses import Effect, Ledger, Loss
-from tilewright.workloads.disk import YAML_BYTES, read_text
-from tilewright.workloads.errors import InputError, unknown_name
-from tilewright.workloads.loading import naming
 
 _TEMPLATE = re.compile(r"{%|{{")
 _MOST_DIGITS = 40

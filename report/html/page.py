@@ -9,8 +9,8 @@ from importlib.resources import files
 from pathlib import Path
 from typing import Any, TypeVar
 
-from tilewright.workloads.disk import check_writable, suffix_error, write_file
-from tilewright.workloads.errors import InputError
+from tilewright.foundation.disk import check_writable, suffix_error, write_file
+from tilewright.foundation.errors import InputError
 
 _FOLDER = "tilewright.report.html"
 Row = TypeVar("Row")

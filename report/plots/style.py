@@ -7,8 +7,8 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from tilewright.workloads.disk import check_writable, suffix_error, write_file
-from tilewright.workloads.errors import InputError
+from tilewright.foundation.disk import check_writable, suffix_error, write_file
+from tilewright.foundation.errors import InputError
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -13,8 +13,8 @@ from pathlib import Path
 from types import TracebackType
 from typing import Final
 
-from tilewright.solvers.database import Database
-from tilewright.workloads.errors import InputError
+from tilewright.foundation.database import Database
+from tilewright.foundation.errors import InputError
 
 TABLE: Final = """
 CREATE TABLE evidence (

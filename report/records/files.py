@@ -11,13 +11,13 @@ from typing import Any, TypeVar
 import yaml
 from pydantic import ValidationError
 
+from tilewright.foundation.disk import DOCUMENT_BYTES, is_stream, read_text, suffix_error
+from tilewright.foundation.errors import InputError, one_line, unknown_name
+from tilewright.foundation.yaml_file import read_yaml
 from tilewright.report.records.mapping.document import SCHEMA, LayerRecord, ResultDocument, layer_data
 from tilewright.report.records.mapping.operator import Record
 from tilewright.report.text.csv_text import csv_line
 from tilewright.report.text.mapping.spaces import record_text
-from tilewright.workloads.disk import DOCUMENT_BYTES, is_stream, read_text, suffix_error
-from tilewright.workloads.errors import InputError, one_line, unknown_name
-from tilewright.workloads.yaml_file import read_yaml
 
 FORMATS = ("json", "jsonl", "csv", "yaml")
 _SUFFIXES = {".json": "json", ".jsonl": "jsonl", ".csv": "csv", ".yaml": "yaml", ".yml": "yaml"}

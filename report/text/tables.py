@@ -10,8 +10,8 @@ from rich.text import Text
 
 from tilewright.formulation.mapping.mapping import Mapping
 from tilewright.formulation.objective import Objective
+from tilewright.foundation.units import exact
 from tilewright.hardware.mapping.engine import Engine
-from tilewright.hardware.units import exact
 from tilewright.report.records.mapping.breakdown import bits_of, energy_parts
 from tilewright.report.records.mapping.document import (
     LayerRecord,

@@ -16,6 +16,7 @@ from tilewright.formulation.mapping.problem import LayerProblem
 from tilewright.formulation.mapping.search import LayerResult
 from tilewright.formulation.objective import Objective, parse_objective
 from tilewright.formulation.result import Status
+from tilewright.foundation.errors import InputError, one_line
 from tilewright.solvers.mapping.adoption import TREE_SOLVER, AnswerSets, SecondObjective, adopted, assembled
 from tilewright.solvers.mapping.answer_sets import AnswerSet, best_mappings, optimal_mappings, pareto_front
 from tilewright.solvers.mapping.registry import SOLVERS
@@ -23,7 +24,6 @@ from tilewright.solvers.mapping.repeated_solves import among_optima, front_by_re
 from tilewright.solvers.mapping.solve import AUTO
 from tilewright.solvers.observer import Observer
 from tilewright.solvers.watched import Watched
-from tilewright.workloads.errors import InputError, one_line
 
 NOTHING = AnswerSet((), False)
 _SEARCHED = (Status.OPTIMAL, Status.FEASIBLE, Status.UNKNOWN)

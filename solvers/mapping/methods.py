@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from tilewright.formulation.mapping.search import LayerMethod
+from tilewright.foundation.errors import InputError, unknown_name
 from tilewright.foundation.method_text import parse_method
 from tilewright.heuristics.mapping.registry import HEURISTICS
 from tilewright.solvers.mapping.registry import SOLVERS
-from tilewright.workloads.errors import InputError, unknown_name
 
 COMPILED = ("auto", "branch")  #: methods with machine code, compiled once per installation
 

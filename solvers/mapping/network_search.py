@@ -14,6 +14,7 @@ from tilewright.formulation.mapping.problem import LayerProblem
 from tilewright.formulation.mapping.search import LayerResult, LayerSearch
 from tilewright.formulation.result import Status
 from tilewright.formulation.stopping import WhenSet
+from tilewright.foundation.errors import InputError
 from tilewright.solvers.mapping.adoption import AnswerSets
 from tilewright.solvers.mapping.answer_set_searches import AnswerSetRequest, search_answer_sets
 from tilewright.solvers.mapping.clashing_demands import explained
@@ -24,7 +25,6 @@ from tilewright.solvers.mapping.solve import AUTO, layer_run
 from tilewright.solvers.observer import Observer, Unobserved
 from tilewright.solvers.running import no_result
 from tilewright.solvers.side_by_side import in_order
-from tilewright.workloads.errors import InputError
 from tilewright.workloads.mapping.operator import Operator
 from tilewright.workloads.selection import SelectedLayer
 

@@ -2,7 +2,7 @@
 
 The machine code (:mod:`tilewright.solvers.mapping.tape_kernel`) is compiled once per installation, for a
 second in a thread of its own that no limit of a search ends, and kept as
-:mod:`tilewright.formulation.compiled` has it.
+:mod:`tilewright.foundation.compiled` has it.
 """
 
 from __future__ import annotations

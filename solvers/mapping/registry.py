@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from tilewright.formulation.mapping.search import LayerMethod
-from tilewright.formulation.registry import Entry, Registry
+from tilewright.foundation.registry import Entry, Registry
 
 SOLVERS: Registry[LayerMethod] = Registry(
     "--solver",

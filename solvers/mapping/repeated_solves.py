@@ -15,9 +15,9 @@ from tilewright.formulation.mapping.problem import LayerProblem
 from tilewright.formulation.mapping.search import LayerResult
 from tilewright.formulation.objective import Objective, parse_objective
 from tilewright.formulation.result import Status, TracePoint
+from tilewright.foundation.errors import InputError
 from tilewright.solvers.mapping.answer_sets import AnswerSet, Solution
 from tilewright.solvers.mapping.solve import solve
-from tilewright.workloads.errors import InputError
 
 METRICS = ("energy", "cycles")
 ENERGY, CYCLES = (parse_objective(metric) for metric in METRICS)

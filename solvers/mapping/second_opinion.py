@@ -13,12 +13,12 @@ from tilewright.formulation.mapping.problem import LayerProblem
 from tilewright.formulation.objective import Objective
 from tilewright.formulation.result import Status, TracePoint
 from tilewright.formulation.stopping import WhenSet
+from tilewright.foundation.errors import InputError
 from tilewright.solvers.mapping.answer_set_opinion import SetsClaim, prove_sets
 from tilewright.solvers.mapping.registry import SOLVERS
 from tilewright.solvers.mapping.repeated_solves import tied
 from tilewright.solvers.mapping.solve import AUTO, layer_run
 from tilewright.solvers.second_opinion import Proof, Verdict
-from tilewright.workloads.errors import InputError
 
 NO_SETS = SetsClaim()
 _PORTFOLIO = {AUTO, "branch"}

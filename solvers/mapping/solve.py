@@ -11,12 +11,12 @@ from tilewright.formulation.mapping.mapping import Mapping
 from tilewright.formulation.mapping.problem import LayerProblem
 from tilewright.formulation.mapping.search import LayerMethod, LayerResult, LayerSearch
 from tilewright.formulation.result import Origin, TracePoint
+from tilewright.foundation.errors import InputError
 from tilewright.solvers.mapping.branch import Branch
 from tilewright.solvers.mapping.by_arrangement import ByArrangement
 from tilewright.solvers.mapping.large_problems import is_large, offer_initial_solution
 from tilewright.solvers.mapping.methods import method
 from tilewright.solvers.running import SearchRun, run_method
-from tilewright.workloads.errors import InputError
 
 AUTO = "auto"
 

@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from tilewright.formulation.compiled import compiled
+from tilewright.foundation.compiled import compiled
 from tilewright.solvers.mapping.opcodes import (
     ADD_CONSTANT,
     ADD_SCALED,

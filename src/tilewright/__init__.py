@@ -65,10 +65,10 @@ if TYPE_CHECKING:
     from tilewright.formulation.stopping import gap as gap
     from tilewright.formulation.stopping import seconds as seconds
     from tilewright.formulation.stopping import stagnation as stagnation
+    from tilewright.foundation.errors import InputError as InputError
+    from tilewright.foundation.errors import OutputError as OutputError
+    from tilewright.foundation.errors import TilewrightError as TilewrightError
     from tilewright.solvers.observer import Observer as Observer
-    from tilewright.workloads.errors import InputError as InputError
-    from tilewright.workloads.errors import OutputError as OutputError
-    from tilewright.workloads.errors import TilewrightError as TilewrightError
 
 __version__ = "0.1.0"
 
@@ -106,7 +106,7 @@ _PLACES = {
     "tilewright.formulation.search": ("DisagreementError", "UnsoundBoundError"),
     "tilewright.formulation.stopping": ("Stop", "gap", "seconds", "stagnation"),
     "tilewright.solvers.observer": ("Observer",),
-    "tilewright.workloads.errors": ("InputError", "OutputError", "TilewrightError"),
+    "tilewright.foundation.errors": ("InputError", "OutputError", "TilewrightError"),
 }
 """The names of the interface by the module that has them."""
 

@@ -1,6 +1,6 @@
 """``python -m tilewright``."""
 
-from tilewright.formulation.interpreter import leave_current_folder
+from tilewright.foundation.interpreter import leave_current_folder
 
 if __name__ == "__main__":
     leave_current_folder()

@@ -6,9 +6,9 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from studies.beside_accelforge import MACHINE
+from studies.beside_accelforge_runner import nodes_of
 
-from tilewright.benchmarks.studies.beside_accelforge import MACHINE
-from tilewright.benchmarks.studies.beside_accelforge_runner import nodes_of
 from tilewright.formulation.mapping.cost import cost_model
 from tilewright.formulation.mapping.evaluator import evaluate_mapping
 from tilewright.formulation.mapping.mapping import Mapping

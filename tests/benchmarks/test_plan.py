@@ -14,10 +14,10 @@ from tilewright.benchmarks.cells import Part, ProblemRecord
 from tilewright.benchmarks.plan import make_plan
 from tilewright.benchmarks.suites import description, suite, suite_names
 from tilewright.benchmarks.work import answer
+from tilewright.foundation.errors import InputError
 from tilewright.hardware.mapping.load import load_engine
 from tilewright.heuristics.mapping.registry import HEURISTICS
 from tilewright.solvers.mapping.methods import method
-from tilewright.workloads.errors import InputError
 
 
 @pytest.mark.parametrize("name", suite_names())

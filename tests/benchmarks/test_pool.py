@@ -13,7 +13,7 @@ from small_bench import METHODS, answers_here, small_request
 
 from tilewright.benchmarks.plan import make_plan
 from tilewright.benchmarks.work import CELLS, answer
-from tilewright.solvers.pool import local_answers
+from tilewright.foundation.pool import local_answers
 
 ONE = small_request(
     machines=("nvdla-256",),

@@ -6,19 +6,10 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from studies.speed import Comparison, Measure, SpeedFile, compare, measure, quartiles, read_speed, table
 
-from tilewright.benchmarks.studies.speed import (
-    Comparison,
-    Measure,
-    SpeedFile,
-    compare,
-    measure,
-    quartiles,
-    read_speed,
-    table,
-)
-from tilewright.workloads.disk import write_file
-from tilewright.workloads.errors import InputError
+from tilewright.foundation.disk import write_file
+from tilewright.foundation.errors import InputError
 
 
 class Clock:

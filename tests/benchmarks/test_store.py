@@ -22,9 +22,9 @@ from tilewright.benchmarks.rows import Filters, Row, read_rows, steps_of
 from tilewright.benchmarks.run import run_cells
 from tilewright.benchmarks.store import Store
 from tilewright.benchmarks.summary import markdown, proofs, summary
+from tilewright.foundation.disk import write_file
+from tilewright.foundation.errors import InputError
 from tilewright.hardware.mapping.load import engine_to_dict, load_engine
-from tilewright.workloads.disk import write_file
-from tilewright.workloads.errors import InputError
 
 
 def test_answers_come_back(filled_store: Path) -> None:

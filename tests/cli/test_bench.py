@@ -196,7 +196,7 @@ def test_check_finds_a_false_value(call: Call, copied_store: Path) -> None:
 def test_failed_runs_are_told(call: Call, monkeypatch: pytest.MonkeyPatch) -> None:
     """Exit code 1 where a run failed."""
     from tilewright.benchmarks import work
-    from tilewright.solvers import pool
+    from tilewright.foundation import pool
 
     def broken(kind: object, jobs: int, tasks: list[object], stop: object) -> object:
         return ((task, work.failed("the worker process died")) for task in tasks)

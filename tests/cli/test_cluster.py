@@ -12,7 +12,7 @@ from subprocess import DEVNULL, Popen
 import pytest
 from calls import Call, finish, start
 
-from tilewright.solvers import cluster
+from tilewright.foundation import cluster
 
 pytest.importorskip("distributed")
 

@@ -16,7 +16,7 @@ import pytest
 from delay import DELAY
 
 import tilewright
-from tilewright.formulation import caches
+from tilewright.foundation import caches
 
 COLD = ("schedule", "alexnet", "--system", "set-edge-4x4", "-m", "set", "--format", "json")
 BUDGET = 40.0

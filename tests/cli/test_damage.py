@@ -19,8 +19,8 @@ from tampering import flipped, tampered
 from tilewright.benchmarks.plan import make_plan
 from tilewright.benchmarks.rows import read_rows
 from tilewright.benchmarks.store import Store
-from tilewright.solvers.database import DamagedError, Database, LockedError, seal
-from tilewright.workloads.errors import InputError
+from tilewright.foundation.database import DamagedError, Database, LockedError, seal
+from tilewright.foundation.errors import InputError
 
 FIRST = "WHERE key = (SELECT min(key) FROM cell)"
 

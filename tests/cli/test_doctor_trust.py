@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from tilewright.cli.doctor import _kept
-from tilewright.formulation.caches import VARIABLE
+from tilewright.foundation.caches import VARIABLE
 
 
 def test_doctor_tells_why_a_folder_is_not_trusted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 import tilewright
-from tilewright.formulation import caches
+from tilewright.foundation import caches
 
 CALLS = {
     "map": ("map", "gemm:M=96,N=80,K=72", "-a", "eyeriss-168", "--deterministic", "-f", "json"),

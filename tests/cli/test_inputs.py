@@ -14,8 +14,8 @@ import pytest
 from calls import SMALL, Call
 from delay import DELAY
 
-from tilewright.workloads.disk import read_bytes
-from tilewright.workloads.errors import InputError, shortened
+from tilewright.foundation.disk import read_bytes
+from tilewright.foundation.errors import InputError, shortened
 
 ARCH = ("-a", "tpu-edge")
 
@@ -52,7 +52,7 @@ def test_a_pipe_with_a_late_writer_is_read(call: Call, tmp_path: Path) -> None:
 
 def test_a_pipe_without_a_limit_is_given_up(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Without a limit a writer has some seconds to come."""
-    monkeypatch.setattr("tilewright.workloads.pipes.PATIENCE", 0.2)
+    monkeypatch.setattr("tilewright.foundation.pipes.PATIENCE", 0.2)
     os.mkfifo(tmp_path / "pipe")
     with pytest.raises(
         InputError, match=r"pipe: cannot be read: a pipe that nobody has written to for 0\.2 s"
@@ -156,7 +156,7 @@ def test_no_empty_folder_is_left(tmp_path: Path) -> None:
         "XDG_CACHE_HOME": "/proc/none",
     }
     environment.pop("TILEWRIGHT_CACHE", None)
-    code = "from tilewright.formulation.caches import cache_folder; print(cache_folder().is_dir())"
+    code = "from tilewright.foundation.caches import cache_folder; print(cache_folder().is_dir())"
     run = f"{code}\nfrom tilewright.cli.main import main\nmain(['list', 'archs'])"
     found = subprocess.run(
         [sys.executable, "-c", run], env=environment, capture_output=True, text=True, timeout=60

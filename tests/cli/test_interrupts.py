@@ -14,7 +14,7 @@ from calls import HARD
 from delay import DELAY
 from systems import SYSTEM
 
-from tilewright.formulation.registry import Registry
+from tilewright.foundation.registry import Registry
 from tilewright.solvers.mapping.methods import method_names
 from tilewright.solvers.mapping.registry import SOLVERS
 from tilewright.solvers.scheduling.herald.registry import METHODS as HERALD

@@ -17,9 +17,9 @@ from calls import SMALL, TIGHT, Call
 from tilewright.formulation.mapping.mapping import Mapping
 from tilewright.formulation.mapping.problem import layer_problem
 from tilewright.formulation.objective import parse_objective
+from tilewright.foundation.errors import OutputError
 from tilewright.hardware.mapping.load import load_engine
 from tilewright.report.records.schemas import result_schema
-from tilewright.workloads.errors import OutputError
 from tilewright.workloads.mapping.layer_text import parse_layer
 
 

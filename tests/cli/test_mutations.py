@@ -25,6 +25,7 @@ from tilewright.formulation.mapping.evaluator import Evaluation
 from tilewright.formulation.mapping.mapping import Mapping
 from tilewright.formulation.mapping.problem import LayerProblem, layer_problem
 from tilewright.formulation.scheduling.tiled.problem import TiledProblem, tiled_objective
+from tilewright.foundation.errors import InputError
 from tilewright.hardware.scheduling.herald import classes
 from tilewright.hardware.scheduling.herald.classes import AcceleratorClass
 from tilewright.hardware.scheduling.tiled.load import load_tiled_machine
@@ -34,7 +35,6 @@ from tilewright.report.records.scheduling.herald.document import ScheduleDocumen
 from tilewright.report.records.scheduling.herald.files import parse_schedule
 from tilewright.report.records.scheduling.tiled.compare import CompareDocument, contestant, winner_of
 from tilewright.workloads.catalog import resolve_model
-from tilewright.workloads.errors import InputError
 
 UNCHECKED = {
     r"complete|best\.complete": "weaker: a run that was killed may have had everything",

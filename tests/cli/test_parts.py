@@ -17,8 +17,8 @@ from tilewright.cli.terminal.lines import ProgressItem
 from tilewright.cli.terminal.progress import PlainProgress, make_progress
 from tilewright.formulation.objective import parse_objective
 from tilewright.formulation.result import Origin, TracePoint
+from tilewright.foundation.errors import InputError
 from tilewright.workloads.catalog import resolve_model
-from tilewright.workloads.errors import InputError
 from tilewright.workloads.selection import select_layers
 
 EDP = parse_objective("edp")

@@ -20,9 +20,9 @@ from calls import HARD, SMALL, Call, finish, start
 from tilewright.cli.mapping import map_run
 from tilewright.cli.mapping.results import Results
 from tilewright.cli.terminal.signals import Interruption, graceful_stop
+from tilewright.foundation.processes import shielded
 from tilewright.report.records.schemas import result_schema
 from tilewright.solvers.mapping import network_search
-from tilewright.solvers.processes import shielded
 from tilewright.solvers.running import SearchRun
 
 LARGER = "conv:N=48,K=1440,C=720,P=60,Q=60,R=3,S=3,pad=1"

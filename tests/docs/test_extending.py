@@ -25,9 +25,9 @@ from tilewright.formulation.limits import Limits
 from tilewright.formulation.mapping.cost.registry import MODELS
 from tilewright.formulation.mapping.problem import LayerProblem, layer_problem
 from tilewright.formulation.objective import parse_objective
-from tilewright.formulation.registry import Entry, Registry
 from tilewright.formulation.result import Status
 from tilewright.foundation.extensions import VARIABLE
+from tilewright.foundation.registry import Entry, Registry
 from tilewright.hardware.mapping.load import load_engine
 from tilewright.heuristics.mapping.registry import HEURISTICS
 from tilewright.solvers.mapping.registry import SOLVERS

@@ -213,7 +213,7 @@ def test_flags_exist(page: Path) -> None:
         flag for verb in verbs.values() for one in verb.params for flag in (*one.opts, *one.secondary_opts)
     }
     others = {flag for path in source_files() for flag in re.findall(r'"(--[a-z][\w-]*)"', text_of(path))}
-    for path in (ROOT / "benchmarks" / "studies").glob("*.py"):  # programs of their own
+    for path in (ROOT / "studies").glob("*.py"):  # programs of their own
         names = {one.arg for one in ast.walk(ast.parse(text_of(path))) if isinstance(one, ast.arg)}
         others |= {"--" + name.replace("_", "-") for name in names}
     named = {found[0] for text in TICKED.findall(prose(page)) if (found := re.match(r"--[a-z][\w-]*", text))}

@@ -14,9 +14,9 @@ import yaml
 from effort import effort
 from hostile import VALUES
 
-from tilewright.hardware.yaml_file import Tagged, parse_yaml
+from tilewright.foundation.errors import InputError
+from tilewright.foundation.yaml_document import Tagged, parse_yaml
 from tilewright.report.exchange.convert import convert
-from tilewright.workloads.errors import InputError
 
 DATA = Path(__file__).parents[1] / "data" / "convert"
 CONSTRAINTS = """\

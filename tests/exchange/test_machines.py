@@ -17,13 +17,13 @@ from instances import hierarchies
 from tilewright.formulation.mapping.problem import LayerProblem, layer_problem
 from tilewright.formulation.objective import parse_objective
 from tilewright.formulation.result import Status
+from tilewright.foundation.errors import InputError
 from tilewright.hardware.mapping.engine import ArrayAxis, Engine, Fanout
 from tilewright.hardware.mapping.load import load_engine
 from tilewright.report.exchange.bundle import Settings
 from tilewright.report.exchange.convert import Conversion, convert
 from tilewright.report.exchange.losses import Effect
 from tilewright.solvers.mapping.solve import solve
-from tilewright.workloads.errors import InputError
 from tilewright.workloads.mapping.layer_text import parse_layer
 from tilewright.workloads.mapping.operator import Role
 

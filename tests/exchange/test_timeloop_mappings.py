@@ -21,6 +21,7 @@ from timeloop_counter import Nest
 from tilewright.formulation.mapping.cost import cost_model
 from tilewright.formulation.mapping.evaluator import Evaluation, evaluate_mapping
 from tilewright.formulation.mapping.mapping import Mapping
+from tilewright.foundation.errors import InputError
 from tilewright.hardware.mapping.engine import ArrayAxis, Engine, Fanout
 from tilewright.report.exchange.bundle import Bundle, Settings
 from tilewright.report.exchange.convert import convert
@@ -36,7 +37,6 @@ from tilewright.report.exchange.mapping.timeloop_write_problem import letters
 from tilewright.report.exchange.outputs import NotStatedError
 from tilewright.report.exchange.source import Field, read_source
 from tilewright.report.records.mapping.mapping_file import StoredMapping, render_mapping
-from tilewright.workloads.errors import InputError
 from tilewright.workloads.mapping.operator import Operator
 from tilewright.workloads.mapping.operators import conv2d
 

@@ -16,12 +16,12 @@ from tilewright.formulation.limits import Limits
 from tilewright.formulation.mapping.problem import layer_problem
 from tilewright.formulation.objective import parse_objective
 from tilewright.formulation.result import Status
+from tilewright.foundation.errors import InputError
 from tilewright.hardware.mapping.engine import Engine
 from tilewright.hardware.mapping.load import load_engine
 from tilewright.solvers.mapping.explore.bounds import LayerBounds, least_ratio
 from tilewright.solvers.mapping.explore.features import features_of, trimmed, with_prices, with_rooms
 from tilewright.solvers.mapping.solve import solve
-from tilewright.workloads.errors import InputError
 from tilewright.workloads.mapping.operator import Operator
 from tilewright.workloads.mapping.operators import gemm
 

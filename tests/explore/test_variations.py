@@ -8,13 +8,13 @@ from fractions import Fraction
 import pytest
 
 import tilewright as tw
+from tilewright.foundation.errors import InputError
 from tilewright.hardware.arithmetic import parse_formula
 from tilewright.hardware.mapping.design_cost import design_costs, design_quantities
 from tilewright.hardware.mapping.design_space import design_space
 from tilewright.hardware.mapping.energies import parse_energy_rule
 from tilewright.hardware.mapping.load import load_description
 from tilewright.hardware.mapping.variations import parse_variation, variation
-from tilewright.workloads.errors import InputError
 
 SPM = "levels.SPM.capacity"
 RF = "levels.RF.capacity"

@@ -14,9 +14,9 @@ from typing import Any
 import pytest
 
 import tilewright
-from tilewright.formulation import caches, trust
 from tilewright.formulation import compiled as compiled_functions
-from tilewright.formulation.caches import cache_folder, is_writable, temporary_folder
+from tilewright.foundation import caches, trust
+from tilewright.foundation.caches import cache_folder, is_writable, temporary_folder
 
 NOWHERE = "/dev/null/none"
 """No folder can be made here, not even by the system's administrator."""
@@ -56,7 +56,7 @@ def test_a_folder_that_others_may_fill_is_not_used(homeless: Path, tmp_path: Pat
 
 
 MODULE = """
-from tilewright.formulation.compiled import compiled
+from tilewright.foundation.compiled import compiled
 
 @compiled
 def twice(number):
@@ -101,7 +101,7 @@ def test_a_disk_that_takes_nothing_costs_only_time(monkeypatch: pytest.MonkeyPat
 
 
 CALLER = """
-from tilewright.formulation.compiled import compiled
+from tilewright.foundation.compiled import compiled
 from tilewright.{callee} import (
     inner,
 )
@@ -111,7 +111,7 @@ def outer(number):
     return 10 * inner(number)
 """
 CALLEE = """
-from tilewright.formulation.compiled import compiled
+from tilewright.foundation.compiled import compiled
 from tilewright import {numbers} as numbers
 
 @compiled

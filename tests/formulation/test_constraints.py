@@ -23,9 +23,9 @@ from tilewright.formulation.mapping.mapping import Mapping
 from tilewright.formulation.mapping.problem import LayerProblem, layer_problem
 from tilewright.formulation.objective import parse_objective
 from tilewright.formulation.result import Status
+from tilewright.foundation.errors import InputError
 from tilewright.hardware.mapping.engine import ArrayAxis, Engine, Fanout, MemoryLevel
 from tilewright.solvers.mapping.solve import solve
-from tilewright.workloads.errors import InputError
 from tilewright.workloads.mapping.einsum import nest
 from tilewright.workloads.mapping.matrices import gemm
 from tilewright.workloads.mapping.operator import Role

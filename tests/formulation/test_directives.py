@@ -20,9 +20,9 @@ from tilewright.formulation.mapping.evaluator import Access, evaluate_mapping
 from tilewright.formulation.mapping.mapping import Mapping
 from tilewright.formulation.mapping.problem import layer_problem
 from tilewright.formulation.objective import parse_objective
+from tilewright.foundation.errors import InputError
 from tilewright.hardware.mapping.load import load_engine
 from tilewright.solvers.mapping.solve import solve
-from tilewright.workloads.errors import InputError
 from tilewright.workloads.mapping.layer_text import parse_layer
 
 TEXT = """\

@@ -18,9 +18,9 @@ from tilewright.formulation.mapping.evaluator import evaluate_mapping
 from tilewright.formulation.mapping.mapping import Mapping
 from tilewright.formulation.mapping.problem import layer_problem
 from tilewright.formulation.objective import parse_objective
+from tilewright.foundation.errors import InputError
 from tilewright.hardware.mapping.engine import Engine
 from tilewright.hardware.mapping.load import load_engine
-from tilewright.workloads.errors import InputError
 from tilewright.workloads.mapping.einsum import nest
 from tilewright.workloads.mapping.operator import Operator, Role
 from tilewright.workloads.mapping.operators import conv2d, elementwise

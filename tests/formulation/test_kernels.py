@@ -14,8 +14,8 @@ import numpy as np
 import pytest
 from effort import effort
 
-from tilewright.formulation.compiled import compiled
-from tilewright.formulation.kernels.types import KernelTypeError
+from tilewright.foundation.compiled import compiled
+from tilewright.foundation.kernels.types import KernelTypeError
 
 WHOLE = (0, 1, -1, 2, -3, 7, -8, 63, 1 << 40, -(1 << 40), (1 << 62) - 1, -(1 << 62))
 REAL = (0.0, -0.0, 1.0, -1.5, 0.1, 7.25, -1e300, 1e-300, math.inf)
@@ -293,7 +293,7 @@ def test_random_kernels_compute_what_python_does(tmp_path: Path) -> None:
     generator, count = random.Random(23), effort(24)
     path = tmp_path / "random_kernels.py"
     names = [f"kernel_{at}" for at in range(count)]
-    head = "from tilewright.formulation.compiled import compiled\n\n\n"
+    head = "from tilewright.foundation.compiled import compiled\n\n\n"
     path.write_text(head + "\n".join(random_kernel(generator, name) for name in names))
     spec = importlib.util.spec_from_file_location(path.stem, path)
     assert spec is not None

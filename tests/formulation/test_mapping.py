@@ -15,9 +15,9 @@ from instances import hierarchies, mappings, operators
 from tilewright.formulation.mapping.cost import cost_model
 from tilewright.formulation.mapping.evaluator import Evaluation, evaluate_mapping
 from tilewright.formulation.mapping.mapping import Mapping, Spatial, Storage, Temporal
+from tilewright.foundation.errors import InputError
 from tilewright.hardware.mapping.engine import ArrayAxis, Engine, Fanout, MemoryLevel
 from tilewright.hardware.mapping.load import load_engine
-from tilewright.workloads.errors import InputError
 from tilewright.workloads.mapping.operator import Role
 from tilewright.workloads.mapping.operators import gemm
 

@@ -15,8 +15,8 @@ from tilewright.formulation.mapping.mapping import Mapping, Node, Spatial, Stora
 from tilewright.formulation.mapping.membership import placement
 from tilewright.formulation.mapping.problem import LayerProblem, layer_problem
 from tilewright.formulation.objective import parse_objective
+from tilewright.foundation.errors import InputError
 from tilewright.hardware.mapping.engine import ArrayAxis, Engine, Fanout, MemoryLevel
-from tilewright.workloads.errors import InputError
 from tilewright.workloads.mapping.layer_text import parse_layer
 from tilewright.workloads.mapping.operator import Operator, Role
 

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tilewright.formulation.objective import parse_objective
-from tilewright.workloads.errors import InputError
+from tilewright.foundation.errors import InputError
 
 
 @pytest.mark.parametrize(

@@ -23,7 +23,7 @@ from tilewright.formulation.mapping.orders import (
     sliding_dims,
 )
 from tilewright.formulation.mapping.problem import LayerProblem
-from tilewright.workloads.errors import InputError
+from tilewright.foundation.errors import InputError
 from tilewright.workloads.mapping.einsum import nest
 from tilewright.workloads.mapping.operator import Operator
 from tilewright.workloads.mapping.operators import conv2d, gemm

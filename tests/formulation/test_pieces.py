@@ -20,8 +20,8 @@ from tilewright.formulation.mapping.mapping import Mapping, Spatial, Storage, Te
 from tilewright.formulation.mapping.pieces import covered, cut, distinct_sums, number
 from tilewright.formulation.mapping.problem import LayerProblem, layer_problem
 from tilewright.formulation.objective import parse_objective
+from tilewright.foundation.errors import InputError
 from tilewright.hardware.mapping.engine import ArrayAxis, Engine, Fanout, MemoryLevel
-from tilewright.workloads.errors import InputError
 from tilewright.workloads.mapping.operator import Operator
 from tilewright.workloads.mapping.operators import conv2d
 

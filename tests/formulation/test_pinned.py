@@ -13,9 +13,9 @@ from tilewright.formulation.mapping.mapping import Mapping, Spatial, Storage, Te
 from tilewright.formulation.mapping.problem import layer_problem
 from tilewright.formulation.objective import parse_objective
 from tilewright.formulation.result import Status
+from tilewright.foundation.errors import InputError
 from tilewright.hardware.mapping.engine import ArrayAxis, Dma, Engine, Fanout, MemoryLevel
 from tilewright.solvers.mapping.solve import solve
-from tilewright.workloads.errors import InputError
 from tilewright.workloads.mapping.einsum import nest
 from tilewright.workloads.mapping.operator import Operator, Role
 from tilewright.workloads.mapping.operators import conv2d, gemm, pool2d

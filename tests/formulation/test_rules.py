@@ -20,11 +20,11 @@ from tilewright.formulation.mapping.problem import layer_problem
 from tilewright.formulation.mapping.rules import Evaluated
 from tilewright.formulation.mapping.space import RowFilter
 from tilewright.formulation.objective import parse_objective
+from tilewright.foundation.errors import InputError
 from tilewright.hardware.mapping.engine import Engine
 from tilewright.hardware.mapping.load import load_engine
 from tilewright.hardware.mapping.styles import dataflow
 from tilewright.solvers.mapping.solve import solve
-from tilewright.workloads.errors import InputError
 from tilewright.workloads.mapping.layer_text import parse_layer
 
 LAYER = parse_layer("conv:K=4,C=3,P=4,Q=3,R=3,S=3")[1]

@@ -15,8 +15,8 @@ from tilewright.formulation.mapping.search import LayerSearch
 from tilewright.formulation.objective import parse_objective
 from tilewright.formulation.result import Origin, Status, TracePoint, relative_gap
 from tilewright.formulation.search import UnsoundBoundError
+from tilewright.foundation.errors import InputError
 from tilewright.hardware.mapping.engine import Engine, MemoryLevel
-from tilewright.workloads.errors import InputError
 from tilewright.workloads.mapping.operators import gemm
 
 ENGINE = Engine(

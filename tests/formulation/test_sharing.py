@@ -21,8 +21,8 @@ from tilewright.formulation.mapping.directives import (
 )
 from tilewright.formulation.mapping.evaluator import Access, Evaluation, evaluate_mapping
 from tilewright.formulation.mapping.mapping import Mapping, Node, Spatial, Storage, Temporal
+from tilewright.foundation.errors import InputError
 from tilewright.hardware.mapping.engine import ArrayAxis, Dma, Engine, Fanout, MemoryLevel
-from tilewright.workloads.errors import InputError
 from tilewright.workloads.mapping.operator import Operator
 from tilewright.workloads.mapping.operators import gemm
 

@@ -14,8 +14,8 @@ from typing import Any
 
 import pytest
 
-from tilewright.formulation import caches, trust
-from tilewright.formulation.compiled import digest_of
+from tilewright.foundation import caches, trust
+from tilewright.foundation.compiled import digest_of
 
 OTHER = 4321
 """The number of another user, who need not exist."""
@@ -176,7 +176,7 @@ def test_a_private_groups_folder_above_is_no_danger(kept: Path, monkeypatch: pyt
 READER = """
 import os, sys
 from pathlib import Path
-from tilewright.formulation import trust
+from tilewright.foundation import trust
 os.setgid({user})
 os.setuid({user})
 print([trust.read(Path(path)) for path in sys.argv[1:]])
@@ -225,7 +225,7 @@ def test_a_named_folder_that_others_can_fill_is_no_cache(
 
 
 MODULE = """
-from tilewright.formulation.compiled import compiled
+from tilewright.foundation.compiled import compiled
 
 @compiled
 def twice(number):

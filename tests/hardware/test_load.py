@@ -12,11 +12,11 @@ import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tilewright.foundation.errors import InputError
 from tilewright.hardware.mapping.describe import WIDTH, engine_tree
 from tilewright.hardware.mapping.engine import Engine
 from tilewright.hardware.mapping.load import engine_hash, engine_to_dict, load_engine, parse_engine
 from tilewright.report.records.mapping.engine import EngineRecord
-from tilewright.workloads.errors import InputError
 from tilewright.workloads.mapping.operator import Role
 
 SMALL: dict[str, Any] = {

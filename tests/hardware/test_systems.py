@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
+from tilewright.foundation.errors import InputError
 from tilewright.hardware.mapping.styles import dataflow, dataflow_names
 from tilewright.hardware.scheduling.herald.classes import CLASSES, TABLE_V, list_system_presets
 from tilewright.hardware.scheduling.herald.system_file import load_system, parse_system
-from tilewright.workloads.errors import InputError
 
 TEXT = """
 memory: 4 MB

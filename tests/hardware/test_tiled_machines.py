@@ -9,10 +9,10 @@ import pytest
 import yaml
 from pydantic import BaseModel
 
+from tilewright.foundation.errors import InputError
 from tilewright.hardware.scheduling.tiled.load import list_tiled_machines, load_tiled_machine
 from tilewright.hardware.scheduling.tiled.machine_file import TiledMachineFile
 from tilewright.hardware.scheduling.tiled.topology import topology
-from tilewright.workloads.errors import InputError
 
 FILE = """
 clock_mhz: 500

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tilewright.hardware.units import (
+from tilewright.foundation.units import (
     exact,
     parse_bandwidth,
     parse_count,

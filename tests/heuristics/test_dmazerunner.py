@@ -18,6 +18,7 @@ from tilewright.formulation.mapping.orders import all_order_classes
 from tilewright.formulation.mapping.problem import LayerProblem, layer_problem
 from tilewright.formulation.mapping.tables import Tables
 from tilewright.formulation.objective import parse_objective
+from tilewright.foundation.errors import InputError
 from tilewright.hardware.mapping.load import load_engine
 from tilewright.heuristics.mapping.dmazerunner.counting import count_tilings
 from tilewright.heuristics.mapping.dmazerunner.orderings import loop_orderings, reuse_vector
@@ -30,7 +31,6 @@ from tilewright.heuristics.mapping.dmazerunner.prunings import (
 )
 from tilewright.heuristics.mapping.dmazerunner.tilings import Tilings
 from tilewright.solvers.mapping.solve import solve
-from tilewright.workloads.errors import InputError
 from tilewright.workloads.mapping.einsum import nest
 from tilewright.workloads.mapping.layer_text import parse_layer
 from tilewright.workloads.mapping.operator import Operator

@@ -6,12 +6,12 @@ from dataclasses import dataclass, replace
 
 import pytest
 
-from tilewright.formulation.options import option, options_text, with_options
+from tilewright.foundation.errors import InputError
 from tilewright.foundation.method_text import MethodText, parse_method
+from tilewright.foundation.options import option, options_text, with_options
 from tilewright.heuristics.mapping.registry import HEURISTICS
 from tilewright.solvers.mapping.methods import method, method_names
 from tilewright.solvers.mapping.registry import SOLVERS
-from tilewright.workloads.errors import InputError
 
 
 @dataclass(frozen=True)

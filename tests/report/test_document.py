@@ -14,6 +14,8 @@ from tilewright import __version__
 from tilewright.formulation.mapping.problem import LayerProblem, layer_problem
 from tilewright.formulation.mapping.search import LayerResult
 from tilewright.formulation.objective import parse_objective
+from tilewright.foundation.disk import write_file
+from tilewright.foundation.errors import InputError, OutputError
 from tilewright.hardware.mapping.load import engine_hash, list_presets, load_engine
 from tilewright.report.checks.mapping.document import check_document, totals_faults
 from tilewright.report.records.claims import number, shown_gap
@@ -31,8 +33,6 @@ from tilewright.report.records.mapping.engine import ArchRecord, EngineRecord
 from tilewright.report.records.mapping.operator import OperatorRecord, shape_text, statement_text
 from tilewright.report.records.schemas import generated_schema, result_schema
 from tilewright.solvers.mapping.solve import solve
-from tilewright.workloads.disk import write_file
-from tilewright.workloads.errors import InputError, OutputError
 from tilewright.workloads.mapping.layer_text import parse_layer
 
 LAYERS = (

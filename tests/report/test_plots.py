@@ -10,10 +10,10 @@ from tilewright.benchmarks.curves import cactus, cell_convergence, gaps, profile
 from tilewright.benchmarks.plots.registry import PLOTS, draw_to
 from tilewright.benchmarks.rows import Filters, Row, read_rows
 from tilewright.benchmarks.store import Store
+from tilewright.foundation.errors import InputError
 from tilewright.report.curves import Curve
 from tilewright.report.records.mapping.breakdown import energy_parts
 from tilewright.report.records.mapping.document import MetricsRecord
-from tilewright.workloads.errors import InputError
 
 pytest.importorskip("matplotlib")
 

@@ -12,6 +12,7 @@ from rich.console import Console
 from tilewright.formulation.mapping.mapping import Mapping, Spatial, Storage, Temporal
 from tilewright.formulation.mapping.problem import layer_problem
 from tilewright.formulation.objective import parse_objective
+from tilewright.foundation.errors import InputError
 from tilewright.hardware.mapping.load import list_presets, load_engine
 from tilewright.report.records.mapping.mapping_file import (
     StoredMapping,
@@ -32,7 +33,6 @@ from tilewright.report.text.quantities import (
 )
 from tilewright.report.text.tables import plain_table, status_text
 from tilewright.solvers.mapping.solve import solve
-from tilewright.workloads.errors import InputError
 from tilewright.workloads.mapping.layer_text import parse_layer
 
 

@@ -11,7 +11,7 @@ from graphs import problem_of
 from tilewright.formulation.scheduling.herald.evaluator import evaluate_schedule
 from tilewright.formulation.scheduling.herald.problem import Option, SchedulingProblem, Task
 from tilewright.formulation.scheduling.herald.schedule import Schedule, make_schedule
-from tilewright.workloads.errors import InputError
+from tilewright.foundation.errors import InputError
 
 FIRST = Option(0, 4, Fraction(10), fetch=1, memory=3, fetch_memory=2, layout="a")
 SECOND = Option(1, 5, Fraction(7), memory=4, layout="b")

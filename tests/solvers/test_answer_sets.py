@@ -18,6 +18,7 @@ from instances import OBJECTIVES, engines, hierarchies, operators
 from tilewright.formulation.limits import Limits
 from tilewright.formulation.mapping.problem import LayerProblem, layer_problem
 from tilewright.formulation.objective import parse_objective
+from tilewright.foundation.errors import InputError
 from tilewright.hardware.mapping.engine import ArrayAxis, Engine, Fanout, MemoryLevel
 from tilewright.hardware.mapping.load import load_engine
 from tilewright.solvers.mapping.answer_sets import (
@@ -27,7 +28,6 @@ from tilewright.solvers.mapping.answer_sets import (
     pareto_front,
 )
 from tilewright.solvers.mapping.exhaustive import _rows, _tables, values
-from tilewright.workloads.errors import InputError
 from tilewright.workloads.mapping.layer_text import parse_layer
 from tilewright.workloads.mapping.operator import Operator, Role
 

@@ -18,6 +18,7 @@ from tilewright.formulation.mapping.problem import LayerProblem, layer_problem
 from tilewright.formulation.mapping.search import LayerSearch
 from tilewright.formulation.objective import parse_objective
 from tilewright.formulation.result import Origin, Status
+from tilewright.foundation.errors import InputError
 from tilewright.hardware.mapping.engine import ArrayAxis, Engine, Fanout, MemoryLevel
 from tilewright.heuristics.mapping.registry import HEURISTICS
 from tilewright.solvers.mapping.answer_sets import best_mappings, optimal_mappings, pareto_front
@@ -26,7 +27,6 @@ from tilewright.solvers.mapping.large_problems import offer_initial_solution
 from tilewright.solvers.mapping.methods import method
 from tilewright.solvers.mapping.solve import solve
 from tilewright.solvers.running import run_method
-from tilewright.workloads.errors import InputError
 from tilewright.workloads.mapping.layer_text import parse_layer
 
 FACTORS = {True: "perfect", False: "imperfect"}

@@ -15,11 +15,11 @@ from tilewright.formulation.mapping.search import LayerSearch
 from tilewright.formulation.method import Outcome
 from tilewright.formulation.objective import parse_objective
 from tilewright.formulation.result import Status, TracePoint
+from tilewright.foundation.errors import InputError
 from tilewright.hardware.mapping.load import load_engine
 from tilewright.solvers.mapping.branch import Branch
 from tilewright.solvers.mapping.registry import SOLVERS
 from tilewright.solvers.mapping.solve import solve
-from tilewright.workloads.errors import InputError
 from tilewright.workloads.mapping.operators import gemm
 
 

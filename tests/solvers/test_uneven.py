@@ -19,11 +19,11 @@ from tilewright.formulation.mapping.mapping import Mapping, Node, Storage, Tempo
 from tilewright.formulation.mapping.problem import LayerProblem, layer_problem
 from tilewright.formulation.objective import parse_objective
 from tilewright.formulation.result import Status
+from tilewright.foundation.errors import InputError
 from tilewright.hardware.mapping.engine import ArrayAxis, Engine, Fanout, MemoryLevel
 from tilewright.hardware.mapping.load import load_engine
 from tilewright.solvers.mapping.answer_set_searches import AnswerSetRequest
 from tilewright.solvers.mapping.solve import solve
-from tilewright.workloads.errors import InputError
 from tilewright.workloads.mapping.einsum import nest
 from tilewright.workloads.mapping.operator import Operator, Role
 from tilewright.workloads.mapping.operators import gemm, matmul

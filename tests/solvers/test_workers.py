@@ -14,8 +14,8 @@ import pytest
 from calls import children_of
 
 import tilewright
-from tilewright.formulation.interpreter import python_command, python_environment
-from tilewright.solvers.pool import Call, WorkerDiedError, computed
+from tilewright.foundation.interpreter import python_command, python_environment
+from tilewright.foundation.pool import Call, WorkerDiedError, computed
 
 SOURCE = Path(tilewright.__file__).parents[1]
 
@@ -31,7 +31,7 @@ print(json.dumps([sys.path, lib_of_the_user.__file__, tilewright.__file__]))
 PARENT = """
 import os, subprocess, sys
 {before}
-from tilewright.formulation.interpreter import python_command, python_environment
+from tilewright.foundation.interpreter import python_command, python_environment
 script = sys.argv[1] if len(sys.argv) > 1 else os.environ["REPORT"]
 subprocess.run(python_command(script), env=python_environment(), check=True)
 """
@@ -216,7 +216,7 @@ def test_where_no_process_can_be_started_one_computes_here(monkeypatch: pytest.M
 
 UNGUARDED = """
 import tilewright as tw
-from tilewright.solvers.pool import Call, computed
+from tilewright.foundation.pool import Call, computed
 
 def mine(number):
     return number
@@ -240,7 +240,7 @@ def test_the_program_that_was_started_is_not_run_again(tmp_path: Path) -> None:
 
 EXTENDED = """
 from tilewright.cli.main import run
-from tilewright.formulation.registry import Entry
+from tilewright.foundation.registry import Entry
 from tilewright.heuristics.mapping.registry import HEURISTICS
 from tilewright.heuristics.mapping.kapla import Kapla
 
@@ -274,10 +274,10 @@ def test_one_module_alone_starts_python() -> None:
         for word in re.findall(
             r"\bmultiprocessing\b|\bProcessPoolExecutor\b|\bpebble\b|\bos\.fork\b|\bsys\.executable\b", text
         ):
-            if name not in ("formulation/interpreter.py", *MEASURED):
+            if name not in ("src/tilewright/foundation/interpreter.py", *MEASURED):
                 wrong.append(f"{name}: {word}")
     assert not wrong
 
 
-MEASURED = ("benchmarks/studies/speed.py", "benchmarks/studies/beside_accelforge.py")
+MEASURED = ("studies/speed.py", "studies/beside_accelforge.py")
 """Studies that time the command line; they start it with ``-P``."""

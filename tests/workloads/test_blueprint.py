@@ -6,8 +6,8 @@ from collections.abc import Callable
 
 import pytest
 
+from tilewright.foundation.errors import InputError
 from tilewright.workloads.blueprint import Blueprint, Value
-from tilewright.workloads.errors import InputError
 
 
 def net() -> Blueprint:

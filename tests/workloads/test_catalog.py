@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
+from tilewright.foundation.errors import InputError, did_you_mean, one_line
 from tilewright.workloads import networks
 from tilewright.workloads.catalog import list_models, resolve_model
-from tilewright.workloads.errors import InputError, did_you_mean, one_line
 from tilewright.workloads.mapping.operators import fully_connected, gemm
 
 SHIPPED = {

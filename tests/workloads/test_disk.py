@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from tilewright.workloads.disk import check_writable, is_stream, read_bytes, read_text, write_file
-from tilewright.workloads.errors import InputError, OutputError
+from tilewright.foundation.disk import check_writable, is_stream, read_bytes, read_text, write_file
+from tilewright.foundation.errors import InputError, OutputError
 
 
 @pytest.fixture

@@ -9,7 +9,7 @@ from effort import effort
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tilewright.workloads.errors import InputError
+from tilewright.foundation.errors import InputError
 from tilewright.workloads.mapping.einsum import nest
 from tilewright.workloads.mapping.operator import Role
 from tilewright.workloads.mapping.operators import conv2d

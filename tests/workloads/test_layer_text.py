@@ -9,7 +9,7 @@ from effort import effort
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tilewright.workloads.errors import InputError
+from tilewright.foundation.errors import InputError
 from tilewright.workloads.mapping.layer_fields import KINDS
 from tilewright.workloads.mapping.layer_text import is_layer_text, parse_layer, read_layers
 from tilewright.workloads.mapping.operator import Operator

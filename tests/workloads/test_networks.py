@@ -7,10 +7,10 @@ from pathlib import Path
 
 import onnx
 import pytest
+from studies.zoo_table import HERALD_RATIOS, atomic_counts, published
 
-from tilewright.benchmarks.studies.zoo_table import HERALD_RATIOS, atomic_counts, published
+from tilewright.foundation.errors import InputError
 from tilewright.workloads.catalog import builtin_onnx, resolve_model
-from tilewright.workloads.errors import InputError
 from tilewright.workloads.mapping.operators import conv2d, gemm, matmul, transposed_conv2d
 from tilewright.workloads.network import Network
 from tilewright.workloads.networks import builders

@@ -14,8 +14,8 @@ from delay import DELAY
 from effort import effort
 from hostile_onnx import amplifiers, chain, changed, constant, made, node, seeds
 
-from tilewright.workloads.errors import BudgetError, InputError
-from tilewright.workloads.loading import loading_within
+from tilewright.foundation.errors import BudgetError, InputError
+from tilewright.foundation.loading import loading_within
 from tilewright.workloads.network import Network
 from tilewright.workloads.onnx import budgets, inference, structure
 from tilewright.workloads.onnx.importer import load_onnx

@@ -13,8 +13,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from onnx import TensorProto, helper, numpy_helper, shape_inference
 
+from tilewright.foundation.errors import InputError
 from tilewright.workloads.catalog import resolve_model
-from tilewright.workloads.errors import InputError
 from tilewright.workloads.mapping.operator import Operator
 from tilewright.workloads.mapping.operators import (
     conv2d,

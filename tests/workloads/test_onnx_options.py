@@ -6,7 +6,7 @@ import onnx
 import pytest
 from onnx import TensorProto, helper
 
-from tilewright.workloads.errors import InputError
+from tilewright.foundation.errors import InputError
 from tilewright.workloads.onnx.importer import SUPPORTED, load_onnx, operator_support
 from tilewright.workloads.onnx.options import OnnxOptions
 

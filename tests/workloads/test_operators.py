@@ -11,7 +11,7 @@ from effort import effort
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tilewright.workloads.errors import InputError
+from tilewright.foundation.errors import InputError
 from tilewright.workloads.mapping.operator import Operator, Role, Tensor
 from tilewright.workloads.mapping.operators import (
     conv2d,

@@ -5,9 +5,9 @@ from __future__ import annotations
 import networkx as nx
 import pytest
 
+from tilewright.foundation.errors import InputError
 from tilewright.workloads.blueprint import Blueprint
 from tilewright.workloads.catalog import resolve_model
-from tilewright.workloads.errors import InputError
 from tilewright.workloads.mapping.operators import elementwise, gemm
 from tilewright.workloads.network import Layer, Network
 from tilewright.workloads.training import training_network

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
+from tilewright.foundation.errors import InputError
 from tilewright.workloads.catalog import resolve_model
-from tilewright.workloads.errors import InputError
 from tilewright.workloads.scheduling.workload import Part, Workload
 from tilewright.workloads.scheduling.workload_file import is_workload, list_workloads, load_workload
 

@@ -8,7 +8,7 @@ listed even when its bound is 1.
 
 from __future__ import annotations
 
-from tilewright.workloads.errors import InputError
+from tilewright.foundation.errors import InputError
 from tilewright.workloads.mapping.operator import Axis, Operator, Role, Tensor
 from tilewright.workloads.mapping.windows import (
     Pair,

@@ -20,7 +20,7 @@ from collections.abc import Mapping as MappingABC
 from collections.abc import Sequence
 from typing import NoReturn
 
-from tilewright.workloads.errors import InputError, unknown_name
+from tilewright.foundation.errors import InputError, unknown_name
 from tilewright.workloads.mapping.operator import Axis, Dimension, Operator, Role, Tensor, Term
 
 TOKEN = re.compile(r"\s*(?P<token>[A-Za-z_]\w*|[0-9]+|\+=|[\[\],+*=:])")

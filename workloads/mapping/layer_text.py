@@ -19,11 +19,11 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from tilewright.workloads.errors import InputError, unknown_name
+from tilewright.foundation.errors import InputError, unknown_name
+from tilewright.foundation.validation import from_validation
+from tilewright.foundation.yaml_file import read_yaml
 from tilewright.workloads.mapping.layer_fields import BATCHED, KINDS
 from tilewright.workloads.mapping.operator import Operator
-from tilewright.workloads.validation import from_validation
-from tilewright.workloads.yaml_file import read_yaml
 
 NamedOperator = tuple[str, Operator]
 

@@ -11,7 +11,7 @@ import math
 from collections.abc import Sequence
 from itertools import zip_longest
 
-from tilewright.workloads.errors import InputError
+from tilewright.foundation.errors import InputError
 from tilewright.workloads.mapping.operator import Operator, Role, Tensor
 from tilewright.workloads.mapping.windows import axes, check_positive, dimensions
 

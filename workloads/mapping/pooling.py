@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tilewright.workloads.errors import InputError
+from tilewright.foundation.errors import InputError
 from tilewright.workloads.mapping.operator import Operator, Role, Tensor
 from tilewright.workloads.mapping.windows import Pair, axes, check_positive, dimensions, windows
 

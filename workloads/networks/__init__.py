@@ -13,9 +13,9 @@ import pkgutil
 from collections.abc import Callable
 from functools import cache
 
+from tilewright.foundation.errors import InputError
 from tilewright.foundation.extensions import Extension, extensions, load_imported
 from tilewright.workloads.blueprint import Blueprint
-from tilewright.workloads.errors import InputError
 from tilewright.workloads.network import Network
 
 Builder = Callable[[int], Blueprint | Network]

@@ -9,7 +9,7 @@ import numpy as np
 import onnx
 from onnx import numpy_helper
 
-from tilewright.workloads.errors import InputError
+from tilewright.foundation.errors import InputError
 
 SHAPE_OPERANDS = {"Reshape": 1, "Expand": 1, "Resize": 3}
 """Which input of an operation is the shape of its result."""

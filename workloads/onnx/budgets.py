@@ -12,8 +12,8 @@ from collections.abc import Mapping as MappingABC
 
 import onnx
 
-from tilewright.workloads.errors import BudgetError
-from tilewright.workloads.loading import heed_limit
+from tilewright.foundation.errors import BudgetError
+from tilewright.foundation.loading import heed_limit
 from tilewright.workloads.mapping.layer_fields import LARGEST
 from tilewright.workloads.onnx.operations import NORMALISING, POINTWISE, RENAMING
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import onnx
 
-from tilewright.workloads.disk import check_writable, suffix_error, write_file
+from tilewright.foundation.disk import check_writable, suffix_error, write_file
 
 
 def write_onnx(model: onnx.ModelProto, path: Path) -> None:

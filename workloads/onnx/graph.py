@@ -12,9 +12,9 @@ from typing import Any
 import onnx
 from google.protobuf.message import DecodeError  # type: ignore[import-untyped]
 
-from tilewright.workloads.disk import DOCUMENT_BYTES, read_bytes
-from tilewright.workloads.errors import InputError, unknown_name
-from tilewright.workloads.loading import heed_limit
+from tilewright.foundation.disk import DOCUMENT_BYTES, read_bytes
+from tilewright.foundation.errors import InputError, unknown_name
+from tilewright.foundation.loading import heed_limit
 from tilewright.workloads.onnx.batch import check_batch, own_batch, set_batch
 from tilewright.workloads.onnx.budgets import check_budgets, label
 from tilewright.workloads.onnx.inference import infer_shapes

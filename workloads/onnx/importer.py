@@ -19,8 +19,8 @@ from typing import cast
 
 import onnx
 
-from tilewright.workloads.errors import BudgetError, InputError
-from tilewright.workloads.loading import heed_limit
+from tilewright.foundation.errors import BudgetError, InputError
+from tilewright.foundation.loading import heed_limit
 from tilewright.workloads.mapping.layer_text import unique_name
 from tilewright.workloads.mapping.operator import Operator
 from tilewright.workloads.network import Layer, Link, Network, Parameter

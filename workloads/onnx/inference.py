@@ -16,9 +16,9 @@ import onnx
 from onnx import onnx_cpp2py_export as compiled
 from onnx import shape_inference
 
-from tilewright.workloads.disk import size_text
-from tilewright.workloads.errors import BudgetError, InputError, one_line
-from tilewright.workloads.loading import remaining, too_slow
+from tilewright.foundation.disk import size_text
+from tilewright.foundation.errors import BudgetError, InputError, one_line
+from tilewright.foundation.loading import remaining, too_slow
 from tilewright.workloads.onnx import inference_process
 from tilewright.workloads.onnx.budgets import check_axes, check_sizes
 from tilewright.workloads.onnx.inference_process import FAILED, FULL, INFERRED

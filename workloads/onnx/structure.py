@@ -11,8 +11,8 @@ from typing import Any
 import onnx
 from google.protobuf.descriptor import FieldDescriptor  # type: ignore[import-untyped]
 
-from tilewright.workloads.errors import BudgetError, InputError
-from tilewright.workloads.loading import heed_limit
+from tilewright.foundation.errors import BudgetError, InputError
+from tilewright.foundation.loading import heed_limit
 
 MOST_PARTS = 2**20
 """Messages and numbers outside of weights."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from tilewright.workloads.errors import InputError
+from tilewright.foundation.errors import InputError
 from tilewright.workloads.network import Network
 
 

@@ -20,13 +20,13 @@ from typing import Annotated, Any
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
+from tilewright.foundation.errors import InputError, did_you_mean, unknown_name
 from tilewright.foundation.named_files import NamedFiles
+from tilewright.foundation.validation import from_validation
+from tilewright.foundation.yaml_file import read_yaml
 from tilewright.workloads.catalog import resolve_model
-from tilewright.workloads.errors import InputError, did_you_mean, unknown_name
 from tilewright.workloads.mapping.layer_text import unique_name
 from tilewright.workloads.scheduling.workload import Part, Workload
-from tilewright.workloads.validation import from_validation
-from tilewright.workloads.yaml_file import read_yaml
 
 WORKLOADS = NamedFiles(Path(__file__).parent / "multi", "workloads")
 _FILES = (".onnx", ".yaml", ".yml")

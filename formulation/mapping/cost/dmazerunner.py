@@ -17,8 +17,8 @@ from tilewright.formulation.mapping.cost.dmazerunner_energy import PassEnergy
 from tilewright.formulation.mapping.cost.dmazerunner_passes import Passes
 from tilewright.formulation.mapping.nest import Nest
 from tilewright.formulation.mapping.orders import OrderClass, all_order_classes, order_classes
+from tilewright.foundation.errors import InputError
 from tilewright.hardware.mapping.engine import Engine
-from tilewright.workloads.errors import InputError
 from tilewright.workloads.mapping.operator import Operator
 
 

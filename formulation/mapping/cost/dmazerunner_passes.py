@@ -8,7 +8,7 @@ from functools import cached_property
 
 from tilewright.formulation.expression import Expr, as_expr, choose, product
 from tilewright.formulation.mapping.nest import Nest
-from tilewright.workloads.errors import InputError
+from tilewright.foundation.errors import InputError
 from tilewright.workloads.mapping.operator import Tensor
 
 

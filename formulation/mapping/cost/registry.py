@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from tilewright.formulation.mapping.cost.base import CostModel
-from tilewright.formulation.registry import Registry
+from tilewright.foundation.registry import Registry
 from tilewright.hardware.mapping.cost_models import COST_MODELS
 
 MODELS: Registry[CostModel] = COST_MODELS

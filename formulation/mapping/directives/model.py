@@ -15,8 +15,8 @@ from dataclasses import dataclass, replace
 from typing import assert_never
 
 from tilewright.formulation.mapping.mapping import Mapping, Node, Spatial, Storage, Temporal
+from tilewright.foundation.errors import InputError
 from tilewright.hardware.mapping.engine import Engine
-from tilewright.workloads.errors import InputError
 from tilewright.workloads.mapping.operator import Operator
 
 

@@ -32,7 +32,7 @@ from tilewright.formulation.mapping.directives.model import (
     TensorTile,
     Update,
 )
-from tilewright.workloads.errors import InputError
+from tilewright.foundation.errors import InputError
 
 INNERMOST = "PE"
 _HEAD = re.compile(r"layer (?P<kind>[\w-]+)\((?P<bounds>.*)\) -> (?P<output>\w+)$")

@@ -21,7 +21,7 @@ from typing import assert_never
 import networkx as nx
 
 from tilewright.formulation.mapping.mapping import Mapping
-from tilewright.workloads.errors import InputError
+from tilewright.foundation.errors import InputError
 
 
 class ScheduleObjective(StrEnum):

@@ -7,12 +7,12 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from tilewright.formulation.compiled import compiled
 from tilewright.formulation.scheduling.tiled.copies_kernel import TABLE, Copies, Lists, link, slot_of, unlink
 from tilewright.formulation.scheduling.tiled.eviction_kernel import FAR, Rules, give_up, victim_of
 from tilewright.formulation.scheduling.tiled.plan_kernel import Graph, Network
 from tilewright.formulation.scheduling.tiled.ports_kernel import Ports, nearest_port, send_results
 from tilewright.formulation.scheduling.tiled.uses_kernel import NONE, Order
+from tilewright.foundation.compiled import compiled
 
 Ints = npt.NDArray[np.int32]
 

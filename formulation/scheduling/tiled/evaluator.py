@@ -23,9 +23,9 @@ from tilewright.formulation.scheduling.tiled import legality_kernel as legality
 from tilewright.formulation.scheduling.tiled import plan_kernel, timing_kernel
 from tilewright.formulation.scheduling.tiled.dag import AtomicDag
 from tilewright.formulation.scheduling.tiled.plan import Plan, multicast_groups
+from tilewright.foundation.errors import TilewrightError
 from tilewright.hardware.scheduling.tiled.machine import TiledMachine
 from tilewright.hardware.scheduling.tiled.topology import Topology, topology
-from tilewright.workloads.errors import TilewrightError
 
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int32]

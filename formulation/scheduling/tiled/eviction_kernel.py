@@ -7,11 +7,11 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from tilewright.formulation.compiled import compiled
 from tilewright.formulation.scheduling.tiled.copies_kernel import Copies, Lists, unlink
 from tilewright.formulation.scheduling.tiled.plan_kernel import Graph
 from tilewright.formulation.scheduling.tiled.ports_kernel import Ports, nearest_port
 from tilewright.formulation.scheduling.tiled.uses_kernel import NONE
+from tilewright.foundation.compiled import compiled
 
 Ints = npt.NDArray[np.int32]
 Longs = npt.NDArray[np.int64]

@@ -9,8 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from tilewright.formulation.compiled import compiled
 from tilewright.formulation.scheduling.tiled.plan_kernel import Graph, Holds, Moves, Network, Tasks, holding
+from tilewright.foundation.compiled import compiled
 
 OK, ENGINE, STEPS, BUSY, HELD, UNSUPPLIED, SOURCE, TARGET, STORED, MISSING, EARLY, OUTPUT, BUFFER, ROUTE = (
     range(14)

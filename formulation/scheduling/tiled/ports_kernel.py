@@ -7,8 +7,8 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from tilewright.formulation.compiled import compiled
 from tilewright.formulation.scheduling.tiled.plan_kernel import Network
+from tilewright.foundation.compiled import compiled
 
 Ints = npt.NDArray[np.int32]
 Longs = npt.NDArray[np.int64]

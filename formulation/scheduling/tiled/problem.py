@@ -14,8 +14,8 @@ from tilewright.formulation.scheduling.tiled.evaluator import Evaluation, evalua
 from tilewright.formulation.scheduling.tiled.plan import Plan
 from tilewright.formulation.scheduling.tiled.tiling import AtomSize, Tiling, tiling
 from tilewright.formulation.scheduling.tiled.units import Unit, units_of
+from tilewright.foundation.errors import InputError, unknown_name
 from tilewright.hardware.scheduling.tiled.machine import TiledMachine
-from tilewright.workloads.errors import InputError, unknown_name
 from tilewright.workloads.network import Network
 
 MOST_SAMPLES = 10**6

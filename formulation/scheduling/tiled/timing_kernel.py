@@ -7,9 +7,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from tilewright.formulation.compiled import compiled
 from tilewright.formulation.scheduling.tiled.counting_sort import counting_sort
 from tilewright.formulation.scheduling.tiled.plan_kernel import Graph, Moves, Network, Tasks
+from tilewright.foundation.compiled import compiled
 
 Ints = npt.NDArray[np.int32]
 Longs = npt.NDArray[np.int64]

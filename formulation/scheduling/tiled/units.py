@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from tilewright.formulation.scheduling.tiled.coordinates import shape_of
-from tilewright.workloads.errors import InputError
+from tilewright.foundation.errors import InputError
 from tilewright.workloads.network import Layer, Link, Network
 
 

@@ -12,9 +12,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 
+from tilewright.foundation.errors import InputError, unknown_name
 from tilewright.hardware.mapping.styles import CLOCK_MHZ, dataflow, dataflow_names
 from tilewright.hardware.scheduling.herald.system import SubAccelerator, System
-from tilewright.workloads.errors import InputError, unknown_name
 
 # The paper gives a reconfigurable accelerator's energy (section I: 11.7 % more than an NVDLA-style FDA, on
 # average) but not the time that reconfiguring takes: 1000 cycles per layer are assumed.

@@ -12,8 +12,8 @@ from fractions import Fraction
 from functools import cached_property
 from typing import Any
 
+from tilewright.foundation.units import exact
 from tilewright.hardware.mapping.styles import DataflowStyle
-from tilewright.hardware.units import exact
 
 
 @dataclass(frozen=True, slots=True)

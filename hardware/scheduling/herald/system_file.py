@@ -20,15 +20,17 @@ from typing import Annotated
 
 from pydantic import BeforeValidator, Field, PlainValidator
 
-from tilewright.foundation.extensions import extensions
-from tilewright.hardware.changes import changed
-from tilewright.hardware.description import (
+from tilewright.foundation.description import (
     FieldError,
     build_description,
     names_a_file,
     parse_description,
     read_description,
 )
+from tilewright.foundation.errors import InputError, did_you_mean, unknown_name
+from tilewright.foundation.extensions import extensions
+from tilewright.foundation.units import exact, parse_text, shown
+from tilewright.hardware.changes import changed
 from tilewright.hardware.mapping.schema import (
     BandwidthField,
     Count,
@@ -43,8 +45,6 @@ from tilewright.hardware.mapping.schema import (
 from tilewright.hardware.mapping.styles import CLOCK_MHZ, dataflow, dataflow_names
 from tilewright.hardware.scheduling.herald.classes import list_system_presets, system_preset
 from tilewright.hardware.scheduling.herald.system import SubAccelerator, System
-from tilewright.hardware.units import exact, parse_text, shown
-from tilewright.workloads.errors import InputError, did_you_mean, unknown_name
 
 
 def _parse_flow(value: object) -> str:

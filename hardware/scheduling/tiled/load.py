@@ -10,8 +10,9 @@ from dataclasses import replace
 from functools import cache
 from pathlib import Path
 
+from tilewright.foundation.description import names_a_file, read_description
+from tilewright.foundation.errors import InputError, unknown_name
 from tilewright.foundation.named_files import NamedFiles
-from tilewright.hardware.description import names_a_file, read_description
 from tilewright.hardware.scheduling.tiled.machine import DATAFLOWS, TOPOLOGIES, TiledMachine
 from tilewright.hardware.scheduling.tiled.machine_file import (
     MAX_SIDE,
@@ -19,7 +20,6 @@ from tilewright.hardware.scheduling.tiled.machine_file import (
     parse_tiled_machine,
     port_positions,
 )
-from tilewright.workloads.errors import InputError, unknown_name
 
 _TEXT = re.compile(r"(?P<name>[^\[\]]+)(?:\[(?P<options>[^\[\]]*)\])?")
 _GRID = re.compile(r"([1-9][0-9]{0,2})x([1-9][0-9]{0,2})")

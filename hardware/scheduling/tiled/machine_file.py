@@ -22,7 +22,9 @@ from typing import Annotated, Any
 
 from pydantic import BeforeValidator, Field, PlainValidator
 
-from tilewright.hardware.description import FieldError, parse_description
+from tilewright.foundation.description import FieldError, parse_description
+from tilewright.foundation.errors import did_you_mean
+from tilewright.foundation.units import parse_text, shown
 from tilewright.hardware.mapping.schema import (
     BandwidthField,
     Count,
@@ -34,8 +36,6 @@ from tilewright.hardware.mapping.schema import (
     SizeField,
 )
 from tilewright.hardware.scheduling.tiled.machine import DATAFLOWS, TOPOLOGIES, TiledMachine, TileEngine
-from tilewright.hardware.units import parse_text, shown
-from tilewright.workloads.errors import did_you_mean
 
 PLACES = ("sides", "corners", "left")
 MAX_SIDE = 64

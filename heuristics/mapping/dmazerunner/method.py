@@ -20,8 +20,8 @@ from tilewright.formulation.mapping.relaxation import root_bound, usable_rows
 from tilewright.formulation.mapping.search import LayerSearch
 from tilewright.formulation.mapping.tables import Tables
 from tilewright.formulation.method import Outcome
-from tilewright.formulation.options import option
 from tilewright.formulation.result import Origin
+from tilewright.foundation.options import option
 from tilewright.heuristics.mapping.dmazerunner.orderings import AllOrderings
 from tilewright.heuristics.mapping.dmazerunner.prunings import (
     LOSSY,

@@ -14,10 +14,10 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from tilewright.formulation.limits import Limits
-from tilewright.formulation.options import option
 from tilewright.formulation.scheduling.tiled.dag import AtomicDag
 from tilewright.formulation.scheduling.tiled.problem import TiledProblem
 from tilewright.formulation.scheduling.tiled.search import TiledSearch
+from tilewright.foundation.options import option
 from tilewright.heuristics.scheduling.tiled.annealing import Annealing, annealed_sizes
 from tilewright.heuristics.scheduling.tiled.coarsening import workable
 from tilewright.heuristics.scheduling.tiled.genetic import Genetics, genetic_sizes

@@ -10,9 +10,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from tilewright.formulation.options import option
 from tilewright.formulation.scheduling.tiled.dag import AtomicDag
 from tilewright.formulation.scheduling.tiled.search import TiledSearch
+from tilewright.foundation.options import option
 from tilewright.heuristics.scheduling.tiled.coarsening import workable
 from tilewright.heuristics.scheduling.tiled.lists import layer_sequential, list_order
 from tilewright.heuristics.scheduling.tiled.partitions import (

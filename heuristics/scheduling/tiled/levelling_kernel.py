@@ -10,9 +10,9 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from tilewright.formulation.compiled import compiled
 from tilewright.formulation.scheduling.tiled.counting_sort import counting_sort
 from tilewright.formulation.scheduling.tiled.plan_kernel import Network
+from tilewright.foundation.compiled import compiled
 from tilewright.heuristics.scheduling.tiled.levelling_loads import (
     NEVER,
     Casts,

@@ -10,11 +10,11 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from tilewright.formulation.compiled import compiled
 from tilewright.formulation.limits import Limits
 from tilewright.formulation.scheduling.tiled.dag import AtomicDag
 from tilewright.formulation.scheduling.tiled.halting import Flag, halting, heed
 from tilewright.formulation.scheduling.tiled.paths import path_lengths
+from tilewright.foundation.compiled import compiled
 from tilewright.hardware.scheduling.tiled.machine import TiledMachine
 
 Ints = npt.NDArray[np.int32]

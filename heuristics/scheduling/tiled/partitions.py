@@ -11,13 +11,13 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from tilewright.formulation.compiled import compiled
 from tilewright.formulation.limits import Limits
 from tilewright.formulation.scheduling.tiled.costs import least_cycles
 from tilewright.formulation.scheduling.tiled.dag import AtomicDag
 from tilewright.formulation.scheduling.tiled.problem import TiledProblem
 from tilewright.formulation.scheduling.tiled.tiling import AtomSize
 from tilewright.formulation.scheduling.tiled.trips import whole_shapes
+from tilewright.foundation.compiled import compiled
 from tilewright.heuristics.scheduling.tiled.coarsening import workable
 from tilewright.heuristics.scheduling.tiled.lists import zigzag
 from tilewright.heuristics.scheduling.tiled.shares import shared_sizes

@@ -14,10 +14,10 @@ import numpy as np
 import numpy.typing as npt
 from ortools.graph.python.linear_sum_assignment import SimpleLinearSumAssignment
 
-from tilewright.formulation.compiled import compiled
 from tilewright.formulation.limits import Limits
 from tilewright.formulation.scheduling.tiled.dag import AtomicDag
 from tilewright.formulation.scheduling.tiled.halting import heed
+from tilewright.foundation.compiled import compiled
 from tilewright.hardware.scheduling.tiled.machine import TiledMachine
 from tilewright.hardware.scheduling.tiled.topology import topology
 from tilewright.heuristics.scheduling.tiled.lists import zigzag

@@ -17,8 +17,8 @@ from tilewright.formulation.scheduling.tiled.problem import TiledProblem
 from tilewright.formulation.scheduling.tiled.tiling import AtomSize, borders
 from tilewright.formulation.scheduling.tiled.trips import axis_trips, operator_kind
 from tilewright.formulation.scheduling.tiled.units import Unit
+from tilewright.foundation.errors import InputError
 from tilewright.hardware.scheduling.tiled.machine import TileEngine
-from tilewright.workloads.errors import InputError
 from tilewright.workloads.mapping.operator import Operator, Role
 
 Longs = npt.NDArray[np.int64]

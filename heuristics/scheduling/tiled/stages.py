@@ -11,13 +11,13 @@ from tilewright.formulation.scheduling.tiled.completion import complete
 from tilewright.formulation.scheduling.tiled.dag import AtomicDag
 from tilewright.formulation.scheduling.tiled.plan import Plan
 from tilewright.formulation.scheduling.tiled.search import AtomicPlan, TiledSearch
+from tilewright.foundation.errors import InputError
 from tilewright.heuristics.scheduling.tiled.levelling import levelled
 from tilewright.heuristics.scheduling.tiled.lists import Ints, layer_sequential, list_order
 from tilewright.heuristics.scheduling.tiled.placement import place
 from tilewright.heuristics.scheduling.tiled.planning import BUFFERING
 from tilewright.heuristics.scheduling.tiled.refining import Judged, Sizes
 from tilewright.heuristics.scheduling.tiled.rounds import RoundOrder
-from tilewright.workloads.errors import InputError
 
 ORDERS = ("waves", "layers", "lists", "rules")
 MAPPINGS = ("matching", "nearest", "permutations", "zigzag")

@@ -10,10 +10,10 @@ from tilewright.formulation.mapping.canonical import CanonicalForm, canonical_fo
 from tilewright.formulation.mapping.mapping import Mapping
 from tilewright.formulation.mapping.problem import LayerProblem
 from tilewright.formulation.objective import parse_objective
+from tilewright.foundation.errors import InputError
 from tilewright.report.records.claims import number, shown_value
 from tilewright.report.records.mapping.document import LayerRecord, SolutionRecord
 from tilewright.report.text.mapping.answer_sets import key_of
-from tilewright.workloads.errors import InputError
 
 
 def further_faults(layer: LayerRecord, problem: LayerProblem) -> Iterator[str]:

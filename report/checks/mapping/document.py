@@ -13,6 +13,7 @@ from tilewright.formulation.mapping.mapping import Mapping
 from tilewright.formulation.mapping.problem import LayerProblem, layer_problem
 from tilewright.formulation.objective import Objective, parse_objective
 from tilewright.formulation.result import Beside
+from tilewright.foundation.errors import InputError
 from tilewright.hardware.mapping.engine import Engine
 from tilewright.report.checks.mapping.answer_sets import further_faults
 from tilewright.report.checks.mapping.head import head_faults
@@ -28,7 +29,6 @@ from tilewright.report.records.mapping.build import (
 from tilewright.report.records.mapping.document import LayerRecord, ResultDocument
 from tilewright.report.records.mapping.operator import Record
 from tilewright.report.text.mapping.spaces import record_text
-from tilewright.workloads.errors import InputError
 
 _SOLVED = ("optimal", "feasible")
 _UNSOLVED = ("infeasible", "unknown")

@@ -7,6 +7,7 @@ from fractions import Fraction
 from math import isclose
 
 from tilewright.formulation.objective import Objective, parse_objective, sum_name
+from tilewright.foundation.errors import InputError
 from tilewright.hardware.mapping.design_cost import CAPACITY, PES, design_costs, design_quantities
 from tilewright.hardware.mapping.design_space import Design, DesignSpace, design_space
 from tilewright.hardware.mapping.identity import engine_hash
@@ -16,7 +17,6 @@ from tilewright.report.records.claims import number, shown_gap
 from tilewright.report.records.mapping.explore import BestDesign, DesignRecord, ExploreDocument
 from tilewright.report.records.mapping.explore_build import network_best, plain_data
 from tilewright.solvers.mapping.explore.bounds import SAFE
-from tilewright.workloads.errors import InputError
 
 _CLOSE = 1e-9
 """By which figures of rounded energies may differ, relatively."""

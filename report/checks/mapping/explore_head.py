@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from fractions import Fraction
 
+from tilewright.foundation.errors import InputError
 from tilewright.report.records.claims import number
 from tilewright.report.records.mapping.explore import BestDesign, DesignRecord, ExploreDocument, LayerBest
 from tilewright.solvers.mapping.methods import method
-from tilewright.workloads.errors import InputError
 
 _CELLS = {"searched", "kept", "shared", "carried"}
 

@@ -7,11 +7,11 @@ from collections.abc import Iterator
 
 from tilewright.formulation.mapping.cost.registry import MODELS
 from tilewright.formulation.objective import parse_objective
+from tilewright.foundation.errors import InputError, unknown_name
 from tilewright.report.records.mapping.document import LayerRecord, ResultDocument
 from tilewright.report.records.mapping.engine import ArchRecord
 from tilewright.solvers.mapping.methods import method
 from tilewright.workloads.catalog import resolve_model
-from tilewright.workloads.errors import InputError, unknown_name
 from tilewright.workloads.mapping.layer_text import is_layer_text
 from tilewright.workloads.mapping.operator import Operator
 from tilewright.workloads.networks import builder

@@ -6,9 +6,9 @@ from collections.abc import Iterator
 from collections.abc import Mapping as MappingABC
 from typing import Any
 
-from tilewright.formulation.registry import Registry
+from tilewright.foundation.errors import InputError
+from tilewright.foundation.registry import Registry
 from tilewright.report.records.scheduling.settings import SearchSettingsRecord
-from tilewright.workloads.errors import InputError
 
 
 def proves(method: str, methods: Registry[Any]) -> bool:

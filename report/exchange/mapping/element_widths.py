@@ -12,7 +12,7 @@ from fractions import Fraction
 from math import gcd
 from typing import Any
 
-from tilewright.hardware.units import exact
+from tilewright.foundation.units import exact
 from tilewright.report.exchange.bundle import Bundle
 from tilewright.report.exchange.losses import Effect
 from tilewright.report.exchange.mapping.machine_text import is_exact_rate, rate_text

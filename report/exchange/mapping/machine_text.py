@@ -7,12 +7,12 @@ from typing import Any
 
 import yaml
 
+from tilewright.foundation.errors import InputError
+from tilewright.foundation.units import exact
+from tilewright.foundation.yaml_document import Tagged
 from tilewright.hardware.mapping.engine import Engine
 from tilewright.hardware.mapping.load import parse_engine
-from tilewright.hardware.units import exact
-from tilewright.hardware.yaml_file import Tagged
 from tilewright.report.exchange.bundle import Bundle
-from tilewright.workloads.errors import InputError
 
 _RATE_DECIMALS = 6
 

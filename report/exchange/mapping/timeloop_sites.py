@@ -11,9 +11,9 @@ import re
 from collections.abc import Mapping as MappingABC
 from dataclasses import dataclass
 
+from tilewright.foundation.errors import unknown_name
 from tilewright.hardware.mapping.engine import Engine
 from tilewright.report.exchange.source import Field
-from tilewright.workloads.errors import unknown_name
 
 _INTER = re.compile(r"inter_(.+)_spatial")
 

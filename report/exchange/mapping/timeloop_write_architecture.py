@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
+from tilewright.foundation.units import exact
+from tilewright.foundation.yaml_document import Tagged
 from tilewright.hardware.mapping.engine import Engine, MemoryLevel
-from tilewright.hardware.units import exact
-from tilewright.hardware.yaml_file import Tagged
 from tilewright.report.exchange.bundle import Bundle
 from tilewright.report.exchange.losses import Effect
 from tilewright.report.exchange.mapping.machine_text import yaml_text

@@ -11,13 +11,13 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from tilewright.formulation.mapping.mapping import LoopStep, Mapping, Node, Spatial, Storage, Temporal
+from tilewright.foundation.errors import InputError
 from tilewright.hardware.mapping.engine import Engine
 from tilewright.report.exchange.bundle import Bundle
 from tilewright.report.exchange.mapping.machine_text import yaml_text
 from tilewright.report.exchange.mapping.timeloop_sites import Sites, is_on_y
 from tilewright.report.exchange.mapping.timeloop_write_problem import letters
 from tilewright.report.exchange.outputs import NotStatedError, Output
-from tilewright.workloads.errors import InputError
 from tilewright.workloads.mapping.operator import Operator
 
 PEER, KIND = "timeloop", "mapping"

@@ -6,12 +6,12 @@ import math
 from fractions import Fraction
 from typing import Any
 
+from tilewright.foundation.errors import InputError
 from tilewright.hardware.mapping.engine import Engine, MemoryLevel
 from tilewright.report.exchange.bundle import Bundle
 from tilewright.report.exchange.losses import Effect
 from tilewright.report.exchange.mapping.machine_text import yaml_text
 from tilewright.report.exchange.outputs import Output
-from tilewright.workloads.errors import InputError
 from tilewright.workloads.mapping.operator import Role
 
 PEER, KIND = "zigzag", "machine"

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from tilewright.formulation.mapping.mapping import Spatial
+from tilewright.foundation.errors import InputError
 from tilewright.report.exchange.bundle import Bundle
 from tilewright.report.exchange.losses import Effect, Ledger
 from tilewright.report.exchange.mapping.machine_text import yaml_text
@@ -12,7 +13,6 @@ from tilewright.report.exchange.mapping.zigzag_write_accelerator import dimensio
 from tilewright.report.exchange.mapping.zigzag_write_workload import names_of
 from tilewright.report.exchange.outputs import NotStatedError, Output
 from tilewright.report.records.mapping.mapping_file import StoredMapping
-from tilewright.workloads.errors import InputError
 
 PEER, KIND = "zigzag", "mapping"
 ABOUT = "mapping: spatial_mapping and temporal_ordering"

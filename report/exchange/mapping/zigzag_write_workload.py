@@ -5,12 +5,12 @@ from __future__ import annotations
 import re
 from typing import Any
 
+from tilewright.foundation.errors import InputError
 from tilewright.report.exchange.bundle import Bundle
 from tilewright.report.exchange.losses import Effect
 from tilewright.report.exchange.mapping.machine_text import yaml_text
 from tilewright.report.exchange.mapping.zigzag_write_accelerator import precision
 from tilewright.report.exchange.outputs import NotStatedError, Output
-from tilewright.workloads.errors import InputError
 from tilewright.workloads.mapping.operator import Operator, Role, Tensor
 
 PEER, KIND = "zigzag", "layer"

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from fractions import Fraction
 
+from tilewright.foundation.units import exact
 from tilewright.hardware.mapping.engine import Engine, Fanout, MemoryLevel
-from tilewright.hardware.units import exact
 from tilewright.report.html.page import Level, Machine
 from tilewright.report.text.quantities import bytes_text, count_text, si_text
 from tilewright.workloads.mapping.operator import Role

@@ -8,10 +8,10 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
+from tilewright.foundation.errors import InputError
 from tilewright.hardware.mapping.engine import ArrayAxis, Dma, Engine, Fanout, MemoryLevel
 from tilewright.hardware.mapping.load import engine_hash, engine_to_dict
 from tilewright.report.records.mapping.operator import Record
-from tilewright.workloads.errors import InputError
 from tilewright.workloads.mapping.operator import Role
 
 Exact = Annotated[str, Field(pattern=r"^[0-9]+(\.[0-9]+|/[1-9][0-9]*)?$", max_length=80)]

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from tilewright.foundation.errors import InputError
 from tilewright.report.records.files import parse_record
 from tilewright.report.records.mapping.explore import SCHEMA, ExploreDocument
-from tilewright.workloads.errors import InputError
 
 
 def is_exploration(data: object) -> bool:

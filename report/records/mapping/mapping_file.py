@@ -25,16 +25,16 @@ import yaml
 from pydantic import Field, ValidationError
 
 from tilewright.formulation.mapping.mapping import Mapping
+from tilewright.foundation.errors import InputError
+from tilewright.foundation.validation import from_validation
+from tilewright.foundation.yaml_file import read_yaml, telling_lines
 from tilewright.hardware.mapping.engine import Engine
 from tilewright.hardware.mapping.load import engine_hash, engine_to_dict, list_presets, load_engine
 from tilewright.report.records.mapping.document import FactorsName, StorageName, TilesAsked
 from tilewright.report.records.mapping.engine import EngineRecord
 from tilewright.report.records.mapping.operator import OperatorRecord, Record
-from tilewright.workloads.errors import InputError
 from tilewright.workloads.mapping.layer_text import parse_layer
 from tilewright.workloads.mapping.operator import Operator
-from tilewright.workloads.validation import from_validation
-from tilewright.workloads.yaml_file import read_yaml, telling_lines
 
 HEAD = "mapping/1"
 

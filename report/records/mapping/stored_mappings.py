@@ -7,12 +7,12 @@ from typing import Any
 
 from tilewright.formulation.mapping.mapping import Mapping
 from tilewright.formulation.objective import parse_objective
+from tilewright.foundation.errors import told_of
+from tilewright.foundation.yaml_file import telling_lines
 from tilewright.report.records.files import is_result, parse_document, read_data
 from tilewright.report.records.mapping.document import ResultDocument
 from tilewright.report.records.mapping.mapping_file import StoredMapping, parse_mapping
-from tilewright.workloads.errors import told_of
 from tilewright.workloads.mapping.operator import Operator
-from tilewright.workloads.yaml_file import telling_lines
 
 
 def read_mappings(path: Path) -> list[StoredMapping]:

@@ -9,7 +9,7 @@ from tilewright.formulation.expression import Choice, Constant, Expr
 from tilewright.formulation.expression.nodes import Where
 from tilewright.formulation.expression.text import TextReader
 from tilewright.formulation.mapping.problem import LayerProblem
-from tilewright.hardware.units import exact
+from tilewright.foundation.units import exact
 
 WIDTH = 80
 LINES = 4

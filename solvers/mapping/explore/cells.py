@@ -19,12 +19,12 @@ from tilewright.formulation.mapping.search import LayerResult
 from tilewright.formulation.objective import parse_objective
 from tilewright.formulation.result import Status
 from tilewright.formulation.stopping import NEVER, BoundReaches, Stagnation, Stop
+from tilewright.foundation.errors import InputError, one_line
+from tilewright.foundation.pool import Work
 from tilewright.hardware.mapping.engine import Engine
 from tilewright.hardware.mapping.identity import engine_hash
 from tilewright.solvers.mapping.methods import method, prepare
 from tilewright.solvers.mapping.solve import solve
-from tilewright.solvers.pool import Work
-from tilewright.workloads.errors import InputError, one_line
 from tilewright.workloads.mapping.operator import Operator
 
 ABOVE = "above"

@@ -11,7 +11,7 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
-from tilewright.solvers.database import Database, Layout, Row, check_database, seal
+from tilewright.foundation.database import Database, Layout, Row, check_database, seal
 from tilewright.solvers.mapping.explore.cells import ABOVE, Cell, Told
 
 _COLUMNS = ("key", "status", "value", "energy", "cycles", "mapping", "wall_s", "about")

@@ -13,7 +13,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from tilewright.formulation.interpreter import python_command, python_environment
+from tilewright.foundation.interpreter import python_command, python_environment
 from tilewright.solvers.background import Background
 
 WORKER = Path(__file__).with_name("worker.py")

@@ -17,6 +17,7 @@ from tilewright.formulation.scheduling.herald.codesign import (
 from tilewright.formulation.scheduling.herald.evaluator import ScheduleEvaluation
 from tilewright.formulation.scheduling.herald.problem import ScheduleObjective, SchedulingProblem
 from tilewright.formulation.search import UnsoundBoundError
+from tilewright.foundation.errors import InputError
 from tilewright.hardware.scheduling.herald.classes import AcceleratorClass, make_system
 from tilewright.hardware.scheduling.herald.system import System
 from tilewright.solvers.running import SearchRun
@@ -26,7 +27,6 @@ from tilewright.solvers.scheduling.herald.costs_progress import CostsProgress
 from tilewright.solvers.scheduling.herald.partition import partitions_of
 from tilewright.solvers.scheduling.herald.partition_search import LeastBoundFirst
 from tilewright.solvers.scheduling.herald.schedule import GRACE
-from tilewright.workloads.errors import InputError
 from tilewright.workloads.scheduling.workload import Workload
 
 

@@ -12,7 +12,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from tilewright.formulation.compiled import compiled
+from tilewright.foundation.compiled import compiled
 from tilewright.solvers.scheduling.herald.random_kernel import draw, draw_below, draw_normal, stream
 
 Ints = NDArray[np.int64]

@@ -9,14 +9,14 @@ from fractions import Fraction
 from pathlib import Path
 
 from tilewright.formulation.limits import LimitReachedError, Limits
+from tilewright.foundation.database import DamagedError, LockedError, set_aside
+from tilewright.foundation.errors import InputError, one_line
+from tilewright.foundation.pool import Call, computed
 from tilewright.hardware.mapping.styles import DataflowStyle
 from tilewright.hardware.scheduling.herald.system import SubAccelerator, System
-from tilewright.solvers.database import DamagedError, LockedError, set_aside
 from tilewright.solvers.mapping.machine_sizes import METRICS, BestMapping, MachineSize, best_by_size
-from tilewright.solvers.pool import Call, computed
 from tilewright.solvers.scheduling.herald.evidence import Cost, counted_cost
 from tilewright.solvers.scheduling.herald.store import Costs, CostStore, costs_digest
-from tilewright.workloads.errors import InputError, one_line
 from tilewright.workloads.mapping.operator import Operator
 
 _FEW = 4  # layers whose costs are not worth a second process

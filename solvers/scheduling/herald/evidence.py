@@ -18,9 +18,9 @@ from tilewright.formulation.mapping.dataflow import style_demands
 from tilewright.formulation.mapping.evaluator import Evaluation
 from tilewright.formulation.mapping.mapping import Mapping, Storage
 from tilewright.formulation.mapping.problem import evaluate_under
+from tilewright.foundation.errors import InputError
 from tilewright.hardware.mapping.styles import MEMORY, DataflowStyle
 from tilewright.solvers.mapping.machine_sizes import MachineSize
-from tilewright.workloads.errors import InputError
 from tilewright.workloads.mapping.operator import Operator, Role
 
 

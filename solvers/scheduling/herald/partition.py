@@ -5,9 +5,9 @@ from __future__ import annotations
 import math
 
 from tilewright.formulation.scheduling.herald.codesign import Parts
+from tilewright.foundation.errors import InputError, unknown_name
 from tilewright.hardware.scheduling.herald.classes import AcceleratorClass
 from tilewright.heuristics.scheduling.herald.partitions import STRATEGIES, binary_sample, grid, random_sample
-from tilewright.workloads.errors import InputError, unknown_name
 
 _LARGEST = 20_000  # partitions of a grid
 _RANDOM = 32  # partitions of a random sample

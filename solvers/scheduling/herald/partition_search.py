@@ -14,7 +14,6 @@ from fractions import Fraction
 from itertools import count
 
 from tilewright import __version__
-from tilewright.formulation.caches import cache_folder
 from tilewright.formulation.limits import LimitReachedError, Limits
 from tilewright.formulation.method import Outcome
 from tilewright.formulation.result import Origin, TracePoint
@@ -30,11 +29,12 @@ from tilewright.formulation.scheduling.herald.problem import SchedulingProblem, 
 from tilewright.formulation.scheduling.herald.search import ScheduleGoal, ScheduleResult, ScheduleSearch
 from tilewright.formulation.search import Listener, Search
 from tilewright.formulation.stopping import BoundReaches
+from tilewright.foundation.caches import cache_folder
+from tilewright.foundation.errors import InputError
 from tilewright.hardware.scheduling.herald.system import System
 from tilewright.heuristics.scheduling.herald.scheduler import HeraldSettings, Ordering, herald, metric_of
 from tilewright.solvers.scheduling.herald.bounds import basic_bounds, first_bounds
 from tilewright.solvers.scheduling.herald.cpsat import CpSatScheduler
-from tilewright.workloads.errors import InputError
 
 _SLICE = 4.0  # seconds that a partition is scheduled for at first; doubled at every further visit
 _HERALD = "herald"

@@ -8,10 +8,10 @@ from importlib.metadata import version
 
 from tilewright import __version__
 from tilewright.formulation.method import Outcome
-from tilewright.formulation.options import option
 from tilewright.formulation.result import Origin
 from tilewright.formulation.scheduling.herald.problem import Option, ScheduleObjective, feasible_options
 from tilewright.formulation.scheduling.herald.search import ScheduleSearch
+from tilewright.foundation.options import option
 from tilewright.heuristics.scheduling.herald.scheduler import (
     METRICS,
     HeraldSettings,

@@ -13,7 +13,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from tilewright.formulation.compiled import compiled
+from tilewright.foundation.compiled import compiled
 
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]

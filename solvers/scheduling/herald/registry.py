@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from tilewright.formulation.registry import Entry, Registry
 from tilewright.formulation.scheduling.herald.search import ScheduleMethod
+from tilewright.foundation.registry import Entry, Registry
 
 METHODS: Registry[ScheduleMethod] = Registry(
     "--method",

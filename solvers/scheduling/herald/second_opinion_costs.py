@@ -7,9 +7,9 @@ from fractions import Fraction
 
 from tilewright.formulation.limits import LimitReachedError, Limits
 from tilewright.formulation.scheduling.herald.problem import Option, SchedulingProblem
+from tilewright.foundation.errors import InputError
 from tilewright.hardware.scheduling.herald.system import System
 from tilewright.solvers.scheduling.herald.recost import problem_on
-from tilewright.workloads.errors import InputError
 from tilewright.workloads.mapping.operator import Operator
 
 

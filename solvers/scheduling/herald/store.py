@@ -15,16 +15,16 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any
 
-from tilewright.formulation.caches import VARIABLE, cache_folder
 from tilewright.formulation.mapping.dataflow import style_demands
 from tilewright.formulation.mapping.mapping import Mapping
+from tilewright.foundation.caches import VARIABLE, cache_folder
+from tilewright.foundation.database import PATIENCE, DamagedError, Database, LockedError, seal
+from tilewright.foundation.errors import InputError, one_line
+from tilewright.foundation.units import exact
 from tilewright.hardware.mapping.identity import engine_hash
 from tilewright.hardware.mapping.styles import DataflowStyle
-from tilewright.hardware.units import exact
-from tilewright.solvers.database import PATIENCE, DamagedError, Database, LockedError, seal
 from tilewright.solvers.mapping.machine_sizes import BestMapping, MachineSize
 from tilewright.solvers.scheduling.herald.evidence import Cost
-from tilewright.workloads.errors import InputError, one_line
 from tilewright.workloads.mapping.operator import Operator
 
 _VERSION = 3  # raise when the answers change
@@ -66,7 +66,7 @@ class CostStore:
     Parameters
     ----------
     folder : by default the user's cache directory
-    patience, stop : for locks (`tilewright.solvers.database`)
+    patience, stop : for locks (`tilewright.foundation.database`)
 
     Attributes
     ----------

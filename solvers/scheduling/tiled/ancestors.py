@@ -21,8 +21,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from tilewright.formulation.compiled import compiled
 from tilewright.formulation.scheduling.tiled.dag import AtomicDag
+from tilewright.foundation.compiled import compiled
 from tilewright.hardware.scheduling.tiled.machine import TiledMachine
 
 Ints = npt.NDArray[np.int32]

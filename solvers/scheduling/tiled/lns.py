@@ -25,9 +25,9 @@ from ortools.sat.python import cp_model
 from tilewright import __version__
 from tilewright.formulation.limits import Limits
 from tilewright.formulation.method import Outcome
-from tilewright.formulation.options import option
 from tilewright.formulation.scheduling.tiled.dag import AtomicDag
 from tilewright.formulation.scheduling.tiled.search import TiledSearch
+from tilewright.foundation.options import option
 from tilewright.hardware.scheduling.tiled.machine import TiledMachine
 from tilewright.heuristics.scheduling.tiled.atomic import AtomicDataflow
 from tilewright.heuristics.scheduling.tiled.planning import quiet_end

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from tilewright.formulation.registry import Entry, Registry
 from tilewright.formulation.scheduling.tiled.search import TiledMethod
+from tilewright.foundation.registry import Entry, Registry
 
 _ROOM = "tilewright.heuristics.scheduling.tiled"
 _PROOFS = "tilewright.solvers.scheduling.tiled"

@@ -22,11 +22,11 @@ from ortools.sat.python import cp_model
 from tilewright import __version__
 from tilewright.formulation.limits import Limits
 from tilewright.formulation.method import Outcome
-from tilewright.formulation.options import option
 from tilewright.formulation.scheduling.tiled.coordinates import shape_of
 from tilewright.formulation.scheduling.tiled.problem import TiledProblem
 from tilewright.formulation.scheduling.tiled.search import TiledSearch
 from tilewright.formulation.scheduling.tiled.tiling import AtomSize
+from tilewright.foundation.options import option
 from tilewright.heuristics.scheduling.tiled.coarsening import workable
 from tilewright.heuristics.scheduling.tiled.planning import quiet_end
 from tilewright.heuristics.scheduling.tiled.shares import HANDOVER, SizeMenu, fitting_menu, shared_sizes

@@ -12,10 +12,10 @@ from typing import Any
 
 from tilewright.formulation.limits import Limits
 from tilewright.formulation.stopping import NEVER, Either, Gap, Seconds, Stop
-from tilewright.solvers.interrupts import stop_on_signals
+from tilewright.foundation.errors import InputError
+from tilewright.foundation.interrupts import stop_on_signals
+from tilewright.foundation.processes import available_cores
 from tilewright.solvers.observer import Observer
-from tilewright.solvers.processes import available_cores
-from tilewright.workloads.errors import InputError
 
 _ARGUMENTS = {
     "--solver": "method",

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+from tilewright.foundation.errors import InputError
 from tilewright.solvers.mapping.methods import method_names
 from tilewright.solvers.scheduling.herald.registry import METHODS
 from tilewright.solvers.scheduling.tiled.registry import METHODS as PLANNERS
-from tilewright.workloads.errors import InputError
 
 WINGS = {"mapping": method_names, "scheduling": METHODS.names, "tiled": PLANNERS.names}
 

@@ -19,6 +19,7 @@ from tilewright.api.scheduling.plan import Codesign, Plan, SchedulingDocument
 from tilewright.api.scheduling.tiled_plan import TiledPlan
 from tilewright.formulation.limits import Limits
 from tilewright.formulation.stopping import Stop
+from tilewright.foundation.errors import told_of
 from tilewright.report.records.files import parse_document, parse_record, read_data
 from tilewright.report.records.mapping.document import ResultDocument
 from tilewright.report.records.mapping.explore import ExploreDocument
@@ -28,7 +29,6 @@ from tilewright.report.records.scheduling.herald.files import is_schedule, parse
 from tilewright.report.records.scheduling.tiled.compare import CompareDocument, is_contest
 from tilewright.report.records.scheduling.tiled.document import PlanDocument
 from tilewright.report.records.scheduling.tiled.files import is_plan, parse_plan
-from tilewright.workloads.errors import told_of
 
 Record = ResultDocument | ExploreDocument | SchedulingDocument | CompareDocument
 Document = MappingDocument | ExplorationDocument | Plan | TiledPlan | Codesign | Contest

@@ -17,7 +17,7 @@ from importlib.machinery import ModuleSpec
 from pathlib import Path
 from types import ModuleType
 
-from tilewright.workloads.errors import InputError, one_line
+from tilewright.foundation.errors import InputError, one_line
 
 FLAG = "--import"
 VARIABLE = "TILEWRIGHT_IMPORT"

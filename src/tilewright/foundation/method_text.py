@@ -6,7 +6,7 @@ import re
 from collections.abc import Mapping as MappingABC
 from dataclasses import dataclass
 
-from tilewright.workloads.errors import InputError
+from tilewright.foundation.errors import InputError
 
 _TEXT = re.compile(r"(?P<name>[\w-]+)(?:\[(?P<options>.*)\])?")
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from tilewright.foundation.errors import InputError, unknown_name
 from tilewright.foundation.extensions import extensions
-from tilewright.workloads.errors import InputError, unknown_name
 
 SUFFIX = ".yaml"
 

@@ -21,6 +21,7 @@ from tilewright.benchmarks.arena.series import (
 )
 from tilewright.benchmarks.store import Store
 from tilewright.formulation.limits import Limits
+from tilewright.foundation.errors import InputError
 from tilewright.report.html.scheduling.tiled.compare import values_figure
 from tilewright.report.plots.scheduling.tiled.compare import draw_contest
 from tilewright.report.records.scheduling.tiled.compare import (
@@ -33,7 +34,6 @@ from tilewright.report.records.scheduling.tiled.compare import (
     winner_of,
 )
 from tilewright.report.text.scheduling.tiled.compare import compare_views, winner_text
-from tilewright.workloads.errors import InputError
 
 LAYER = "conv:K=64,C=32,P=14,Q=14,R=3,S=3,pad=1"
 QUICK = Series((LAYER,), ("atomic-2x2",), ("ls", "rammer"), seconds=20.0)

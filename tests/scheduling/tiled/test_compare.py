@@ -20,6 +20,8 @@ from tilewright.benchmarks.arena.work import answer
 from tilewright.benchmarks.store import Store
 from tilewright.formulation.limits import Limits
 from tilewright.formulation.scheduling.tiled.problem import TiledProblem, tiled_objective
+from tilewright.foundation.database import Database
+from tilewright.foundation.errors import InputError
 from tilewright.hardware.scheduling.tiled.load import load_tiled_machine
 from tilewright.report.checks.scheduling.tiled.compare import check_compare
 from tilewright.report.html.scheduling.tiled.compare import write_contest_report
@@ -27,9 +29,7 @@ from tilewright.report.records.evidence import EvidenceFile, content_hash, keep,
 from tilewright.report.records.files import parse_record
 from tilewright.report.records.scheduling.tiled.compare import CompareDocument
 from tilewright.report.records.schemas import COMPARE, generated_schema, result_schema
-from tilewright.solvers.database import Database
 from tilewright.workloads.catalog import resolve_model
-from tilewright.workloads.errors import InputError
 
 LAYER = "conv:K=64,C=32,P=14,Q=14,R=3,S=3,pad=1"
 

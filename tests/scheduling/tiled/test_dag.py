@@ -14,9 +14,9 @@ from tilewright.formulation.scheduling.tiled.dag import INPUT, WEIGHTS, AtomicDa
 from tilewright.formulation.scheduling.tiled.problem import TiledProblem, tiled_objective
 from tilewright.formulation.scheduling.tiled.tiling import AtomSize, Tiling, even_borders, tiling
 from tilewright.formulation.scheduling.tiled.units import units_of
+from tilewright.foundation.errors import InputError
 from tilewright.hardware.scheduling.tiled.load import load_tiled_machine
 from tilewright.workloads.catalog import resolve_model
-from tilewright.workloads.errors import InputError
 from tilewright.workloads.mapping.convolutions import conv2d
 from tilewright.workloads.mapping.operator import Operator
 from tilewright.workloads.mapping.pointwise import elementwise

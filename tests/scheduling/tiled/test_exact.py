@@ -11,10 +11,10 @@ from pathlib import Path
 
 import pytest
 from delay import DELAY
+from studies.tiled_graphs import SmallGraph, block, machine_of, rows_of_layers
+from studies.tiled_proofs import proven
 from tiled_plans import random_plan, random_problem
 
-from tilewright.benchmarks.studies.tiled_graphs import SmallGraph, block, machine_of, rows_of_layers
-from tilewright.benchmarks.studies.tiled_proofs import proven
 from tilewright.cli.main import run
 from tilewright.formulation.limits import Limits
 from tilewright.formulation.result import Status

@@ -17,6 +17,7 @@ from tilewright.formulation.scheduling.tiled.dag import AtomicDag
 from tilewright.formulation.scheduling.tiled.problem import TiledProblem, tiled_objective
 from tilewright.formulation.scheduling.tiled.search import AtomicPlan, TiledSearch
 from tilewright.formulation.scheduling.tiled.tiling import AtomSize
+from tilewright.foundation.errors import InputError
 from tilewright.hardware.scheduling.tiled.load import load_tiled_machine
 from tilewright.hardware.scheduling.tiled.machine import TiledMachine
 from tilewright.solvers.scheduling.tiled.exact.counts import Counts, alike, twins
@@ -25,7 +26,6 @@ from tilewright.solvers.scheduling.tiled.exact.instance import RoundInstance
 from tilewright.solvers.scheduling.tiled.exact.proof import RoundProof
 from tilewright.solvers.scheduling.tiled.exact.sequences import searched
 from tilewright.solvers.scheduling.tiled.exact.space import RoundSpace
-from tilewright.workloads.errors import InputError
 from tilewright.workloads.mapping.convolutions import conv2d
 from tilewright.workloads.network import Layer, Link, Network
 

@@ -15,6 +15,7 @@ from tilewright.formulation.scheduling.tiled.dag import AtomicDag
 from tilewright.formulation.scheduling.tiled.problem import TiledProblem, tiled_objective
 from tilewright.formulation.scheduling.tiled.search import TiledResult
 from tilewright.formulation.scheduling.tiled.tiling import AtomSize
+from tilewright.foundation.errors import InputError
 from tilewright.hardware.scheduling.tiled.load import load_tiled_machine
 from tilewright.heuristics.scheduling.tiled.annealing import Annealing, annealed_sizes
 from tilewright.heuristics.scheduling.tiled.lists import layer_sequential
@@ -23,7 +24,6 @@ from tilewright.heuristics.scheduling.tiled.placement import matched, place
 from tilewright.heuristics.scheduling.tiled.rounds import RoundOrder
 from tilewright.solvers.scheduling.tiled.bounds import dag_bounds
 from tilewright.solvers.scheduling.tiled.running import plan_run
-from tilewright.workloads.errors import InputError
 from tilewright.workloads.mapping.convolutions import conv2d
 from tilewright.workloads.network import Layer, Link, Network
 

@@ -13,11 +13,11 @@ import pytest
 from delay import DELAY
 from tiled_plans import random_network, random_plan, random_problem
 
-from tilewright.formulation.compiled import CompiledFunction
 from tilewright.formulation.limits import LimitReachedError, Limits
 from tilewright.formulation.result import Status
 from tilewright.formulation.scheduling.tiled.completion import complete
 from tilewright.formulation.scheduling.tiled.problem import TiledProblem, tiled_objective
+from tilewright.foundation.compiled import CompiledFunction
 from tilewright.hardware.scheduling.tiled.load import load_tiled_machine
 from tilewright.heuristics.scheduling.tiled import coarsening
 from tilewright.heuristics.scheduling.tiled.coarsening import (

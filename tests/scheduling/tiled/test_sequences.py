@@ -7,9 +7,9 @@ from functools import cache
 from itertools import combinations
 
 import pytest
+from studies.tiled_graphs import machine_of, unequal_layers
+from studies.tiled_proofs import proven
 
-from tilewright.benchmarks.studies.tiled_graphs import machine_of, unequal_layers
-from tilewright.benchmarks.studies.tiled_proofs import proven
 from tilewright.solvers.scheduling.tiled.exact.counts import Counts, alike, twins
 from tilewright.solvers.scheduling.tiled.exact.instance import RoundInstance
 from tilewright.solvers.scheduling.tiled.exact.sequences import searched

@@ -13,11 +13,11 @@ from tiled_plans import random_network, random_plan
 from tilewright.formulation.scheduling.tiled.coordinates import inner_run, shape_of
 from tilewright.formulation.scheduling.tiled.problem import TiledProblem, tiled_objective
 from tilewright.formulation.scheduling.tiled.tiling import Borders, Tiling
+from tilewright.foundation.errors import InputError
 from tilewright.hardware.scheduling.tiled.load import load_tiled_machine
 from tilewright.hardware.scheduling.tiled.machine import TiledMachine
 from tilewright.solvers.scheduling.tiled.bounds import dag_bounds
 from tilewright.solvers.scheduling.tiled.size_bounds import size_bounds
-from tilewright.workloads.errors import InputError
 from tilewright.workloads.mapping.convolutions import conv2d, depthwise_conv2d, transposed_conv2d
 from tilewright.workloads.mapping.einsum import nest
 from tilewright.workloads.mapping.gradients import gradient

@@ -6,11 +6,11 @@ import sqlite3
 from pathlib import Path
 
 import pytest
+from studies.answers import answers
+from studies.tiled_cells import Cell, Found, cell_store, compute, failed
+from studies.tiled_figures import FIGURES, Study, main, table
 
-from tilewright.benchmarks.studies.answers import answers
-from tilewright.benchmarks.studies.tiled_cells import Cell, Found, cell_store, compute, failed
-from tilewright.benchmarks.studies.tiled_figures import FIGURES, Study, main, table
-from tilewright.solvers.database import DamagedError
+from tilewright.foundation.database import DamagedError
 
 STUDY = Study(["resnet50", "alexnet"], [16], 5.0, "", 1)
 PLAN = Found("feasible", "", 10, 1000, 500, 600, 0.5, 0.8, 0.1, 0.9, 77, {"dram": 1.0, "static": 3.0})

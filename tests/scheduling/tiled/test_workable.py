@@ -12,11 +12,11 @@ from tiled_plans import random_problem
 from tilewright.formulation.scheduling.tiled import atoms, reading
 from tilewright.formulation.scheduling.tiled.problem import TiledProblem, tiled_objective
 from tilewright.formulation.scheduling.tiled.tiling import AtomSize, atom_count
+from tilewright.foundation.errors import InputError
 from tilewright.hardware.scheduling.tiled.load import load_tiled_machine
 from tilewright.heuristics.scheduling.tiled.coarsening import workable
 from tilewright.heuristics.scheduling.tiled.shares import shared_sizes
 from tilewright.workloads.catalog import resolve_model
-from tilewright.workloads.errors import InputError
 from tilewright.workloads.mapping.convolutions import conv2d
 from tilewright.workloads.network import Layer, Network
 

@@ -24,7 +24,7 @@ from tilewright.formulation.scheduling.tiled.set.dataflow import DataFlow
 from tilewright.formulation.scheduling.tiled.set.layers import CONVOLUTION, GROUPED, SetLayer, SetNetwork
 from tilewright.formulation.scheduling.tiled.set.partition import Partition
 from tilewright.formulation.scheduling.tiled.set.tree import Leaf
-from tilewright.workloads.errors import InputError
+from tilewright.foundation.errors import InputError
 
 Place = Literal["from tiles", "from DRAM", "to tiles", "to DRAM", "to tiles and DRAM"]
 

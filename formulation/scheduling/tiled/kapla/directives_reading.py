@@ -16,7 +16,7 @@ from tilewright.formulation.scheduling.tiled.set.dataflow import DataFlow
 from tilewright.formulation.scheduling.tiled.set.layers import SetNetwork
 from tilewright.formulation.scheduling.tiled.set.partition import Partition
 from tilewright.formulation.scheduling.tiled.set.tree import Node, rooted
-from tilewright.workloads.errors import InputError
+from tilewright.foundation.errors import InputError
 
 
 @dataclass(frozen=True, slots=True)

@@ -34,7 +34,7 @@ from tilewright.formulation.scheduling.tiled.kapla.directives import (
     TileStack,
 )
 from tilewright.formulation.scheduling.tiled.kapla.segments import Kind
-from tilewright.workloads.errors import InputError
+from tilewright.foundation.errors import InputError
 
 KINDS: dict[Kind, str] = {"S": "spatial", "T": "temporal"}
 

@@ -10,7 +10,6 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from tilewright.formulation.compiled import compiled
 from tilewright.formulation.scheduling.tiled.set.layers import CONVOLUTION
 from tilewright.formulation.scheduling.tiled.set.leaf_kernel import (
     Flow,
@@ -23,6 +22,7 @@ from tilewright.formulation.scheduling.tiled.set.leaf_kernel import (
 )
 from tilewright.formulation.scheduling.tiled.set.leaf_traffic_kernel import traffic
 from tilewright.formulation.scheduling.tiled.set.traffic_kernel import DRAM, HOPS
+from tilewright.foundation.compiled import compiled
 
 Longs = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]

@@ -16,7 +16,7 @@ from typing import Literal
 from tilewright.formulation.scheduling.tiled.set.bands import band_borders
 from tilewright.formulation.scheduling.tiled.set.layers import SetNetwork
 from tilewright.formulation.scheduling.tiled.set.tree import Cut, Leaf, Node
-from tilewright.workloads.errors import InputError
+from tilewright.foundation.errors import InputError
 
 Kind = Literal["S", "T"]
 Orders = Literal["auto", "own", "sets", "all"]

@@ -12,7 +12,6 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from tilewright.formulation.compiled import compiled
 from tilewright.formulation.scheduling.tiled.set.layers import CONVOLUTION, SUMMED
 from tilewright.formulation.scheduling.tiled.set.leaf_kernel import (
     Flow,
@@ -24,6 +23,7 @@ from tilewright.formulation.scheduling.tiled.set.leaf_kernel import (
 )
 from tilewright.formulation.scheduling.tiled.set.leaf_traffic_kernel import traffic
 from tilewright.formulation.scheduling.tiled.set.traffic_kernel import DRAM, HOPS
+from tilewright.foundation.compiled import compiled
 
 Longs = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]

@@ -40,8 +40,8 @@ from tilewright.formulation.scheduling.tiled.set.rules import Rules
 from tilewright.formulation.scheduling.tiled.set.tile_costs import EngineTile, ProgramTile, TileCosts
 from tilewright.formulation.scheduling.tiled.set.traffic_kernel import LINKS
 from tilewright.formulation.scheduling.tiled.set.tree import Cut, Leaf, Node, leaves
+from tilewright.foundation.errors import TilewrightError
 from tilewright.hardware.scheduling.tiled.machine import TiledMachine
-from tilewright.workloads.errors import TilewrightError
 
 Longs = npt.NDArray[np.int64]
 

@@ -33,7 +33,7 @@ from tilewright.formulation.scheduling.tiled.set.spanning import spanned
 from tilewright.formulation.scheduling.tiled.set.tree import Cut, Leaf
 from tilewright.formulation.scheduling.tiled.tiling import Borders, Tiling
 from tilewright.formulation.scheduling.tiled.units import Unit
-from tilewright.workloads.errors import InputError
+from tilewright.foundation.errors import InputError
 
 Ints = npt.NDArray[np.int32]
 Longs = npt.NDArray[np.int64]

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import accumulate
 
-from tilewright.workloads.errors import InputError
+from tilewright.foundation.errors import InputError
 
 CONVOLUTION, GROUPED, SAMPLING, SWAPPED, SUMMED = 0, 1, 2, 3, 4
 """How a box of results becomes a box of inputs: all channels; those of its groups; the same; rows for

@@ -11,7 +11,6 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from tilewright.formulation.compiled import compiled
 from tilewright.formulation.scheduling.tiled.set.layers import (
     CONVOLUTION,
     GROUPED,
@@ -20,6 +19,7 @@ from tilewright.formulation.scheduling.tiled.set.layers import (
     SWAPPED,
 )
 from tilewright.formulation.scheduling.tiled.set.traffic_kernel import Ports
+from tilewright.foundation.compiled import compiled
 
 Longs = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]

@@ -15,7 +15,6 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from tilewright.formulation.compiled import compiled
 from tilewright.formulation.scheduling.tiled.set.layers import SUMMED
 from tilewright.formulation.scheduling.tiled.set.leaf_kernel import (
     Flow,
@@ -39,6 +38,7 @@ from tilewright.formulation.scheduling.tiled.set.leaf_traffic_kernel import (
     operand_of,
 )
 from tilewright.formulation.scheduling.tiled.set.traffic_kernel import HOPS, fetch, no_targets
+from tilewright.foundation.compiled import compiled
 
 Longs = npt.NDArray[np.int64]
 Ints = npt.NDArray[np.int32]

@@ -7,7 +7,6 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from tilewright.formulation.compiled import compiled
 from tilewright.formulation.scheduling.tiled.set.layers import CONVOLUTION, SUMMED
 from tilewright.formulation.scheduling.tiled.set.leaf_kernel import (
     Flow,
@@ -29,6 +28,7 @@ from tilewright.formulation.scheduling.tiled.set.traffic_kernel import (
     receive,
     store,
 )
+from tilewright.foundation.compiled import compiled
 
 Longs = npt.NDArray[np.int64]
 

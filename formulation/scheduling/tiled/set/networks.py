@@ -18,7 +18,7 @@ from tilewright.formulation.scheduling.tiled.set.layers import (
     SetNetwork,
 )
 from tilewright.formulation.scheduling.tiled.units import Read, Unit
-from tilewright.workloads.errors import InputError
+from tilewright.foundation.errors import InputError
 from tilewright.workloads.mapping.operator import Axis, Operator, Role, Tensor
 
 KINDS = ("conv2d", "transposed_conv2d", "depthwise", "gemm", "matmul", "pool", "elementwise")

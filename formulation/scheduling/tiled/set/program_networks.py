@@ -11,7 +11,7 @@ from collections.abc import Callable
 from tilewright.formulation.scheduling.tiled.set.layers import SetNetwork
 from tilewright.formulation.scheduling.tiled.set.program_builder import NetworkBuilder
 from tilewright.formulation.scheduling.tiled.set.program_pnasnet import pnasnet
-from tilewright.workloads.errors import InputError, unknown_name
+from tilewright.foundation.errors import InputError, unknown_name
 
 
 def darknet19() -> SetNetwork:

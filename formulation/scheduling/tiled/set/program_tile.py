@@ -18,7 +18,7 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from tilewright.formulation.compiled import compiled
+from tilewright.foundation.compiled import compiled
 
 Floats = npt.NDArray[np.float64]
 

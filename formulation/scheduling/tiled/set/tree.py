@@ -23,7 +23,7 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from tilewright.formulation.scheduling.tiled.set.layers import SetNetwork
-from tilewright.workloads.errors import TilewrightError
+from tilewright.foundation.errors import TilewrightError
 
 
 class InvalidTreeError(TilewrightError, ValueError):

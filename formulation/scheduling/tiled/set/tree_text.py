@@ -17,7 +17,7 @@ from typing import Literal, cast
 
 from tilewright.formulation.scheduling.tiled.set.layers import SetNetwork
 from tilewright.formulation.scheduling.tiled.set.tree import Cut, InvalidTreeError, Leaf, Node, check_tree
-from tilewright.workloads.errors import unknown_name
+from tilewright.foundation.errors import unknown_name
 
 _NUMBER = "([0-9]{1,9})"
 _CUT = re.compile(rf"([ST])\s+{_NUMBER}/{_NUMBER}(?:/{_NUMBER})?")

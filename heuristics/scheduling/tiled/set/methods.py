@@ -8,7 +8,6 @@ from random import Random
 from typing import ClassVar
 
 from tilewright.formulation.method import Outcome
-from tilewright.formulation.options import option
 from tilewright.formulation.result import Origin
 from tilewright.formulation.scheduling.tiled.evaluator import IllegalPlanError
 from tilewright.formulation.scheduling.tiled.search import AtomicPlan, PlanTree, TiledSearch
@@ -18,12 +17,13 @@ from tilewright.formulation.scheduling.tiled.set.networks import set_network
 from tilewright.formulation.scheduling.tiled.set.rules import PUBLISHED, Rules
 from tilewright.formulation.scheduling.tiled.set.tree import Node
 from tilewright.formulation.scheduling.tiled.set.tree_text import format_tree
+from tilewright.foundation.errors import InputError
+from tilewright.foundation.options import option
 from tilewright.hardware.scheduling.tiled.machine import TiledMachine
 from tilewright.heuristics.scheduling.tiled.planning import Heuristic
 from tilewright.heuristics.scheduling.tiled.set.annealing import Cooling, anneal, first_tree
 from tilewright.heuristics.scheduling.tiled.set.growing import Growth
 from tilewright.heuristics.scheduling.tiled.set.tree_search import Clock, TreeSearch
-from tilewright.workloads.errors import InputError
 
 RULES = ("paper", "program")
 FIGURES = ("engine", "program")

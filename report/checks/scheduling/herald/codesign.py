@@ -8,6 +8,7 @@ from fractions import Fraction
 
 from tilewright.formulation.objective import parse_objective
 from tilewright.formulation.scheduling.herald.problem import ScheduleObjective
+from tilewright.foundation.errors import InputError
 from tilewright.hardware.scheduling.herald.classes import accelerator_class, make_system, with_steps
 from tilewright.report.checks.mapping.document import claim_faults
 from tilewright.report.checks.scheduling.herald.schedule import (
@@ -24,7 +25,6 @@ from tilewright.report.records.scheduling.herald.document import (
     parts_of,
 )
 from tilewright.solvers.scheduling.herald.partition import partitions_of
-from tilewright.workloads.errors import InputError
 
 _CLOSE = 1e-12
 """Herald's energy is shown rounded."""

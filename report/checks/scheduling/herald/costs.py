@@ -7,6 +7,7 @@ from fractions import Fraction
 
 from tilewright.formulation.mapping.mapping import Mapping
 from tilewright.formulation.scheduling.herald.problem import Option
+from tilewright.foundation.errors import InputError
 from tilewright.hardware.scheduling.herald.system import System
 from tilewright.report.records.scheduling.herald.problem import CostsRecord, OptionRecord, ProblemRecord
 from tilewright.solvers.mapping.machine_sizes import MachineSize
@@ -14,7 +15,6 @@ from tilewright.solvers.scheduling.herald.build import option_on
 from tilewright.solvers.scheduling.herald.costs import tile_memory
 from tilewright.solvers.scheduling.herald.evidence import counted_cost
 from tilewright.solvers.scheduling.herald.staying import dram_energies
-from tilewright.workloads.errors import InputError
 from tilewright.workloads.mapping.operator import Operator
 
 _FIGURES = {

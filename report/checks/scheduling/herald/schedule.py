@@ -9,6 +9,7 @@ from tilewright.formulation.objective import parse_objective
 from tilewright.formulation.scheduling.herald.evaluator import ScheduleEvaluation, evaluate_schedule
 from tilewright.formulation.scheduling.herald.problem import ScheduleObjective, SchedulingProblem
 from tilewright.formulation.scheduling.herald.schedule import Placement, Schedule
+from tilewright.foundation.errors import InputError, unknown_name
 from tilewright.hardware.scheduling.herald.system import System
 from tilewright.report.checks.mapping.document import claim_faults, metric_faults
 from tilewright.report.checks.scheduling.herald.costs import cost_faults
@@ -28,7 +29,6 @@ from tilewright.report.records.scheduling.herald.files import option_of
 from tilewright.report.records.scheduling.herald.system import SystemRecord
 from tilewright.solvers.mapping.machine_sizes import METRICS
 from tilewright.solvers.scheduling.herald.registry import METHODS
-from tilewright.workloads.errors import InputError, unknown_name
 
 
 @dataclass(frozen=True)

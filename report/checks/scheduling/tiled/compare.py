@@ -14,6 +14,7 @@ from tilewright.formulation.method import is_stochastic
 from tilewright.formulation.scheduling.tiled.dag import AtomicDag
 from tilewright.formulation.scheduling.tiled.problem import TiledProblem, tiled_objective
 from tilewright.formulation.scheduling.tiled.search import TiledGoal
+from tilewright.foundation.errors import InputError
 from tilewright.report.checks.mapping.document import status_faults
 from tilewright.report.checks.scheduling.settings import proves
 from tilewright.report.records.claims import number
@@ -30,7 +31,6 @@ from tilewright.solvers.scheduling.tiled.bounds import Bounds
 from tilewright.solvers.scheduling.tiled.registry import METHODS
 from tilewright.solvers.scheduling.tiled.running import bound_key
 from tilewright.solvers.scheduling.tiled.size_bounds import compulsory_bytes, size_bounds, whole_layers
-from tilewright.workloads.errors import InputError
 
 _FIGURES = ("cycles", "energy_pj", "dram_bytes", "hop_bytes", "utilization", "atoms")
 """What a run tells of its plan."""

@@ -11,12 +11,12 @@ from tilewright.formulation.result import Status
 from tilewright.formulation.scheduling.tiled.evaluator import IllegalPlanError
 from tilewright.formulation.scheduling.tiled.problem import TiledProblem
 from tilewright.formulation.scheduling.tiled.search import AtomicPlan
+from tilewright.foundation.errors import InputError
 from tilewright.report.checks.scheduling.tiled.plan import evaluated_faults
 from tilewright.report.records.files import parse_record
 from tilewright.report.records.scheduling.tiled.compare import CompareDocument, KeptRun, RunRecord
 from tilewright.solvers.scheduling.tiled.second_opinion import PlanClaim, named_space, prove_plan
 from tilewright.solvers.second_opinion import Proof, Verdict
-from tilewright.workloads.errors import InputError
 
 Find = Callable[[str], str | None]
 """The text of a hash, if the store has it."""

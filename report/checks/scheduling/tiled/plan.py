@@ -9,6 +9,7 @@ from fractions import Fraction
 from tilewright.formulation.scheduling.tiled.evaluator import Evaluation, IllegalPlanError
 from tilewright.formulation.scheduling.tiled.problem import TiledProblem, tiled_objective
 from tilewright.formulation.scheduling.tiled.search import AtomicPlan
+from tilewright.foundation.errors import InputError
 from tilewright.report.checks.mapping.document import claim_faults, metric_faults
 from tilewright.report.checks.scheduling.settings import proves, settings_faults
 from tilewright.report.checks.trace import trace_faults
@@ -23,7 +24,6 @@ from tilewright.report.records.scheduling.tiled.plan import PlanRecord
 from tilewright.solvers.scheduling.tiled.ancestors import EFFORT
 from tilewright.solvers.scheduling.tiled.registry import METHODS
 from tilewright.solvers.scheduling.tiled.second_opinion import named_space, plan_bound
-from tilewright.workloads.errors import InputError
 
 
 @dataclass(frozen=True, eq=False)

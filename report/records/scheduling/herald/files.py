@@ -9,6 +9,7 @@ from tilewright.formulation.scheduling.herald.problem import Option, SchedulingP
 from tilewright.formulation.scheduling.herald.residency import with_results_kept
 from tilewright.formulation.scheduling.herald.schedule import MEMORY, Schedule, make_schedule
 from tilewright.formulation.scheduling.herald.timeline import Timeline
+from tilewright.foundation.errors import InputError, did_you_mean, unknown_name
 from tilewright.report.records.files import parse_record
 from tilewright.report.records.scheduling.herald.document import (
     CODESIGN,
@@ -17,7 +18,6 @@ from tilewright.report.records.scheduling.herald.document import (
     ScheduleDocument,
 )
 from tilewright.report.records.scheduling.herald.problem import ProblemRecord
-from tilewright.workloads.errors import InputError, did_you_mean, unknown_name
 
 
 def is_schedule(data: object) -> bool:

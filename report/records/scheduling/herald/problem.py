@@ -13,10 +13,10 @@ from itertools import groupby
 from pydantic import Field
 
 from tilewright.formulation.scheduling.herald.problem import Option, SchedulingProblem, Task
+from tilewright.foundation.errors import InputError
 from tilewright.report.records.claims import ExactText
 from tilewright.report.records.mapping.document import MappingRecord
 from tilewright.report.records.mapping.operator import OperatorRecord, Record
-from tilewright.workloads.errors import InputError
 from tilewright.workloads.mapping.operator import Operator
 
 Operators = MappingABC[tuple[str, str], Operator]

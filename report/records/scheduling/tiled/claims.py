@@ -6,11 +6,11 @@ from tilewright.formulation.limits import Limits
 from tilewright.formulation.result import Status
 from tilewright.formulation.scheduling.tiled.problem import TiledProblem
 from tilewright.formulation.scheduling.tiled.search import AtomicPlan
+from tilewright.foundation.errors import InputError
 from tilewright.report.records.scheduling.tiled.document import PlanDocument
 from tilewright.solvers.scheduling.tiled.registry import METHODS
 from tilewright.solvers.scheduling.tiled.second_opinion import PlanClaim, prove_plan
 from tilewright.solvers.second_opinion import Proof, Verdict
-from tilewright.workloads.errors import InputError
 
 
 def plan_proof(

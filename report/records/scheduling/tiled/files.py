@@ -11,11 +11,11 @@ import numpy as np
 from tilewright.formulation.scheduling.tiled.completion import complete
 from tilewright.formulation.scheduling.tiled.problem import TiledProblem, tiled_objective
 from tilewright.formulation.scheduling.tiled.search import AtomicPlan
+from tilewright.foundation.errors import InputError
 from tilewright.report.records.files import parse_record
 from tilewright.report.records.scheduling.tiled.document import PLAN, PlanDocument
 from tilewright.report.records.scheduling.tiled.plan import PlanRecord, packed
 from tilewright.report.records.scheduling.tiled.problem import TiledProblemRecord
-from tilewright.workloads.errors import InputError
 
 _TASKS = ("engine", "first", "last")
 _PARTS = {

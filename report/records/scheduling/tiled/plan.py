@@ -20,8 +20,8 @@ from tilewright.formulation.scheduling.tiled.plan import Plan, Residency, Transf
 from tilewright.formulation.scheduling.tiled.problem import TiledProblem
 from tilewright.formulation.scheduling.tiled.search import AtomicPlan
 from tilewright.formulation.scheduling.tiled.tiling import Tiling
+from tilewright.foundation.errors import InputError
 from tilewright.report.records.mapping.operator import Record
-from tilewright.workloads.errors import InputError
 
 MOST_ROWS = 1 << 26
 """Rows of a column, at most."""

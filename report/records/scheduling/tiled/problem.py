@@ -7,10 +7,10 @@ from typing import Annotated, Any, Literal
 from pydantic import AfterValidator, Field
 
 from tilewright.formulation.scheduling.tiled.problem import TiledProblem, tiled_objective
+from tilewright.foundation.errors import InputError
+from tilewright.foundation.units import LIMIT
 from tilewright.hardware.scheduling.tiled.machine import TiledMachine, TileEngine, machine_to_dict
-from tilewright.hardware.units import LIMIT
 from tilewright.report.records.mapping.operator import OperatorRecord, Record
-from tilewright.workloads.errors import InputError
 from tilewright.workloads.network import Layer, Link, Network
 
 MAX_SIDE = 256

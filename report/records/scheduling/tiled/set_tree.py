@@ -17,11 +17,11 @@ from tilewright.formulation.scheduling.tiled.set.program_networks import program
 from tilewright.formulation.scheduling.tiled.set.rules import DEFECTS, PUBLISHED, rules_with
 from tilewright.formulation.scheduling.tiled.set.tree import Node
 from tilewright.formulation.scheduling.tiled.set.tree_text import parse_tree
+from tilewright.foundation.disk import check_writable, write_file
+from tilewright.foundation.errors import InputError
 from tilewright.hardware.scheduling.tiled.load import load_tiled_machine
 from tilewright.report.records.mapping.operator import Record
 from tilewright.workloads.catalog import resolve_model
-from tilewright.workloads.disk import check_writable, write_file
-from tilewright.workloads.errors import InputError
 
 PROGRAM = "program:"
 """What the names of the released program's networks begin with."""

@@ -5,8 +5,8 @@ from __future__ import annotations
 from tilewright.formulation.scheduling.tiled.evaluator import IllegalPlanError
 from tilewright.formulation.scheduling.tiled.problem import TiledProblem
 from tilewright.formulation.scheduling.tiled.search import AtomicPlan
+from tilewright.foundation.errors import InputError
 from tilewright.report.records.scheduling.tiled.files import edited_plan, is_plan, stated_again
-from tilewright.workloads.errors import InputError
 
 
 def warm_plan(data: object, where: str, problem: TiledProblem) -> AtomicPlan:

@@ -10,6 +10,7 @@ from string import ascii_lowercase, ascii_uppercase
 from rich.console import RenderableType
 from rich.text import Text
 
+from tilewright.foundation.errors import InputError, did_you_mean
 from tilewright.report.records.scheduling.herald.document import (
     CodesignDocument,
     PlacementRecord,
@@ -18,7 +19,6 @@ from tilewright.report.records.scheduling.herald.document import (
 from tilewright.report.text.quantities import count_text, energy_text
 from tilewright.report.text.scheduling.herald.tables import codesign_views, schedule_views
 from tilewright.report.text.tables import listing
-from tilewright.workloads.errors import InputError, did_you_mean
 
 _CELLS = 64  # of a line of time
 _ROWS = 40  # layers that are shown where not all are asked for

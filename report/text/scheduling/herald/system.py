@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from rich.console import RenderableType
 
+from tilewright.foundation.units import exact
 from tilewright.hardware.scheduling.herald.system import System
-from tilewright.hardware.units import exact
 from tilewright.report.text.quantities import bytes_text, count_text
 from tilewright.report.text.tables import head_text, plain_table
 

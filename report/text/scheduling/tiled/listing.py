@@ -10,6 +10,7 @@ import numpy as np
 from rich.console import RenderableType
 from rich.text import Text
 
+from tilewright.foundation.errors import InputError, did_you_mean
 from tilewright.report.records.claims import number
 from tilewright.report.records.scheduling.tiled.document import PlanDocument, plan_metrics
 from tilewright.report.records.scheduling.tiled.evaluation import JudgedPlan, judged_document, layer_rows
@@ -18,7 +19,6 @@ from tilewright.report.text.quantities import count_text, objective_text, percen
 from tilewright.report.text.scheduling.claims import figures_table
 from tilewright.report.text.scheduling.tiled.tables import add_plan_figures, energy_table, plan_views
 from tilewright.report.text.tables import head_text, listing, plain_table
-from tilewright.workloads.errors import InputError, did_you_mean
 
 _CELLS = 64
 _BLOCKS = " ▁▂▃▄▅▆▇█"

@@ -9,9 +9,9 @@ from dataclasses import dataclass, replace
 from importlib.metadata import version
 
 from tilewright.formulation.method import Outcome
-from tilewright.formulation.options import option
 from tilewright.formulation.result import Origin
 from tilewright.formulation.scheduling.tiled.search import AtomicPlan, TiledSearch
+from tilewright.foundation.options import option
 from tilewright.solvers.scheduling.tiled.exact.incumbent import SIZES, Beginning, chosen_atoms, quick_plans
 from tilewright.solvers.scheduling.tiled.exact.proof import RoundProof
 from tilewright.solvers.scheduling.tiled.exact.space import RoundSpace, idle_steps

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from tilewright.formulation.compiled import compiled
+from tilewright.foundation.compiled import compiled
 
 Longs = npt.NDArray[np.int64]
 

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from tilewright.formulation.compiled import compiled
+from tilewright.foundation.compiled import compiled
 from tilewright.solvers.scheduling.tiled.exact.label_kernel import (
     BEST,
     BOUND,

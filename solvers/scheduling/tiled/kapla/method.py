@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from tilewright.formulation.method import Outcome
-from tilewright.formulation.options import option
 from tilewright.formulation.scheduling.tiled.search import TiledSearch
 from tilewright.formulation.scheduling.tiled.set.closed_form import ClosedForm
+from tilewright.foundation.options import option
 from tilewright.heuristics.scheduling.tiled.kapla.methods import ChainMethod
 from tilewright.solvers.mapping.mip.child import ChildError
 from tilewright.solvers.scheduling.tiled.kapla.best_first import BestFirst

@@ -6,10 +6,10 @@ from dataclasses import dataclass
 
 from tilewright import __version__
 from tilewright.formulation.method import Outcome
-from tilewright.formulation.options import option
 from tilewright.formulation.result import Origin
 from tilewright.formulation.scheduling.tiled.completion import complete
 from tilewright.formulation.scheduling.tiled.search import AtomicPlan, TiledSearch
+from tilewright.foundation.options import option
 from tilewright.heuristics.scheduling.tiled.atomic import AtomicDataflow
 from tilewright.solvers.mapping.mip.child import ChildError
 from tilewright.solvers.scheduling.tiled.linear import SOLVERS, missing_solver

@@ -14,12 +14,12 @@ from rich.text import Text
 from tilewright.api.display import Displayed
 from tilewright.api.mapping.layer import Layer
 from tilewright.api.mapping.machine import Machine
-from tilewright.hardware.units import parse_energy, parse_positive
+from tilewright.foundation.disk import check_writable, write_file
+from tilewright.foundation.units import parse_energy, parse_positive
 from tilewright.report.exchange import convert as exchange
 from tilewright.report.exchange.bundle import Settings
 from tilewright.report.exchange.losses import Loss
 from tilewright.report.exchange.mapping.tilewright_write import nest_text
-from tilewright.workloads.disk import check_writable, write_file
 
 Source = str | os.PathLike[str] | Machine | Layer
 

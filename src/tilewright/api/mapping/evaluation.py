@@ -20,12 +20,12 @@ from tilewright.formulation.mapping.evaluator import Evaluation
 from tilewright.formulation.mapping.mapping import Mapping
 from tilewright.formulation.mapping.problem import LayerProblem, layer_problem
 from tilewright.formulation.objective import parse_objective
+from tilewright.foundation.errors import InputError
 from tilewright.report.records.mapping.build import metrics_record
 from tilewright.report.records.mapping.evaluation import evaluation_data
 from tilewright.report.records.mapping.mapping_file import StoredMapping
 from tilewright.report.records.mapping.stored_mappings import read_mappings
 from tilewright.report.text.mapping.evaluation import evaluation_views
-from tilewright.workloads.errors import InputError
 
 GivenMapping = LayerMapping | Mapping | Sequence[MappingABC[str, Any]] | str | os.PathLike[str]
 

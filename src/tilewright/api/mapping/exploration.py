@@ -24,6 +24,9 @@ from tilewright.api.mapping.result import MappingDocument
 from tilewright.formulation.limits import Limits
 from tilewright.formulation.objective import parse_objective
 from tilewright.formulation.stopping import NEVER, Stop
+from tilewright.foundation.disk import check_writable, suffix_error, write_file
+from tilewright.foundation.errors import InputError
+from tilewright.foundation.processes import available_cores
 from tilewright.hardware.mapping.design_cost import design_costs
 from tilewright.hardware.mapping.design_space import design_space
 from tilewright.hardware.mapping.variations import Variation, variation
@@ -40,9 +43,6 @@ from tilewright.solvers.mapping.explore.store import ExploreStore
 from tilewright.solvers.mapping.methods import method as method_of
 from tilewright.solvers.mapping.network_problem import Factors, network_problem
 from tilewright.solvers.mapping.solve import AUTO
-from tilewright.solvers.processes import available_cores
-from tilewright.workloads.disk import check_writable, suffix_error, write_file
-from tilewright.workloads.errors import InputError
 
 FEW_CELLS = 100
 """With fewer layers on designs than this, starting worker processes takes longer than it saves."""
@@ -359,7 +359,7 @@ def _workers(jobs: int | None, cells: int) -> int:
 
 def _answers(workers: int, cluster: str | None) -> Answers:
     if cluster is not None:
-        from tilewright.solvers.cluster import cluster_answers, connected
+        from tilewright.foundation.cluster import cluster_answers, connected
 
         def sent(cells: Iterable[Cell], stop: threading.Event) -> Iterator[tuple[Cell, Told]]:
             client = connected(cluster)  # closed at the end; the next goal has its own
@@ -368,7 +368,7 @@ def _answers(workers: int, cluster: str | None) -> Answers:
         return sent
     if workers == 1:
         return answers_here
-    from tilewright.solvers.pool import local_answers
+    from tilewright.foundation.pool import local_answers
 
     def pooled(cells: Iterable[Cell], stop: threading.Event) -> Iterator[tuple[Cell, Told]]:
         return local_answers(CELLS, workers, cells, stop)

@@ -15,10 +15,10 @@ from tilewright.api.mapping.machine import Machine
 from tilewright.api.mapping.question import Demands, LayersOnMachine
 from tilewright.api.mapping.result import MappingResult, only_layer
 from tilewright.formulation.mapping.problem import LayerProblem
+from tilewright.foundation.errors import InputError
 from tilewright.report.records.mapping.operator import OperatorRecord, shape_text
 from tilewright.report.text.network import operator_views
 from tilewright.workloads.catalog import resolve_model
-from tilewright.workloads.errors import InputError
 from tilewright.workloads.mapping.operator import Operator
 from tilewright.workloads.selection import SelectedLayer
 

@@ -11,8 +11,9 @@ from rich.console import RenderableType
 from rich.text import Text
 
 from tilewright.api.display import Displayed
+from tilewright.foundation.description import build_description
+from tilewright.foundation.errors import InputError
 from tilewright.hardware.changes import changed
-from tilewright.hardware.description import build_description
 from tilewright.hardware.mapping.build import build_engine
 from tilewright.hardware.mapping.describe import engine_tree
 from tilewright.hardware.mapping.engine import Engine
@@ -24,7 +25,6 @@ from tilewright.hardware.mapping.load import (
     load_engine,
 )
 from tilewright.hardware.mapping.schema import MachineFile
-from tilewright.workloads.errors import InputError
 from tilewright.workloads.mapping.operator import Role
 
 

@@ -13,10 +13,10 @@ from rich.text import Text
 from tilewright.api.display import Displayed
 from tilewright.formulation.mapping.directives import Directives, write_directives
 from tilewright.formulation.mapping.mapping import Mapping
+from tilewright.foundation.disk import check_writable, write_file
 from tilewright.hardware.mapping.engine import Engine
 from tilewright.report.records.mapping.mapping_file import StoredMapping, render_mapping
 from tilewright.report.text.mapping.loop_nest import loop_nest
-from tilewright.workloads.disk import check_writable, write_file
 from tilewright.workloads.mapping.operator import Operator
 
 

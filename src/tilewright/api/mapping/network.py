@@ -15,12 +15,12 @@ from tilewright.api.mapping.layer import Layer
 from tilewright.api.mapping.machine import Machine
 from tilewright.api.mapping.question import Demands, LayersOnMachine
 from tilewright.api.mapping.result import MappingDocument
+from tilewright.foundation.errors import unknown_name
+from tilewright.foundation.loading import loading_within
 from tilewright.report.records.mapping.operator import shape_text
 from tilewright.report.records.network import network_data
 from tilewright.report.text.network import network_views
 from tilewright.workloads.catalog import list_models, resolve_model
-from tilewright.workloads.errors import unknown_name
-from tilewright.workloads.loading import loading_within
 from tilewright.workloads.network import Network as LayerGraph
 from tilewright.workloads.selection import SelectedLayer, select_layers
 

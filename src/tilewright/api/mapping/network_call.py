@@ -13,8 +13,8 @@ from tilewright.api.mapping.question import Start
 from tilewright.api.mapping.result import MappingDocument
 from tilewright.api.solving import solve
 from tilewright.formulation.stopping import Stop
+from tilewright.foundation.loading import loading_within
 from tilewright.solvers.observer import Observer
-from tilewright.workloads.loading import loading_within
 
 
 def map_network(

@@ -13,6 +13,7 @@ from tilewright.api.mapping.mapping import LayerMapping
 from tilewright.api.mapping.result import MappingDocument, MappingResult
 from tilewright.formulation.mapping.mapping import Mapping
 from tilewright.formulation.objective import parse_objective
+from tilewright.foundation.errors import InputError
 from tilewright.report.records.mapping.answer_sets import answer_record
 from tilewright.report.records.mapping.build import limits_of
 from tilewright.report.records.mapping.document import SettingsRecord
@@ -31,7 +32,6 @@ from tilewright.solvers.mapping.network_problem import (
 from tilewright.solvers.mapping.network_search import search_network
 from tilewright.solvers.mapping.repeated_solves import check_lexicographic
 from tilewright.solvers.mapping.solve import AUTO
-from tilewright.workloads.errors import InputError
 from tilewright.workloads.selection import SelectedLayer
 
 MOST_OPTIMA = 1000

@@ -17,6 +17,8 @@ from tilewright.api.mapping.mapping import LayerMapping
 from tilewright.formulation.mapping.mapping import Mapping
 from tilewright.formulation.objective import Objective, parse_objective
 from tilewright.formulation.result import Status
+from tilewright.foundation.disk import check_writable, write_file
+from tilewright.foundation.errors import InputError, unknown_name
 from tilewright.hardware.mapping.engine import Engine
 from tilewright.report.records.files import output_format, render
 from tilewright.report.records.mapping.document import (
@@ -30,8 +32,6 @@ from tilewright.report.text.mapping.answer_sets import further_views
 from tilewright.report.text.mapping.documents import document_views
 from tilewright.report.text.quantities import gap_text
 from tilewright.report.text.tables import layer_view
-from tilewright.workloads.disk import check_writable, write_file
-from tilewright.workloads.errors import InputError, unknown_name
 from tilewright.workloads.mapping.operator import Operator
 
 

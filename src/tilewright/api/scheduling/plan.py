@@ -10,6 +10,7 @@ from typing import Any
 from rich.console import RenderableType
 
 from tilewright.api.claimed import Claimed
+from tilewright.foundation.disk import check_writable, write_file
 from tilewright.report.records.files import json_text, output_format
 from tilewright.report.records.scheduling.herald.document import (
     CodesignDocument,
@@ -19,7 +20,6 @@ from tilewright.report.records.scheduling.herald.document import (
 from tilewright.report.records.scheduling.tiled.document import PlanDocument
 from tilewright.report.text.quantities import gap_text
 from tilewright.report.text.scheduling.herald.tables import codesign_views, schedule_views
-from tilewright.workloads.disk import check_writable, write_file
 
 SchedulingDocument = ScheduleDocument | CodesignDocument | PlanDocument
 

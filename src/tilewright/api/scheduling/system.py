@@ -11,11 +11,11 @@ from rich.console import RenderableType
 
 from tilewright.api.display import Displayed
 from tilewright.api.scheduling.tiled_machine import is_tiled
+from tilewright.foundation.errors import InputError
 from tilewright.hardware.scheduling.herald.system import System as SubAccelerators
 from tilewright.hardware.scheduling.herald.system import system_to_dict
 from tilewright.hardware.scheduling.herald.system_file import changed_system, list_systems, load_system
 from tilewright.report.text.scheduling.herald.system import system_views
-from tilewright.workloads.errors import InputError
 
 
 class System(Displayed):

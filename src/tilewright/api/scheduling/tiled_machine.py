@@ -10,14 +10,14 @@ from typing import Any
 from rich.console import RenderableType
 
 from tilewright.api.display import Displayed
-from tilewright.hardware.description import names_a_file
+from tilewright.foundation.description import names_a_file
+from tilewright.foundation.errors import InputError, did_you_mean
+from tilewright.foundation.yaml_file import read_yaml
 from tilewright.hardware.scheduling.herald.system_file import list_systems
 from tilewright.hardware.scheduling.tiled.load import changed_machine, list_tiled_machines, load_tiled_machine
 from tilewright.hardware.scheduling.tiled.machine import TiledMachine as Grid
 from tilewright.hardware.scheduling.tiled.machine import machine_to_dict
 from tilewright.report.text.scheduling.tiled.machine import machine_views
-from tilewright.workloads.errors import InputError, did_you_mean
-from tilewright.workloads.yaml_file import read_yaml
 
 
 class TiledMachine(Displayed):

@@ -13,6 +13,7 @@ from rich.console import RenderableType
 from tilewright.api.display import Displayed
 from tilewright.api.scheduling.plan import SchedulingAnswer
 from tilewright.formulation.scheduling.tiled.evaluator import Evaluation
+from tilewright.foundation.errors import InputError
 from tilewright.report.records.claims import number
 from tilewright.report.records.files import read_data
 from tilewright.report.records.scheduling.tiled.document import PlanDocument, PlanMetricsRecord, plan_metrics
@@ -26,7 +27,6 @@ from tilewright.report.records.scheduling.tiled.evaluation import (
 from tilewright.report.records.scheduling.tiled.files import edited_plan, is_plan
 from tilewright.report.text.scheduling.tiled.listing import evaluation_views
 from tilewright.report.text.scheduling.tiled.tables import plan_views
-from tilewright.workloads.errors import InputError
 
 
 class TiledPlan(SchedulingAnswer):

@@ -10,12 +10,12 @@ from tilewright.api.arguments import SearchRequest, interruptible, named_argumen
 from tilewright.api.scheduling.settings import search_settings
 from tilewright.api.scheduling.tiled_plan import TiledPlan
 from tilewright.formulation.scheduling.tiled.problem import TiledProblem
+from tilewright.foundation.errors import InputError
 from tilewright.report.records.files import read_data
 from tilewright.report.records.scheduling.tiled.document import plan_document
 from tilewright.report.records.scheduling.tiled.warm import warm_plan
 from tilewright.solvers.observer import Unobserved
 from tilewright.solvers.scheduling.tiled.running import claimed_space, plan_run
-from tilewright.workloads.errors import InputError
 
 DEFAULT = "atomic"
 """The method that searches where none is named."""

@@ -19,6 +19,7 @@ from tilewright.api.scheduling.tiled_search import search_plan
 from tilewright.formulation.scheduling.herald.problem import ScheduleObjective
 from tilewright.formulation.scheduling.tiled.dag import PartialSums
 from tilewright.formulation.scheduling.tiled.problem import TiledProblem, tiled_objective
+from tilewright.foundation.errors import InputError, unknown_name
 from tilewright.report.records.scheduling.herald.document import schedule_document
 from tilewright.report.records.scheduling.workload import workload_data
 from tilewright.report.text.scheduling.workload import workload_views
@@ -26,7 +27,6 @@ from tilewright.solvers.mapping.machine_sizes import METRICS
 from tilewright.solvers.observer import Unobserved
 from tilewright.solvers.scheduling.herald.build import METRIC_OF
 from tilewright.solvers.scheduling.herald.schedule import schedule_run
-from tilewright.workloads.errors import InputError, unknown_name
 from tilewright.workloads.scheduling.workload import Workload as Networks
 from tilewright.workloads.scheduling.workload_file import list_workloads as workload_names
 from tilewright.workloads.scheduling.workload_file import resolve_workload

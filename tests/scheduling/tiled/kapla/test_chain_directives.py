@@ -26,10 +26,10 @@ from tilewright.formulation.scheduling.tiled.set.layers import SetNetwork
 from tilewright.formulation.scheduling.tiled.set.networks import set_network
 from tilewright.formulation.scheduling.tiled.set.rules import Rules
 from tilewright.formulation.scheduling.tiled.units import units_of
+from tilewright.foundation.errors import InputError
 from tilewright.hardware.scheduling.tiled.load import load_tiled_machine
 from tilewright.heuristics.scheduling.tiled.kapla.solver import tangram_chain
 from tilewright.workloads.catalog import resolve_model
-from tilewright.workloads.errors import InputError
 
 MACHINE = load_tiled_machine("set-edge-4x4")
 

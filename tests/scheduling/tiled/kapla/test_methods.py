@@ -9,9 +9,9 @@ from tilewright.formulation.limits import Limits
 from tilewright.formulation.result import Status
 from tilewright.formulation.scheduling.tiled.problem import TiledProblem, tiled_objective
 from tilewright.formulation.scheduling.tiled.search import TiledResult
+from tilewright.foundation.errors import InputError
 from tilewright.hardware.scheduling.tiled.load import load_tiled_machine
 from tilewright.solvers.scheduling.tiled.running import plan_run
-from tilewright.workloads.errors import InputError
 
 METHODS = (
     "tangram",

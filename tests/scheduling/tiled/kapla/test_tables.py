@@ -6,10 +6,9 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-
-from tilewright.benchmarks.studies import kapla_edge, kapla_tables
-from tilewright.benchmarks.studies.kapla_cells import ChainFound, chain_store, compute
-from tilewright.benchmarks.studies.kapla_tables import SYSTEM, TABLES, Study
+from studies import kapla_edge, kapla_tables
+from studies.kapla_cells import ChainFound, chain_store, compute
+from studies.kapla_tables import SYSTEM, TABLES, Study
 
 STUDY = Study(("mlp",), SYSTEM, 2, 3, 3, 30.0)
 

@@ -5,7 +5,7 @@ import pytest
 from tilewright.formulation.scheduling.tiled.set.layers import SetLayer
 from tilewright.formulation.scheduling.tiled.set.networks import set_network
 from tilewright.formulation.scheduling.tiled.units import units_of
-from tilewright.workloads.errors import InputError
+from tilewright.foundation.errors import InputError
 from tilewright.workloads.mapping.convolutions import conv2d
 from tilewright.workloads.mapping.operator import Role
 from tilewright.workloads.network import Layer, Link, Network

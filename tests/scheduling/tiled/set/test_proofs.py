@@ -21,6 +21,7 @@ from tilewright.formulation.scheduling.tiled.set.closed_form import (
 from tilewright.formulation.scheduling.tiled.set.program_networks import program_network
 from tilewright.formulation.scheduling.tiled.set.rules import Rules
 from tilewright.formulation.scheduling.tiled.set.tree import Cut, Leaf, Node, chain, rooted
+from tilewright.foundation.errors import InputError
 from tilewright.heuristics.scheduling.tiled.set.annealing import FOREVER, Cooling, anneal, first_tree
 from tilewright.heuristics.scheduling.tiled.set.growing import Growth
 from tilewright.heuristics.scheduling.tiled.set.tree_search import Clock, TreeSearch
@@ -39,7 +40,6 @@ from tilewright.solvers.scheduling.tiled.set.hopeful import HopefulTrees
 from tilewright.solvers.scheduling.tiled.set.leaf_figures import Given
 from tilewright.solvers.scheduling.tiled.set.segments import parts_of_time
 from tilewright.solvers.scheduling.tiled.set.subtree_terms import Asked, Limit
-from tilewright.workloads.errors import InputError
 
 SMALL = [
     ("resnet", (2, 3, 4, 5, 6), 1),

@@ -3,10 +3,9 @@
 from pathlib import Path
 
 import pytest
-
-from tilewright.benchmarks.studies import set_figures, set_losses, set_proofs, set_trees
-from tilewright.benchmarks.studies.answers import answers
-from tilewright.benchmarks.studies.set_cells import TreeCell, TreeFound, compute, failed, tree_store
+from studies import set_figures, set_losses, set_proofs, set_trees
+from studies.answers import answers
+from studies.set_cells import TreeCell, TreeFound, compute, failed, tree_store
 
 
 def test_tables_are_of_what_the_store_has(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

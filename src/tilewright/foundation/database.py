@@ -1,0 +1,276 @@
+"""SQLite files that several programs share; locks, damage and full disks are errors of one line.
+
+Whoever keeps rows on disk opens them here.  A lock is waited for no longer than the caller has patience; a
+wait listens to the event that stops the call.  Rows carry a *seal*, the hash of what they hold, so that a
+changed byte is found whether or not SQLite stumbles over it.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import sqlite3
+import threading
+import time
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from pathlib import Path
+from types import TracebackType
+from typing import Any, TypeVar
+
+from tilewright.foundation.disk import check_writable, is_stream, suffix_error
+from tilewright.foundation.errors import InputError, one_line
+
+PATIENCE = 30.0
+"""Seconds that a lock is waited for where the caller has no limit of its own."""
+_PAUSE = 0.02
+_LOCKED = {sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED}
+_UNUSABLE = {
+    sqlite3.SQLITE_CANTOPEN,
+    sqlite3.SQLITE_READONLY,
+    sqlite3.SQLITE_IOERR,
+    sqlite3.SQLITE_FULL,
+    sqlite3.SQLITE_PERM,
+    sqlite3.SQLITE_AUTH,
+}
+
+_CLOSED = {sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_READONLY}
+
+Answer = TypeVar("Answer")
+Row = tuple[Any, ...]
+
+
+SUFFIXES = (".sqlite", ".sqlite3", ".db")
+"""Of new files that a user names."""
+
+
+def check_database(path: Path) -> None:
+    """Raise ``InputError`` for a file that could not be written; a new one is named as a database."""
+    check_writable(path)
+    if is_stream(path):
+        raise InputError(str(path), None, "a device or pipe, expected a regular file for the store")
+    if not os.path.exists(path) and path.suffix.lower() not in SUFFIXES:
+        raise suffix_error(path, SUFFIXES)
+
+
+class LockedError(InputError):
+    """Another program holds the file, and patience is over."""
+
+
+class DamagedError(InputError):
+    """The file is no SQLite file, or not what was written."""
+
+
+def set_aside(path: Path) -> Path:
+    """Rename a damaged file, with what SQLite keeps beside it, so that a new one can take its place.
+
+    Returns
+    -------
+    The file's new name; an older file of that name is gone
+
+    Raises
+    ------
+    OSError : where it cannot be renamed
+    """
+    aside = path.with_name(f"{path.name}.damaged")
+    for companion in ("-wal", "-shm", "-journal"):
+        with suppress(FileNotFoundError):
+            os.replace(f"{path}{companion}", f"{aside}{companion}")
+    os.replace(path, aside)
+    return aside
+
+
+def seal(values: Sequence[object]) -> str:
+    """Content hash of a row, equal for what SQLite reads back of it (integral floats are integers)."""
+    plain = [int(value) if isinstance(value, float) and value.is_integer() else value for value in values]
+    return hashlib.sha256(json.dumps(plain, default=repr).encode()).hexdigest()
+
+
+@dataclass(frozen=True)
+class Layout:
+    """What a file of one kind holds.
+
+    Parameters
+    ----------
+    application : SQLite's ``application_id``, by which the kind is known
+    version : of the tables, SQLite's ``user_version``
+    tables : statements that make them
+    name : of the kind, for errors
+    readable : older versions that whoever opens the file can bring up
+    """
+
+    application: int
+    version: int
+    tables: tuple[str, ...]
+    name: str
+    readable: tuple[int, ...] = ()
+
+
+class Database:
+    """An open SQLite file, in autocommit mode outside of `transaction`.
+
+    Parameters
+    ----------
+    patience : seconds that a lock may be waited for, asked before every wait
+    stop : ends a wait as if patience were over
+
+    Raises
+    ------
+    LockedError, DamagedError : here and from every method
+    InputError : for a file that cannot be opened, read or written
+    """
+
+    def __init__(
+        self,
+        path: Path,
+        patience: Callable[[], float] = lambda: PATIENCE,
+        stop: threading.Event | None = None,
+    ) -> None:
+        self.path = path
+        self._patience, self._stop = patience, stop or threading.Event()
+        with self._told():
+            self._connection = sqlite3.connect(path, timeout=0, isolation_level=None, check_same_thread=False)
+
+    def rows(self, statement: str, values: Sequence[object] = ()) -> list[Row]:
+        """All rows of one statement."""
+        return self._patiently(lambda: self._connection.execute(statement, values).fetchall())
+
+    def run_many(self, statement: str, rows: Iterable[Sequence[object]]) -> None:
+        """One statement for each of some rows."""
+        listed = list(rows)
+        self._patiently(lambda: self._connection.executemany(statement, listed))
+
+    @contextmanager
+    def transaction(self) -> Iterator[None]:
+        """Everything inside is kept, or nothing; no other program writes meanwhile."""
+        self.rows("BEGIN IMMEDIATE")
+        try:
+            yield
+            self.rows("COMMIT")
+        except BaseException:
+            if self._connection.in_transaction:
+                with self._told():
+                    self._connection.execute("ROLLBACK")
+            raise
+
+    def number(self, pragma: str) -> int:
+        """A pragma's value."""
+        return int(self.rows(f"PRAGMA {pragma}")[0][0])
+
+    def adopt(self, layout: Layout, *, create: bool = True) -> int:
+        """Make the tables of an empty file where wanted, and recognise those of any other.
+
+        Returns
+        -------
+        The version of the tables
+
+        Raises
+        ------
+        InputError : for a file of another program or version
+        """
+        if create and self._is_empty():
+            self.rows("PRAGMA journal_mode = WAL")
+            with self.transaction():
+                if self._is_empty():  # else another program was quicker
+                    for table in layout.tables:
+                        self.rows(table)
+                    self.rows(f"PRAGMA application_id = {layout.application}")
+                    self.rows(f"PRAGMA user_version = {layout.version}")
+        if self.number("application_id") != layout.application:
+            message = f"an SQLite file of another program, expected {layout.name}"
+            raise InputError(str(self.path), None, message)
+        version = self.number("user_version")
+        if version not in (*layout.readable, layout.version):
+            message = f"{layout.name} of version {version}, expected {layout.version}"
+            raise InputError(str(self.path), "user_version", message)
+        self.examine()
+        return version
+
+    def _is_empty(self) -> bool:
+        return not self.rows("SELECT count(*) FROM sqlite_master")[0][0]
+
+    def examine(self) -> None:
+        """Raise ``DamagedError`` where pages or indices of the file contradict each other."""
+        found = self.rows("PRAGMA integrity_check(1)")
+        if found != [("ok",)]:
+            raise self.damaged(" ".join(str(found[0][0]).split()) if found else "no answer")
+
+    def damaged(self, what: str) -> DamagedError:
+        """The error that says what is damaged."""
+        return DamagedError(str(self.path), None, f"damaged: {what}")
+
+    @contextmanager
+    def reading(self, what: str) -> Iterator[None]:
+        """Whatever a row's content cannot be read as is told as damage of ``what``."""
+        try:
+            yield
+        except InputError as error:
+            raise (
+                error
+                if isinstance(error, LockedError | DamagedError)
+                else self.damaged(f"{what}: {one_line(error)}")
+            ) from None
+        except (ValueError, TypeError, LookupError, ArithmeticError, AttributeError) as error:
+            raise self.damaged(f"{what}: {one_line(error)}") from None
+
+    def copy_to(self, path: Path) -> None:
+        """A copy of everything that is stored now, even while others write."""
+        other = Database(path, self._patience, self._stop)
+        try:
+            with self._told():
+                self._connection.backup(other._connection)
+        finally:
+            other.close()
+
+    def close(self) -> None:
+        """Close the file; what was stored stays."""
+        self._connection.close()
+
+    def __enter__(self) -> Database:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def _patiently(self, work: Callable[[], Answer]) -> Answer:
+        deadline = time.monotonic() + self._patience()
+        while True:
+            try:
+                with self._told():
+                    return work()
+            except LockedError:
+                if time.monotonic() >= deadline or self._stop.wait(_PAUSE):
+                    raise
+
+    @contextmanager
+    def _told(self) -> Iterator[None]:
+        try:
+            yield
+        except sqlite3.Error as error:
+            code = getattr(error, "sqlite_errorcode", sqlite3.SQLITE_CORRUPT) & 0xFF
+            if code in _LOCKED:
+                raise LockedError(
+                    str(self.path), None, "locked by another program, expected it to end or to wait for"
+                ) from None
+            if code in _UNUSABLE and not (code in _CLOSED and _has_odd_header(self.path)):
+                raise InputError(str(self.path), None, f"cannot be used: {one_line(error)}") from None
+            if code == sqlite3.SQLITE_NOTADB:
+                raise DamagedError(str(self.path), None, "not an SQLite file") from None
+            raise self.damaged(one_line(error)) from None
+
+
+def _has_odd_header(path: Path) -> bool:
+    """Whether the header asks for another SQLite, of which SQLite says that the file is not writable."""
+    try:
+        with path.open("rb") as stream:
+            header = stream.read(_HEADER)
+    except OSError:
+        return False
+    return len(header) == _HEADER and not set(header[18:20]) <= {1, 2}
+
+
+_HEADER = 100

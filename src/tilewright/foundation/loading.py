@@ -1,0 +1,90 @@
+"""How long a call may read and import: one deadline, which every reader heeds.
+
+A search that has begun has a limit of its own; the deadline is lifted then.
+"""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass
+
+from tilewright.foundation.errors import BudgetError
+
+LEAST = 1.5
+"""Seconds that each file has at any rate, as much as it needs on a busy machine."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Deadline:
+    moment: float
+    seconds: float
+
+
+_deadline: ContextVar[_Deadline | None] = ContextVar("deadline of loading", default=None)
+
+
+def limit_loading(seconds: float | None, since: float | None = None) -> None:
+    """Everything that is read from now on counts under a limit; ``None`` lifts it.
+
+    Parameters
+    ----------
+    seconds : the limit of the whole call
+    since : when the call began, on the monotonic clock; by default now
+    """
+    now = time.monotonic()
+    if seconds is None:
+        _deadline.set(None)
+    else:
+        _deadline.set(_Deadline(max((now if since is None else since) + seconds, now + LEAST), seconds))
+
+
+@contextmanager
+def loading_within(seconds: float | None) -> Iterator[None]:
+    """What is read inside counts under a limit; a limit that is there already stays where it is sooner."""
+    outer = _deadline.get()
+    token = _deadline.set(outer)
+    try:
+        if seconds is not None and seconds < remaining():
+            limit_loading(seconds)
+        yield
+    finally:
+        _deadline.reset(token)
+
+
+def begin_reading() -> None:
+    """A file is read from here on: it has `LEAST`, whatever the call has done before."""
+    deadline = _deadline.get()
+    if deadline is not None and remaining() < LEAST:
+        _deadline.set(_Deadline(time.monotonic() + LEAST, deadline.seconds))
+
+
+def remaining() -> float:
+    """Seconds that are left for loading; infinite without a limit."""
+    deadline = _deadline.get()
+    return math.inf if deadline is None else deadline.moment - time.monotonic()
+
+
+def heed_limit(where: str, field: str | None = None) -> None:
+    """Raise ``BudgetError`` where no time is left to go on reading a file."""
+    if remaining() <= 0:
+        raise too_slow(where, field)
+
+
+def too_slow(where: str, field: str | None = None) -> BudgetError:
+    """The error of a file that cannot be read within the limit."""
+    deadline = _deadline.get()
+    limit = "" if deadline is None else f" of {deadline.seconds:g} s"
+    return BudgetError(where, field, f"takes longer to read than the time limit{limit}")
+
+
+@contextmanager
+def naming(where: str) -> Iterator[None]:
+    """Let a limit that strikes inside be told of this file."""
+    try:
+        yield
+    except BudgetError as error:
+        raise BudgetError(where, error.field, error.message) from None

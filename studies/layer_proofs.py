@@ -1,0 +1,237 @@
+"""How many layers of whole networks are mapped and proven on many machines, and what is left where not.
+
+    python -m studies.layer_proofs --store proofs.jsonl --cpu 10 --minutes 8
+
+Every cell is one distinct layer on one machine for one objective, solved in a process of its own by one
+thread for so many CPU seconds at most, so figures do not depend on what else the computer does.  Cells come
+in an order without meaning, so those that are done are a sample of all at any time; a run adds to its store,
+and ends with a table of what is in it.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import resource
+import statistics
+import time
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass
+from functools import cache
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from studies.zoo_maps import distinct_operators
+from tilewright.formulation.limits import Limits
+from tilewright.formulation.mapping.cost import cost_model
+from tilewright.formulation.mapping.problem import IMPERFECT, PERFECT, layer_problem
+from tilewright.formulation.objective import parse_objective
+from tilewright.formulation.result import Status, TracePoint
+from tilewright.foundation.pool import Call, WorkerDiedError, computed
+from tilewright.hardware.mapping.load import list_presets, load_engine
+from tilewright.solvers.mapping.program import await_compiled
+from tilewright.solvers.mapping.solve import solve
+from tilewright.workloads.mapping.layer_text import parse_layer
+from tilewright.workloads.mapping.operator import Operator
+
+MODELS = ("resnet50", "vgg19", "mobilenet-v2", "onnx:densenet121", "bert-base", "gpt2-small", "llama-7b")
+#: a block of 2048 tokens, 32 heads
+LLAMA = {
+    "projection": "gemm:M=2048,N=4096,K=4096",
+    "scores": "gemm:M=2048,N=2048,K=128",
+    "values": "gemm:M=2048,N=128,K=2048",
+    "up": "gemm:M=2048,N=11008,K=4096",
+    "down": "gemm:M=2048,N=4096,K=11008",
+}
+#: a block of 2048 tokens, 96 heads
+GPT3 = {
+    "projections": "gemm:M=2048,N=36864,K=12288",
+    "scores": "gemm:M=2048,N=2048,K=128",
+    "values": "gemm:M=2048,N=128,K=2048",
+    "output": "gemm:M=2048,N=12288,K=12288",
+    "up": "gemm:M=2048,N=49152,K=12288",
+    "down": "gemm:M=2048,N=12288,K=49152",
+}
+BLOCKS = {"llama-7b": LLAMA, "gpt-3": GPT3}
+FREE = ("free-3-levels", "free-3-levels-bypass", "free-4-levels", "free-4-levels-bypass")
+SOON = 2.0  # CPU seconds after which a mapping should be there
+
+
+@dataclass(frozen=True, slots=True)
+class Cell:
+    """One layer on one machine for one objective."""
+
+    machine: str
+    model: str
+    layer: str
+    objective: str
+    storage: str
+    factors: str = IMPERFECT
+
+    @property
+    def name(self) -> str:
+        parts = (self.machine, self.model, self.layer, self.objective, self.storage)
+        return "/".join(parts if self.factors == IMPERFECT else (*parts, self.factors))
+
+    @property
+    def place(self) -> str:
+        """Where the cell stands in an order without meaning."""
+        return hashlib.sha256(self.name.encode()).hexdigest()
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What became of a cell.
+
+    Parameters
+    ----------
+    cpu : seconds of computing, tables included
+    first : of them, those before the first mapping; ``None`` without one
+    gap : left at the end; ``None`` without a mapping or a bound
+    memory : most that the process held, MB
+    """
+
+    status: str
+    cpu: float
+    first: float | None
+    gap: float | None
+    memory: float
+
+    @property
+    def proven(self) -> bool:
+        return self.status in (str(Status.OPTIMAL), str(Status.INFEASIBLE))
+
+
+def machine_file(name: str) -> str:
+    """A preset's name, or the file of a machine that comes with the studies."""
+    own = Path(__file__).parent / "machines" / f"{name}.yaml"
+    return str(own) if own.exists() else name
+
+
+@cache
+def default_factors(machine: str) -> str:
+    """What ``map`` takes on a machine unless told otherwise."""
+    return PERFECT if cost_model(load_engine(machine_file(machine)).cost_model).perfect_only else IMPERFECT
+
+
+def operators(models: list[str]) -> dict[tuple[str, str], Operator]:
+    """The distinct layers of the models, by model and layer."""
+    found = {
+        (label.split(" ")[0], label.split(" ")[1]): operator
+        for operator, label in distinct_operators([name for name in models if name not in BLOCKS]).items()
+    }
+    for name in BLOCKS.keys() & set(models):
+        found |= {(name, layer): parse_layer(text)[1] for layer, text in BLOCKS[name].items()}
+    return found
+
+
+def solved(cell: Cell, operator: Operator, cpu: float) -> Outcome:
+    """The cell's outcome, in this process."""
+    begun = time.process_time()
+    limits = Limits(cpu, threads=1, started=begun, clock=time.process_time)
+    first: list[float] = []
+
+    def heard(point: TracePoint) -> None:
+        if point.key is not None and not first:
+            first.append(time.process_time() - begun)
+
+    engine = load_engine(machine_file(cell.machine))
+    problem = layer_problem(
+        operator, engine, parse_objective(cell.objective), factors=cell.factors, storage=cell.storage
+    )
+    result = solve(problem, "auto", limits, heard)
+    worked = time.process_time() - begun
+    memory = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+    gap = None if result.gap is None else float(result.gap)
+    return Outcome(str(result.status), worked, first[0] if first else None, gap, memory)
+
+
+def solved_apart(cell: Cell, operator: Operator, cpu: float) -> Outcome:
+    """The cell's outcome, from a process of its own."""
+    calls = iter([Call(cell, (cell, operator, cpu))])
+    ((_, future),) = computed(solved, lambda: next(calls, None), 1, lambda: False)
+    try:
+        return future.result()
+    except WorkerDiedError:
+        return Outcome(str(Status.ERROR), cpu, None, None, 0.0)
+
+
+def stored(store: Path) -> dict[Cell, Outcome]:
+    """What earlier runs left."""
+    lines = store.read_text().splitlines() if store.exists() else []
+    rows = [json.loads(line) for line in lines]
+    return {Cell(**row["cell"]): Outcome(**row["outcome"]) for row in rows}
+
+
+def table(outcomes: dict[Cell, Outcome]) -> Iterator[str]:
+    """A Markdown table, one line per machine and objective."""
+    yield (
+        "| machine | objective | storage, factors | layers | proven | CPU s: median | worst proven | "
+        f"worst gap | no mapping after {SOON:g} s | memory, MB |"
+    )
+    yield "|---|---|---|---|---|---|---|---|---|---|"
+    rows: dict[tuple[str, str, str, str], list[Outcome]] = {}
+    for cell, found in outcomes.items():
+        rows.setdefault((cell.machine, cell.objective, cell.storage, cell.factors), []).append(found)
+    for (machine, objective, storage, factors), mine in sorted(rows.items()):
+        proven = [found for found in mine if found.proven]
+        gaps = [0.0 if found.proven else 1.0 if found.gap is None else found.gap for found in mine]
+        late = sum(
+            found.status != Status.INFEASIBLE and (found.first is None or found.first > SOON)
+            for found in mine
+        )
+        yield (
+            f"| `{machine}` | {objective} | {storage}, {factors} | {len(mine)} | {len(proven)} "
+            f"| {statistics.median(found.cpu for found in mine):.2f} "
+            f"| {max((found.cpu for found in proven), default=0):.1f} | {100 * max(gaps):.1f} % | {late} "
+            f"| {max(found.memory for found in mine):.0f} |"
+        )
+
+
+def run(
+    store: Annotated[Path, typer.Option(help="file of outcomes, one a line; read and added to")],
+    models: Annotated[str, typer.Option(help="comma-separated models")] = ",".join(MODELS),
+    arch: Annotated[str, typer.Option(help="comma-separated machines, presets, or free")] = "presets",
+    objective: Annotated[str, typer.Option(help="comma-separated objectives")] = "edp,energy",
+    storage: Annotated[str, typer.Option(help="even or uneven")] = "even",
+    factors: Annotated[
+        str, typer.Option(help="perfect or imperfect; by default imperfect where the cost model counts them")
+    ] = "",
+    cpu: Annotated[float, typer.Option(help="CPU seconds per cell")] = 10.0,
+    minutes: Annotated[float, typer.Option(help="begin no cell after that; 0 prints the table alone")] = 8.0,
+) -> None:
+    """Solve what is not in the store yet, and print the table of all that is."""
+    begun = time.monotonic()
+    machines = [
+        machine
+        for name in arch.split(",")
+        for machine in ({"presets": list_presets(), "free": list(FREE)}.get(name) or [name])
+    ]
+    found = operators(models.split(","))
+    cells = sorted(
+        (
+            Cell(machine, *label, goal, storage, factors or default_factors(machine))
+            for machine in machines
+            for label in found
+            for goal in objective.split(",")
+        ),
+        key=lambda cell: cell.place,
+    )
+    done = stored(store)
+    await_compiled(lambda: False)
+    for cell in cells:
+        if time.monotonic() - begun >= 60 * minutes:
+            break
+        if cell in done:
+            continue
+        outcome = done[cell] = solved_apart(cell, found[cell.model, cell.layer], cpu)
+        with store.open("a") as file:
+            file.write(json.dumps({"cell": asdict(cell), "outcome": asdict(outcome)}) + "\n")
+    print(f"{sum(cell in done for cell in cells)} of {len(cells)} cells\n")
+    print("\n".join(table(done)))
+
+
+if __name__ == "__main__":
+    typer.run(run)

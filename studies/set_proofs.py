@@ -1,0 +1,48 @@
+"""How long the best of all trees takes to be proven, over parts of the released program's networks.
+
+    python -m studies.set_proofs goog:5-12 resnet:2-9 --seconds 60
+
+A part is a network and its first and last layer by number; the figures are those of the released program's
+tile on 4 x 4 tiles with the paper's rules (EDP).  The time holds a search for trees, a quarter of it at most,
+and the proof.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from studies.answers import AnswerStore
+from studies.command import run_study, study_parser
+from studies.set_cells import TREES, TreeCell, TreeFound
+
+HEAD = "| network | layers | best found | CPU s | |\n|---|---|---:|---:|---|"
+
+
+def cell(part: str, batch: int, seconds: float) -> TreeCell:
+    """The proof of one part; raises ``ValueError`` for a text that is none."""
+    name, _, span = part.partition(":")
+    first, _, last = span.partition("-")
+    layers = tuple(range(int(first), int(last) + 1))
+    return TreeCell(name, layers, "set-edge-4x4", "program", "paper", batch, 1, 1, "all", 1, seconds)
+
+
+def row(one: TreeCell, store: AnswerStore[TreeCell, TreeFound]) -> str:
+    """A row of the table."""
+    found, span = store.get(one), f"{one.network} | {one.part[0]} to {one.part[-1]} ({len(one.part)})"
+    if found is None or found.status == "error":
+        return f"| {span} | - | | {'not run' if found is None else found.message} |"
+    return f"| {span} | {found.value:.4g} | {found.seconds:.1f} | {found.status} |"
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Compute what is missing, then print the table."""
+    parser = study_parser(__doc__, "proofs.sqlite", 60.0)
+    parser.add_argument("parts", nargs="+", metavar="NETWORK:FIRST-LAST")
+    parser.add_argument("--batch", type=int, default=1)
+    asked = parser.parse_args(arguments)
+    cells = [cell(part, asked.batch, asked.seconds) for part in asked.parts]
+    return run_study(asked, TREES, cells, lambda store: [HEAD, *(row(one, store) for one in cells)])
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())
